@@ -1,0 +1,56 @@
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import * as schema from './schema';
+
+export interface DatabaseConfig {
+  /** `postgres://…`. */
+  readonly url: string;
+  /** Most connections this process may hold. */
+  readonly poolSize: number;
+  /** Name shown in pg_stat_activity. */
+  readonly applicationName: string;
+  /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
+  readonly statementTimeoutMs: number;
+}
+
+export type Sql = postgres.Sql<Record<string, never>>;
+export type Db = PostgresJsDatabase<typeof schema>;
+/** A database or an open transaction of it. */
+export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
+
+export interface Database {
+  /** drizzle, for everything but the hot paths. */
+  readonly db: Db;
+  /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
+  readonly sql: Sql;
+  /** Ends the pool, waiting at most five seconds for statements under way. */
+  close(): Promise<void>;
+}
+
+/**
+ * Settings every connection of ours starts with. `idle_in_transaction_session_timeout`: a transaction that sits idle
+ * for 10 s is a leak that holds locks. `lock_timeout`: nothing of ours holds a lock for longer than a moment.
+ */
+export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName' | 'statementTimeoutMs'>) {
+  return {
+    application_name: config.applicationName,
+    statement_timeout: config.statementTimeoutMs,
+    idle_in_transaction_session_timeout: 10_000,
+    lock_timeout: config.statementTimeoutMs,
+    TimeZone: 'UTC',
+  };
+}
+
+/** Opens a pool; connects lazily, so it never fails by itself. */
+export function connectDatabase(config: DatabaseConfig): Database {
+  const sql: Sql = postgres(config.url, {
+    max: config.poolSize,
+    // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
+    connect_timeout: 5,
+    // Reconnect at once, then within a second: a restart of Postgres should be felt no longer than it lasts.
+    backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
+    connection: connectionSettings(config),
+    onnotice: () => undefined,
+  });
+  return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
+}

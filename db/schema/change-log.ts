@@ -1,0 +1,21 @@
+import { bigserial, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { moment, serviceNow } from './columns';
+
+/** Every change made through `ops`; a trigger refuses UPDATE, DELETE and TRUNCATE. */
+export const changeLog = pgTable(
+  'change_log',
+  {
+    changeId: bigserial('change_id', { mode: 'number' }).primaryKey(),
+    changedAt: moment('changed_at').notNull().default(serviceNow),
+    /** Operating-system user that ran the command, or the process that acted. */
+    actor: text('actor').notNull(),
+    /** `<noun>.<verb>`, for example `keys.revoke`. */
+    action: text('action').notNull(),
+    /** Id of what was changed. */
+    subject: text('subject').notNull(),
+    /** What changed; never a key or a secret. */
+    details: jsonb('details').notNull().default({}),
+  },
+  // `ops changes --subject`.
+  (t) => [index('change_log_subject').on(t.subject)],
+);

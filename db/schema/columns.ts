@@ -1,0 +1,14 @@
+import { sql } from 'drizzle-orm';
+import { bigint, customType, timestamp } from 'drizzle-orm/pg-core';
+
+/** Money in integer pence, read as a safe integer. */
+export const pence = (name: string) => bigint(name, { mode: 'number' });
+
+/** A moment, `timestamptz`. */
+export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
+
+/** The database's own time; only test databases replace the function behind it. */
+export const serviceNow = sql`service_now()`;
+
+/** Bytes: hashes and ciphertexts. */
+export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });

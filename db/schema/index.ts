@@ -1,0 +1,6 @@
+export * from './api-keys';
+export * from './change-log';
+export * from './merchants';
+export * from './partners';
+export * from './products';
+export * from './quotes';

@@ -1,0 +1,27 @@
+import { json, pgTable, text } from 'drizzle-orm/pg-core';
+import { moment, pence, serviceNow } from './columns';
+
+/**
+ * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
+ * a range of ids is a range of moments. Old months are dropped as whole partitions (db/partitions.ts), which is why
+ * nothing references this table and it references nothing.
+ */
+export const quotes = pgTable('quotes', {
+  quoteId: text('quote_id').primaryKey(),
+  createdAt: moment('created_at').notNull().default(serviceNow),
+  partnerId: text('partner_id').notNull(),
+  keyId: text('key_id').notNull(),
+  environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+  merchantId: text('merchant_id').notNull(),
+  /** As requested, before any deposit adjustment. */
+  loanPence: pence('loan_pence').notNull(),
+  /** As requested; null when none was sent. */
+  depositPence: pence('deposit_pence'),
+  merchantFinanceUrl: text('merchant_finance_url').notNull(),
+  merchantReference: text('merchant_reference'),
+  requestId: text('request_id').notNull(),
+  /** The body that was answered, byte for byte. */
+  response: json('response').notNull(),
+  /** Every product that fitted, shown or not, with its version: what an application may be opened for. */
+  fitted: json('fitted').notNull(),
+});
