@@ -1,3 +1,4 @@
+import net from 'node:net';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import * as schema from './schema';
@@ -50,7 +51,24 @@ export function connectDatabase(config: DatabaseConfig): Database {
     // Reconnect at once, then within a second: a restart of Postgres should be felt no longer than it lasts.
     backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
     connection: connectionSettings(config),
+    ...(config.statementTimeoutMs > 0 && { socket: impatientSocket(config.statementTimeoutMs + 2_000) }),
     onnotice: () => undefined,
   });
   return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
+}
+
+/**
+ * Sockets that close after `quietMs` without a byte. The server ends every statement before that, so such a socket is
+ * idle (and cheap to open again) or its server hangs; without this a frozen server would hold the whole pool for as
+ * long as TCP keeps trying, which is a quarter of an hour.
+ */
+function impatientSocket(quietMs: number) {
+  return (options: { path?: string | undefined; host: string[]; port: number[] }) => {
+    const [host = 'localhost'] = options.host;
+    const [port = 5432] = options.port;
+    const socket = options.path ? net.connect(options.path) : net.connect(port, host);
+    return socket.setTimeout(quietMs, () =>
+      socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)),
+    );
+  };
 }

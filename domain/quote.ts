@@ -1,5 +1,12 @@
+import { depositReason, maximumDeposit, merchantDepositRule, minimumDeposit } from './deposit';
+import { prepareLinks } from './finance-link';
+import type { FinanceLinks } from './finance-link';
 import type { Merchant } from './merchant';
-import type { Product } from './product';
+import type { FirstPaymentType, Product } from './product';
+import { annualRateBasisPoints } from './rate';
+import { offeredProducts } from './offered-products';
+import { planRepayments } from './repayment-plan';
+import { summaryHtml } from './summary';
 
 /** What a quote is asked for; amounts in integer pence, `loanPence + depositPence` being the purchase price. */
 export interface QuoteRequest {
@@ -60,5 +67,95 @@ export interface Quote {
   readonly depositAdjustment: DepositAdjustment | null;
 }
 
-/** Prices every product of the merchant for one request (design §4). */
-export declare function priceQuote(request: QuoteRequest): Quote;
+/** What is taken first, in pence, by first payment type (see FirstPaymentType). */
+function firstPaymentAmount(type: FirstPaymentType, monthlyPence: number, depositPence: number): number {
+  const amounts: Record<FirstPaymentType, number> = {
+    monthly_repayment: monthlyPence,
+    deposit: depositPence,
+    none: 0,
+  };
+  return amounts[type];
+}
+
+/**
+ * Prices one product, or gives null when it does not fit: its own minimum raises the deposit further, a deposit
+ * above its own maximum drops it, and so does a loan outside its range.
+ */
+function priceProduct(
+  product: Product,
+  pricePence: number,
+  merchantDepositPence: number,
+  links: FinanceLinks,
+): PricedProduct | null {
+  const depositPence = Math.max(merchantDepositPence, minimumDeposit(pricePence, product.depositMin));
+  if (depositPence > maximumDeposit(pricePence, product.depositMax)) return null;
+  const loanPence = pricePence - depositPence;
+  if (loanPence < product.minLoanPence || loanPence > product.maxLoanPence) return null;
+  const plan = planRepayments(product, loanPence);
+  return {
+    product,
+    purchasePricePence: pricePence,
+    depositPence,
+    loanPence,
+    firstPaymentAmountPence: firstPaymentAmount(
+      product.firstPaymentType,
+      plan.monthlyRepaymentPence,
+      depositPence,
+    ),
+    initialPaymentDue:
+      product.firstIntervalDays === null
+        ? { value: Math.max(1, product.deferralMonths), unit: 'months' }
+        : { value: product.firstIntervalDays, unit: 'days' },
+    monthlyRepaymentPence: plan.monthlyRepaymentPence,
+    finalRepaymentPence: plan.finalRepaymentPence,
+    totalPayablePence: plan.totalPayablePence,
+    costOfCreditPence: plan.costOfCreditPence,
+    annualRateBasisPoints: annualRateBasisPoints(product, loanPence, plan.costOfCreditPence),
+    financeUrl: links(loanPence, depositPence, product.creditProduct),
+  };
+}
+
+/**
+ * Prices every product of the merchant for one request (design §4). The purchase price never changes: a raised
+ * deposit lowers the loan, and products are filtered after that. Nothing is thrown for a product that was accepted
+ * by domain/product-check.ts.
+ */
+export function priceQuote(request: QuoteRequest): Quote {
+  const { merchant, today } = request;
+  const pricePence = request.loanPence + request.depositPence;
+  const active = offeredProducts(merchant.products, today);
+  const rule = merchantDepositRule(merchant, active);
+  const depositPence = Math.max(request.depositPence, minimumDeposit(pricePence, rule));
+  const links = prepareLinks(request);
+  const fitted: PricedProduct[] = [];
+  for (const product of active) {
+    const priced = priceProduct(product, pricePence, depositPence, links);
+    if (priced !== null) fitted.push(priced);
+  }
+  const display = fitted.length > 0;
+  const shown = merchant.fcaAuthorised && merchant.showProducts ? fitted : [];
+  const link = links(pricePence - depositPence, depositPence, null);
+  return {
+    display,
+    summaryHtml: display
+      ? summaryHtml({
+          fcaAuthorised: merchant.fcaAuthorised,
+          summaryStyle: merchant.summaryStyle,
+          offers: fitted,
+          link,
+        })
+      : '',
+    fitted,
+    shown,
+    withheldAsNotAuthorised: !merchant.fcaAuthorised,
+    depositAdjustment:
+      rule !== null && depositPence > request.depositPence
+        ? {
+            requestedDepositPence: request.depositPence,
+            correctedDepositPence: depositPence,
+            reason: depositReason(pricePence, rule),
+            affectedProducts: shown,
+          }
+        : null,
+  };
+}

@@ -1,0 +1,73 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Catalogue } from './catalogue/catalogue';
+import type { RateLimiter } from './limits/rate-limiter';
+import type { ApiMetrics } from './metrics';
+import { authenticator } from './plugins/authenticate';
+import { answerErrors, notFound } from './plugins/error-answers';
+import { requireHttps } from './plugins/https-only';
+import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
+import { answerBrokenRequests } from './plugins/broken-requests';
+import { logRequests } from './plugins/request-log';
+import { rateLimitCheck } from './plugins/rate-limit';
+import { requestIdOf } from './plugins/request-id';
+import { getDocumentation } from './routes/get-documentation';
+import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
+import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
+
+export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'> {
+  readonly catalogue: Catalogue;
+  readonly limiter: RateLimiter;
+  readonly logger: FastifyBaseLogger;
+  readonly metrics: ApiMetrics;
+  /** `rq_` and a UUID. */
+  readonly newRequestId: () => string;
+  /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
+  readonly tls: TlsFiles | null;
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-*` headers count. */
+  readonly trustedProxies: readonly string[];
+}
+
+/**
+ * Builds the public listener without opening a port. Checks run in the order of design §3: HTTPS, path and method,
+ * key, rate limit, body, contract, merchant, limits.
+ */
+export function buildApp(deps: AppDeps): FastifyInstance {
+  const { logger, metrics, newRequestId, now } = deps;
+  const app = Fastify({
+    ...listenerOptions(deps.tls),
+    loggerInstance: logger,
+    logController: quietLogs(),
+    trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
+    genReqId: (request) => requestIdOf(request.headers, newRequestId),
+    bodyLimit: BODY_LIMIT_BYTES,
+    // A stopping process finishes what it has accepted; the contract knows no 503.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    frameworkErrors: notFound,
+  });
+  answerBrokenRequests(app, newRequestId);
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.header('X-Request-Id', request.id);
+    done();
+  });
+  metrics.observeRequests(app);
+  logRequests(app);
+  requireHttps(app);
+  jsonBody(app);
+  answerErrors(app);
+
+  const authenticate = authenticator(deps.catalogue, now);
+  const checkRateLimit = rateLimitCheck(deps.limiter, now);
+  void app.register(async (keyed) => {
+    // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
+    keyed.decorateRequest('caller');
+    keyed.addHook('onRequest', async (request, reply) => {
+      request.caller = await authenticate(request);
+      await checkRateLimit(request.caller.keyId, reply);
+    });
+    getFinanceQuote(keyed, deps);
+  });
+  getDocumentation(app);
+  return app;
+}

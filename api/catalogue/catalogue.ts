@@ -1,0 +1,60 @@
+import type { Merchant } from '../../domain/merchant';
+import type { ApiKeyRecord } from '../../db/queries/api-keys';
+import { KeyMemory, type KeySource } from './key-memory';
+import { MerchantMemory, type MerchantSource } from './merchant-memory';
+
+/** A merchant as quotes see it: complete, or what is missing. */
+export interface CatalogueMerchant {
+  readonly merchantId: string;
+  /** Partners it exists for; null: all. */
+  readonly onlyFor: ReadonlySet<string> | null;
+  readonly setup: { readonly merchant: Merchant } | { readonly missingFields: string[] };
+}
+
+/** Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. */
+export interface Catalogue {
+  /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
+  findKey(hash: string): Promise<ApiKeyRecord | undefined>;
+  /** @throws when Postgres is needed and does not answer. */
+  findMerchant(merchantId: string): Promise<CatalogueMerchant | undefined>;
+}
+
+export interface CatalogueOptions {
+  readonly source: KeySource & MerchantSource;
+  /** Most merchants held in memory; the least recently used give way. */
+  readonly mostMerchants: number;
+  /** Longest wait for Postgres per look-up, in milliseconds. */
+  readonly readTimeoutMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** A catalogue whose memory a change feed keeps fresh: hand it `onConnect` and `onChange`, and the feed's verdict. */
+export interface CatalogueMemory extends Catalogue {
+  readonly onConnect: () => Promise<void>;
+  readonly onChange: (subject: string) => void;
+  /** Says how memory is known to be fresh; until this is called it is not trusted. */
+  trustWhen(trusted: () => boolean): void;
+}
+
+export function createCatalogue(options: CatalogueOptions): CatalogueMemory {
+  let trusted: () => boolean = () => false;
+  const keys = new KeyMemory(options);
+  const merchants = new MerchantMemory(options);
+  return {
+    findKey: (hash) => keys.find(hash, trusted()),
+    findMerchant: (merchantId) => merchants.find(merchantId, trusted()),
+    async onConnect() {
+      merchants.clear();
+      await keys.loadAll();
+    },
+    onChange(subject) {
+      const colon = subject.indexOf(':');
+      const id = subject.slice(colon + 1);
+      if (subject.startsWith('partner:')) keys.reloadPartner(id);
+      else if (subject.startsWith('merchant:')) merchants.forget(id);
+    },
+    trustWhen(verdict) {
+      trusted = verdict;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { LRUCache } from 'lru-cache';
+import { withDeadline } from '../../db/deadline';
+import type { StoredMerchant } from '../../db/queries/merchants';
+import { completeMerchant } from '../../domain/merchant';
+import type { CatalogueMerchant } from './catalogue';
+
+export interface MerchantSource {
+  loadMerchant(merchantId: string): Promise<StoredMerchant | null>;
+}
+
+interface MerchantMemoryOptions {
+  readonly source: MerchantSource;
+  readonly mostMerchants: number;
+  readonly readTimeoutMs: number;
+}
+
+interface Entry {
+  /** Undefined: no such merchant. */
+  readonly merchant: CatalogueMerchant | undefined;
+}
+
+interface Reading {
+  readonly entry: Promise<Entry>;
+  /** The merchant changed after this reading began: what it finds may be old and is not kept. */
+  stale: boolean;
+}
+
+/** Merchants with their products, read when first asked for; absent ones are remembered too. */
+export class MerchantMemory {
+  private readonly entries: LRUCache<string, Entry>;
+  private readonly readings = new Map<string, Reading>();
+
+  constructor(private readonly options: MerchantMemoryOptions) {
+    this.entries = new LRUCache({ max: options.mostMerchants });
+  }
+
+  async find(merchantId: string, trusted: boolean): Promise<CatalogueMerchant | undefined> {
+    const known = trusted ? this.entries.get(merchantId) : undefined;
+    if (known !== undefined) return known.merchant;
+    const underWay = trusted ? this.readings.get(merchantId) : undefined;
+    const { entry } = underWay !== undefined && !underWay.stale ? underWay : this.read(merchantId);
+    return (await entry).merchant;
+  }
+
+  /** The merchant changed. */
+  forget(merchantId: string): void {
+    this.entries.delete(merchantId);
+    const reading = this.readings.get(merchantId);
+    if (reading) reading.stale = true;
+  }
+
+  /** Anything may have changed. */
+  clear(): void {
+    this.entries.clear();
+    for (const reading of this.readings.values()) reading.stale = true;
+  }
+
+  private read(merchantId: string): Reading {
+    const { source, readTimeoutMs } = this.options;
+    const load = withDeadline(source.loadMerchant(merchantId), readTimeoutMs, 'merchant');
+    const reading: Reading = {
+      stale: false,
+      entry: load.then((stored) => ({ merchant: stored === null ? undefined : catalogueMerchant(stored) })),
+    };
+    this.readings.set(merchantId, reading);
+    const finish = (entry?: Entry) => {
+      if (this.readings.get(merchantId) !== reading) return;
+      this.readings.delete(merchantId);
+      if (entry !== undefined && !reading.stale) this.entries.set(merchantId, entry);
+    };
+    reading.entry.then(finish, () => finish());
+    return reading;
+  }
+}
+
+function catalogueMerchant(stored: StoredMerchant): CatalogueMerchant {
+  return {
+    merchantId: stored.setup.merchantId,
+    onlyFor: stored.partnerAccess === 'all' ? null : new Set(stored.partnerIds),
+    setup: completeMerchant(stored.setup),
+  };
+}

@@ -1,0 +1,77 @@
+import type { ErrorBody, ErrorCode, ErrorDetails } from '../contracts/errors';
+
+/** A failure the caller is told of in the contract's form. Throw it from any hook or handler. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly statusCode: number;
+
+  constructor(
+    readonly code: ErrorCode,
+    /** For the caller: no internals. */
+    message: string,
+    readonly details?: ErrorDetails,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.statusCode = statusOf(code);
+  }
+}
+
+/** The HTTP status of an error code (spec §7.4). */
+export function statusOf(code: ErrorCode): 400 | 401 | 404 | 422 | 429 | 500 {
+  switch (code) {
+    case 'INVALID_REQUEST':
+    case 'MISSING_FIELD':
+    case 'INVALID_AMOUNT_FORMAT':
+      return 400;
+    case 'UNAUTHENTICATED':
+      return 401;
+    case 'MERCHANT_NOT_FOUND':
+    case 'NOT_FOUND':
+      return 404;
+    case 'AMOUNT_TOO_LOW':
+    case 'AMOUNT_TOO_HIGH':
+      return 422;
+    case 'RATE_LIMIT_EXCEEDED':
+      return 429;
+    case 'INTERNAL_SERVER_ERROR':
+    case 'MERCHANT_CONFIGURATION_INCOMPLETE':
+      return 500;
+    default:
+      return unreachable(code);
+  }
+}
+
+function unreachable(code: never): never {
+  throw new TypeError(`error code without a status: ${String(code)}`);
+}
+
+/** What a caller learns of a fault of ours. */
+export const INTERNAL_ERROR = new ApiError(
+  'INTERNAL_SERVER_ERROR',
+  'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
+);
+
+/** The wire form of an error. */
+export function errorBody(error: ApiError): ErrorBody {
+  const { code, message, details } = error;
+  return { success: false, error: details === undefined ? { code, message } : { code, message, details } };
+}
+
+/**
+ * Turns anything thrown into what the caller is told. Faults the framework finds in a request (size, media type,
+ * framing) are all `INVALID_REQUEST`: the contract knows no 405, 413, 415 or 431.
+ */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const status = (thrown as { statusCode?: unknown } | null)?.statusCode;
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    const code = (thrown as { code?: unknown }).code;
+    const message =
+      code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+        ? 'The body is larger than 16 KiB.'
+        : 'The request could not be read: check its framing, its Content-Type and its body.';
+    return new ApiError('INVALID_REQUEST', message, undefined, { cause: thrown });
+  }
+  return INTERNAL_ERROR;
+}

@@ -1,0 +1,84 @@
+import type { Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+
+/** How a call stands against its key's limit. */
+export interface RateLimitState {
+  readonly allowed: boolean;
+  /** Calls allowed per window. */
+  readonly limit: number;
+  /** Calls left in this window, ≥ 0. */
+  readonly remaining: number;
+  /** Milliseconds until the window closes. */
+  readonly resetMs: number;
+}
+
+export interface RateLimiter {
+  /** Window length in whole seconds. */
+  readonly windowSeconds: number;
+  /** Counts one call of a key. Never fails: without Redis it counts in memory. */
+  consume(keyId: string): Promise<RateLimitState>;
+}
+
+export interface RateLimiterOptions {
+  /** Calls per key and window, ≥ 1. */
+  readonly limit: number;
+  readonly windowSeconds: number;
+  /** Shared store; null: each process counts for itself. */
+  readonly redis: Redis | null;
+  /** Called when a call had to be counted in memory although Redis is configured. */
+  readonly onFallback: (cause: unknown) => void;
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number;
+}
+
+/** How long Redis is left alone after it failed or hung: one call a second pays for finding out whether it is back. */
+const REST_MS = 1_000;
+
+/**
+ * Counts calls per key in windows that open at the key's first call. With Redis the count is shared by all API
+ * processes (one atomic script per call); while Redis is away, hung or failing the process counts in memory, so that
+ * at most one more window's worth per process is admitted.
+ */
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { limit, windowSeconds, redis, onFallback, monotonicMs } = options;
+  const settings = { points: limit, duration: windowSeconds, keyPrefix: 'rate' };
+  const memory = new RateLimiterMemory(settings);
+  const shared =
+    redis && new RateLimiterRedis({ ...settings, storeClient: redis, rejectIfRedisNotReady: true });
+  let restUntilMs = 0;
+
+  async function count(keyId: string): Promise<RateLimitState> {
+    if (shared && monotonicMs() >= restUntilMs) {
+      try {
+        return await consumeFrom(shared, keyId, limit);
+      } catch (cause) {
+        restUntilMs = monotonicMs() + REST_MS;
+        onFallback(cause);
+      }
+    }
+    return consumeFrom(memory, keyId, limit);
+  }
+  return { windowSeconds, consume: count };
+}
+
+async function consumeFrom(
+  limiter: RateLimiterMemory | RateLimiterRedis,
+  keyId: string,
+  limit: number,
+): Promise<RateLimitState> {
+  try {
+    return state(await limiter.consume(keyId), true, limit);
+  } catch (refused) {
+    if (refused instanceof RateLimiterRes) return state(refused, false, limit);
+    throw refused;
+  }
+}
+
+function state(result: RateLimiterRes, allowed: boolean, limit: number): RateLimitState {
+  return {
+    allowed,
+    limit,
+    remaining: Math.max(0, result.remainingPoints),
+    resetMs: Math.max(0, result.msBeforeNext),
+  };
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What an API process counts; served on the internal listener. */
+export interface ApiMetrics {
+  readonly registry: Registry;
+  /** Calls counted in memory although Redis is configured. */
+  readonly rateLimitFallbacks: Counter;
+  /** Look-ups and inserts that Postgres did not answer in time, and other faults behind an answer of 500. */
+  readonly catalogueErrors: Counter;
+  /** Counts and times every request of a listener. */
+  observeRequests(app: FastifyInstance): void;
+}
+
+export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'pfqs_http_request_seconds',
+    help: 'Time from the first byte of a request to the last of its answer.',
+    labelNames: ['route', 'status'] as const,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const trusted: Gauge = new Gauge({
+    name: 'pfqs_catalogue_trusted',
+    help: '1 while keys and merchants are answered from memory, 0 while Postgres is read instead.',
+    registers,
+    collect: () => trusted.set(isCatalogueTrusted() ? 1 : 0),
+  });
+  return {
+    registry,
+    rateLimitFallbacks: new Counter({
+      name: 'pfqs_rate_limit_fallback_total',
+      help: 'Calls counted in memory because Redis was away, hung or failing.',
+      registers,
+    }),
+    catalogueErrors: new Counter({
+      name: 'pfqs_catalogue_error_total',
+      help: 'Faults of the change feed and of reading keys and merchants anew.',
+      registers,
+    }),
+    observeRequests(app) {
+      app.addHook('onResponse', (request, reply, done) => {
+        // Unknown paths share one label: a stranger must not be able to make series.
+        const route = request.routeOptions.url ?? 'none';
+        requests.labels(route, String(reply.statusCode)).observe(reply.elapsedTime / 1000);
+        done();
+      });
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { errorSchema, type ErrorBody } from '../../contracts/errors';
+import { ApiError, errorBody, toApiError } from '../errors';
+import { serializer } from '../serializer';
+import { httpsOnly } from './https-only';
+
+const serialize = serializer<ErrorBody>(errorSchema);
+
+/** Answers every error, and every unknown path or method, in the contract's form. */
+export function answerErrors(app: FastifyInstance): void {
+  app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply));
+  app.setNotFoundHandler((request, reply) => send(noSuchEndpoint(), request, reply));
+}
+
+/** Answers a request whose URL the router could not read. Hooks do not run for it, so their work is done here. */
+export function notFound(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  void reply.header('X-Request-Id', request.id);
+  httpsOnly.call(
+    request.server,
+    request,
+    reply,
+    (refusal) => void send(refusal ?? noSuchEndpoint(), request, reply),
+  );
+}
+
+function noSuchEndpoint(): ApiError {
+  return new ApiError('NOT_FOUND', 'There is no such endpoint.');
+}
+
+function send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = toApiError(thrown);
+  if (error.code === 'INTERNAL_SERVER_ERROR')
+    request.log.error({ err: publicCause(thrown) }, 'request failed');
+  if (error.code === 'UNAUTHENTICATED') void reply.header('WWW-Authenticate', 'Bearer');
+  return reply
+    .code(error.statusCode)
+    .header('Content-Type', 'application/json; charset=utf-8')
+    .send(serialize(errorBody(error)));
+}
+
+/** drizzle writes a query's parameters into its message; what the database said is in the cause. */
+function publicCause(thrown: unknown): unknown {
+  const named = thrown as { name?: unknown; cause?: unknown } | null;
+  return named?.name === 'DrizzleQueryError' && named.cause !== undefined ? named.cause : thrown;
+}

@@ -1,0 +1,42 @@
+import { LogController, type FastifyHttpOptions } from 'fastify';
+import type { Server } from 'node:http';
+
+export interface TlsFiles {
+  /** PEM, leaf first. */
+  readonly cert: string | Buffer;
+  /** PEM. */
+  readonly key: string | Buffer;
+}
+
+/**
+ * Server timeouts, decided here for every listener. An honest request is under 20 KiB and arrives in well under a
+ * second; what takes longer holds a socket for somebody else's benefit.
+ */
+const TIMEOUTS = {
+  /** Whole request, headers and body, in milliseconds. */
+  requestTimeout: 10_000,
+  headersTimeout: 10_000,
+  /** Idle keep-alive connection; longer than the 60 s at which common proxies close theirs, so that they close first. */
+  keepAliveTimeout: 72_000,
+  /** How often the two limits above are looked at. */
+  connectionsCheckingInterval: 2_000,
+  /** Bytes of request line and headers. */
+  maxHeaderSize: 16 * 1024,
+  // Checked by us, to answer in the contract's form.
+  requireHostHeader: false,
+} as const;
+
+/** Fastify's options for a listener with or without its own TLS (1.2 and later). */
+export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
+  const { requestTimeout, keepAliveTimeout, ...server } = TIMEOUTS;
+  const timeouts = { requestTimeout, keepAliveTimeout };
+  if (tls === null) return { ...timeouts, http: server };
+  // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
+  const https = { ...server, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 };
+  return { ...timeouts, https } as FastifyHttpOptions<Server>;
+}
+
+/** Fastify's own two lines per request are left out; our line (plugins/request-log) says it in one. */
+export function quietLogs(): LogController {
+  return new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' });
+}

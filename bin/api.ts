@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { migrateDatabase } from '../db/migrate';
+import { describeConfig, readConfig } from '../runtime/config';
+import { createLogger } from '../runtime/logger';
+import { runUntilSignal } from '../runtime/run';
+import { startApi } from '../runtime/start-api';
+
+/** One API process on an existing Postgres. `--migrate` brings the schema up to date first. */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const logger = createLogger(config);
+  logger.info(describeConfig(config), 'api: settings');
+  if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
+  if (process.argv.includes('--migrate')) await migrateDatabase(config.DATABASE_URL);
+  const tls =
+    config.TLS_CERT_FILE !== undefined && config.TLS_KEY_FILE !== undefined
+      ? { cert: readFileSync(config.TLS_CERT_FILE), key: readFileSync(config.TLS_KEY_FILE) }
+      : null;
+  if (tls === null && config.TRUSTED_PROXIES.length === 0) {
+    throw new Error(
+      'HTTPS is required: set TLS_CERT_FILE and TLS_KEY_FILE, or name a proxy in TRUSTED_PROXIES.',
+    );
+  }
+  const api = await startApi({
+    config,
+    databaseUrl: config.DATABASE_URL,
+    tls,
+    logger,
+    ports: { api: config.API_PORT, internal: config.INTERNAL_PORT, plain: config.PLAIN_PORT ?? null },
+  });
+  logger.info({ apiPort: api.apiPort, internalPort: api.internalPort }, 'api: listening');
+  runUntilSignal(api, logger);
+}
+
+main().catch((error: unknown) => {
+  console.error(`api: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

@@ -1,0 +1,114 @@
+/**
+ * The entry of `npm start`, `npm test` and `npm run ops`: Node's built-ins alone, because it may run before anything
+ * is installed. Checks Node, installs what the lock file asks for, runs the command, ends as the command ended.
+ *
+ * Signals. `start` runs in a process group of its own: a Ctrl-C in the terminal reaches this process only (often
+ * twice, from the terminal and from npm), and is passed on once. `test` and `ops` stay in the terminal's group, so
+ * Ctrl-C reaches them directly. `start` also gets an IPC channel: when this process is killed the channel closes, and
+ * the stack shuts down in order.
+ */
+const { spawn } = require('child_process');
+const { readFileSync } = require('fs');
+const { join } = require('path');
+
+const root = join(__dirname, '..');
+const tsx = ['--import', 'tsx'];
+const commands = {
+  install: null,
+  start: { args: [...tsx, join(root, 'bin', 'start.ts')], owned: true },
+  ops: { args: [...tsx, join(root, 'bin', 'ops.ts')], owned: false },
+  test: { args: [join(root, 'node_modules', 'jest', 'bin', 'jest.js')], owned: false },
+};
+
+/** A signal from the terminal and its copy from npm arrive within milliseconds; a person takes longer. */
+const SAME_SIGNAL_MS = 400;
+const PARENT_CHECK_MS = 250;
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  fail(`Node 20.19 or later is needed; this is ${process.versions.node}. See https://nodejs.org`);
+}
+
+function fail(message, code) {
+  process.stderr.write(`${message}\n`);
+  process.exit(code || 1);
+}
+
+function run(command, extra) {
+  const child = spawn(process.execPath, [...command.args, ...extra], {
+    // `tsx` is found from the working directory.
+    cwd: root,
+    detached: command.owned,
+    stdio: command.owned ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+  });
+  const lastAt = {};
+  const pass = (signal) => {
+    const now = Date.now();
+    if (now - (lastAt[signal] || 0) > SAME_SIGNAL_MS) child.kill(signal);
+    lastAt[signal] = now;
+  };
+  const handlers = {
+    SIGTERM: () => pass('SIGTERM'),
+    SIGHUP: () => pass('SIGHUP'),
+    // In the terminal's group the child has had it already.
+    SIGINT: () => (command.owned || !process.stdin.isTTY) && pass('SIGINT'),
+  };
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+  const watch =
+    command.owned && process.env.npm_lifecycle_event ? watchParent(() => pass('SIGTERM')) : undefined;
+
+  child.on('error', (error) => fail(`${process.execPath} could not be started: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    clearInterval(watch);
+    if (signal === null) process.exit(code);
+    for (const [name, handler] of Object.entries(handlers)) process.off(name, handler);
+    process.kill(process.pid, signal);
+  });
+}
+
+/**
+ * npm passes signals on; killed, it cannot, and would leave a stack that nobody sees. Between npm and us there may be
+ * the shell of the script, which lives on: then its parent is what counts.
+ */
+function watchParent(onGone) {
+  const parent = process.ppid;
+  const throughShell = readProc(parent, 'cmdline').split('\0')[1] === '-c';
+  const lineage = () => `${process.ppid} ${throughShell ? parentOf(parent) : ''}`;
+  const before = lineage();
+  const timer = setInterval(() => {
+    if (lineage() === before) return;
+    clearInterval(timer);
+    onGone();
+  }, PARENT_CHECK_MS);
+  return timer;
+}
+
+function parentOf(pid) {
+  return readProc(pid, 'stat').split(') ').pop().split(' ')[1];
+}
+
+/** Empty where there is no /proc. */
+function readProc(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+async function main() {
+  checkNode();
+  const [name, ...extra] = process.argv.slice(2);
+  if (!Object.keys(commands).includes(name))
+    fail(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
+  const { ensureInstalled } = require('./install.cjs');
+  await ensureInstalled({
+    root,
+    npmPath: process.env.npm_execpath,
+    say: (text) => process.stderr.write(`${text}\n`),
+  });
+  if (commands[name]) run(commands[name], extra);
+}
+
+main().catch((error) => fail(error.message, error.exitCode));

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { amountText, parsePence } from '../domain/money';
+
+/** An amount as sent. */
+export interface Amount {
+  /** Integer pence; `Infinity` past twelve integer digits, which only a loan may have (it is then too high). */
+  readonly pence: number;
+  /** The figure in pounds as a JSON number, for `details`. */
+  readonly pounds: number;
+}
+
+/**
+ * An amount in pounds: a string of digits with at most two decimals, or a JSON number (spec §2.2, design §3).
+ * More than two decimals is `INVALID_AMOUNT_FORMAT`, anything else wrong is `INVALID_REQUEST`.
+ */
+export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
+  const example = rule === 'positive' ? '1000.00' : '0.00';
+  const wire = z.union([
+    z.string().meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d{1,2})?$', examples: [example] }),
+    z.number().meta({
+      ...(rule === 'positive' ? { exclusiveMinimum: 0 } : { minimum: 0 }),
+      description: 'Accepted for older clients; send a string.',
+    }),
+  ]);
+  return wire
+    .transform((sent, context): Amount => {
+      const fail = (message: string, code = 'INVALID_REQUEST') => {
+        context.addIssue({ code: 'custom', message, params: { code } });
+        return z.NEVER;
+      };
+      const text = amountText(sent);
+      const parsed = parsePence(text);
+      if (parsed.ok) {
+        if (rule === 'positive' && parsed.pence === 0) return fail(`${field} must be greater than zero.`);
+        return { pence: parsed.pence, pounds: parsed.pence / 100 };
+      }
+      if (parsed.reason === 'decimals') {
+        return fail(`${field} must have at most two decimal places.`, 'INVALID_AMOUNT_FORMAT');
+      }
+      if (parsed.reason === 'too_large' && rule === 'positive') {
+        return { pence: Infinity, pounds: Math.min(Number(text), Number.MAX_VALUE) };
+      }
+      if (parsed.reason === 'too_large') return fail(`${field} is too large.`);
+      if (text.startsWith('-')) return fail(`${field} must not be negative.`);
+      return fail(
+        `${field} must be a plain amount in pounds such as "${example}": no comma, symbol or exponent.`,
+      );
+    })
+    .meta({ description: about });
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+
+/** Every `error.code` partners can meet (spec §7.4, §7.5). Closed: a new one is a change of the contract. */
+export const errorCodes = [
+  'INVALID_REQUEST',
+  'MISSING_FIELD',
+  'INVALID_AMOUNT_FORMAT',
+  'UNAUTHENTICATED',
+  'MERCHANT_NOT_FOUND',
+  'NOT_FOUND',
+  'AMOUNT_TOO_LOW',
+  'AMOUNT_TOO_HIGH',
+  'RATE_LIMIT_EXCEEDED',
+  'INTERNAL_SERVER_ERROR',
+  'MERCHANT_CONFIGURATION_INCOMPLETE',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** The values involved in an error; which of them are there depends on the code. */
+export const errorDetailsSchema = z
+  .object({
+    field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
+    fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
+    provided_loan_amount: z.number().meta({ description: 'AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent.' }),
+    minimum_required: z.number().meta({ description: 'AMOUNT_TOO_LOW: lowest loan amount in pounds.' }),
+    maximum_allowed: z.number().meta({ description: 'AMOUNT_TOO_HIGH: highest loan amount in pounds.' }),
+    merchant_id: z.string().meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: the merchant.' }),
+    missing_fields: z
+      .array(z.string())
+      .meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing.' }),
+  })
+  .partial()
+  .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
+
+export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
+
+export const errorSchema = z
+  .object({
+    success: z.literal(false),
+    error: z.object({
+      code: z.enum(errorCodes).meta({ description: 'Stable; branch on this.' }),
+      message: z.string().meta({ description: 'For people; may be reworded.' }),
+      details: errorDetailsSchema.optional(),
+    }),
+  })
+  .meta({ id: 'Error', description: 'Every error has this form.' });
+
+export type ErrorBody = z.infer<typeof errorSchema>;
+
+/** When each code is sent, and what it then looks like: for the document and the partner guide. */
+export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; readonly body: ErrorBody }>> =
+  {
+    INVALID_REQUEST: example('A field, the body or the protocol is not as it must be', 'INVALID_REQUEST', {
+      message: 'merchant_finance_url must be a full https:// URL without user name and password.',
+      details: { field: 'merchant_finance_url' },
+    }),
+    MISSING_FIELD: example('Required fields are absent or null', 'MISSING_FIELD', {
+      message: 'Required fields are missing: merchant_id, loan_amount.',
+      details: { field: 'merchant_id', fields: ['merchant_id', 'loan_amount'] },
+    }),
+    INVALID_AMOUNT_FORMAT: example('An amount has more than two decimal places', 'INVALID_AMOUNT_FORMAT', {
+      message: 'loan_amount must have at most two decimal places.',
+      details: { field: 'loan_amount' },
+    }),
+    UNAUTHENTICATED: example('The key is missing, unknown, expired, revoked or inactive', 'UNAUTHENTICATED', {
+      message: 'The API key is not valid.',
+    }),
+    MERCHANT_NOT_FOUND: example('There is no such merchant', 'MERCHANT_NOT_FOUND', {
+      message: 'The merchant does not exist.',
+      details: { merchant_id: 'M999999' },
+    }),
+    NOT_FOUND: example('There is no such path or method', 'NOT_FOUND', {
+      message: 'There is no such endpoint.',
+    }),
+    AMOUNT_TOO_LOW: example('The loan is below what any credit product offers', 'AMOUNT_TOO_LOW', {
+      message: 'loan_amount is below the minimum of £10.00.',
+      details: { provided_loan_amount: 9.99, minimum_required: 10 },
+    }),
+    AMOUNT_TOO_HIGH: example('The loan is above what any credit product offers', 'AMOUNT_TOO_HIGH', {
+      message: 'loan_amount is above the maximum of £2,000,000.00.',
+      details: { provided_loan_amount: 2_000_000.01, maximum_allowed: 2_000_000 },
+    }),
+    RATE_LIMIT_EXCEEDED: example('More than 100 requests in a minute with one key', 'RATE_LIMIT_EXCEEDED', {
+      message: 'More than 100 requests in 60 seconds with this key. Retry in 12 s.',
+    }),
+    INTERNAL_SERVER_ERROR: example('A fault on our side', 'INTERNAL_SERVER_ERROR', {
+      message: 'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
+    }),
+    MERCHANT_CONFIGURATION_INCOMPLETE: example(
+      'The merchant cannot be quoted for until its set-up is complete',
+      'MERCHANT_CONFIGURATION_INCOMPLETE',
+      {
+        message:
+          "The merchant's set-up is incomplete. Retrying does not help until the service completes it.",
+        details: { merchant_id: 'M000005', missing_fields: ['trading_name', 'products'] },
+      },
+    ),
+  };
+
+function example(when: string, code: ErrorCode, rest: { message: string; details?: ErrorDetails }) {
+  return { when, body: { success: false, error: { code, ...rest } } } as const;
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import { errorExamples, errorSchema, type ErrorCode } from './errors';
+import { quoteRequestSchema } from './quote-request';
+import { quoteResponseSchema } from './quote-response';
+import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
+
+/** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
+export type Json = { [name: string]: unknown };
+
+const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
+
+/** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
+function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
+  const components: Json = {};
+  for (const [schema, io] of schemas) {
+    const {
+      $defs = {},
+      $schema: _dialect,
+      ...own
+    } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'throw',
+      override: ({ jsonSchema }) => {
+        // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
+        delete jsonSchema.additionalProperties;
+      },
+    });
+    if (own['$ref'] === undefined) throw new Error('a component schema needs an id');
+    for (const [name, json] of Object.entries($defs)) {
+      const { id: _id, ...plain } = json as Json;
+      components[name] = plain;
+    }
+  }
+  return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
+}
+
+const header = (description: string, schema: Json, required = true): Json => ({
+  description,
+  required,
+  schema,
+});
+
+const headers: Json = {
+  XRequestId: header('The id of this request: yours if you sent a usable one. Quote it to support.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 128,
+  }),
+  RateLimitPolicy: header('Calls per window and its length in seconds.', {
+    type: 'string',
+    examples: ['100;w=60'],
+  }),
+  RateLimitLimit: header('Calls per window.', { type: 'integer', examples: [100] }),
+  RateLimitRemaining: header('Calls left in this window.', { type: 'integer', minimum: 0, examples: [99] }),
+  RateLimitReset: header(
+    'Seconds until the window resets, rounded up. Wait at least that long after a 429.',
+    {
+      type: 'integer',
+      minimum: 1,
+      examples: [42],
+    },
+  ),
+  XRateLimitReset: header('Unix second at which the window resets.', { type: 'integer' }),
+  RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
+  WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
+};
+
+const requestIdHeader: Json = { 'X-Request-Id': ref('headers', 'XRequestId') };
+const keyedHeaders: Json = {
+  ...requestIdHeader,
+  'RateLimit-Policy': ref('headers', 'RateLimitPolicy'),
+  'RateLimit-Limit': ref('headers', 'RateLimitLimit'),
+  'RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
+  'RateLimit-Reset': ref('headers', 'RateLimitReset'),
+  'X-RateLimit-Limit': ref('headers', 'RateLimitLimit'),
+  'X-RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
+  'X-RateLimit-Reset': ref('headers', 'XRateLimitReset'),
+};
+
+/** An error response with an example for each of its codes. */
+function errorResponse(description: string, responseHeaders: Json, codes: readonly ErrorCode[]): Json {
+  const examples: Json = {};
+  for (const code of codes)
+    examples[code] = { summary: errorExamples[code].when, value: errorExamples[code].body };
+  return {
+    description,
+    headers: responseHeaders,
+    content: { 'application/json': { schema: ref('schemas', 'Error'), examples } },
+  };
+}
+
+/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
+const mayLackLimits: Json = Object.fromEntries(
+  Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),
+);
+
+const financeQuote: Json = {
+  operationId: 'getFinanceQuote',
+  summary: 'Get a finance quote',
+  description:
+    'Prices every credit product of the merchant for this basket, stores the quote and returns a ready-to-display summary. ' +
+    'Fields are checked in the order of the request body. Show nothing when `data.summary.display` is false. ' +
+    'The test merchants M000001 (standard), M000002 (not authorised), M000003 (nothing fits), M000004 (deposit raised) ' +
+    'and M000005 (set-up incomplete) answer every key.',
+  tags: ['Quotes'],
+  security: [{ apiKey: [] }],
+  parameters: [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')],
+  requestBody: {
+    required: true,
+    description: 'At most 16 KiB.',
+    content: {
+      'application/json': { schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES },
+    },
+  },
+  responses: {
+    '200': {
+      description: 'The quote. `data.products` can be empty.',
+      headers: keyedHeaders,
+      content: {
+        'application/json': { schema: ref('schemas', 'QuoteResponse'), examples: QUOTE_RESPONSE_EXAMPLES },
+      },
+    },
+    '400': errorResponse(
+      'The request breaks the contract. Correct it before sending it again.',
+      mayLackLimits,
+      ['INVALID_REQUEST', 'MISSING_FIELD', 'INVALID_AMOUNT_FORMAT'],
+    ),
+    '401': errorResponse(
+      'The key is missing or not valid.',
+      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
+      ['UNAUTHENTICATED'],
+    ),
+    '404': errorResponse('The merchant does not exist, or does not for you.', requestIdHeader, [
+      'MERCHANT_NOT_FOUND',
+      'NOT_FOUND',
+    ]),
+    '422': errorResponse('No credit product at all is offered for this amount.', keyedHeaders, [
+      'AMOUNT_TOO_LOW',
+      'AMOUNT_TOO_HIGH',
+    ]),
+    '429': errorResponse(
+      'More than 100 requests per minute with this key.',
+      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
+      ['RATE_LIMIT_EXCEEDED'],
+    ),
+    '500': errorResponse('A fault on our side, or a merchant whose set-up is incomplete.', requestIdHeader, [
+      'INTERNAL_SERVER_ERROR',
+      'MERCHANT_CONFIGURATION_INCOMPLETE',
+    ]),
+  },
+};
+
+/** The whole public contract as an OpenAPI 3.1 document, made from the same schemas that requests are checked with. */
+export function openApiDocument(): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Partner Finance Quote Service',
+      version: '1.0.0',
+      summary: 'Finance offers for the shoppers of UK merchants.',
+      description:
+        'Amounts are pounds as strings with two decimals. Errors carry a stable `error.code`. Every response has an ' +
+        '`X-Request-Id`. HTTPS only; call from a server, never from a browser. New fields, new `products_notice.code` ' +
+        'values and new error details may appear within `/v1`.',
+      contact: { name: 'Partner support' },
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The address this document was read from.' }],
+    tags: [{ name: 'Quotes', description: 'What finance a shopper can be offered.' }],
+    paths: { '/v1/finance-quote': { post: financeQuote } },
+    components: {
+      schemas: componentSchemas([
+        [quoteRequestSchema, 'input'],
+        [quoteResponseSchema, 'output'],
+        [errorSchema, 'output'],
+      ]),
+      headers,
+      parameters: {
+        RequestId: {
+          name: 'X-Request-Id',
+          in: 'header',
+          description:
+            'Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced.',
+          schema: { type: 'string' },
+        },
+        CorrelationId: {
+          name: 'X-Correlation-Id',
+          in: 'header',
+          description: 'Taken as the request id where no usable X-Request-Id is sent.',
+          schema: { type: 'string' },
+        },
+      },
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'sk_test_… or sk_live_…',
+          description: 'Sandbox keys begin `sk_test_`, live keys `sk_live_`.',
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { z } from 'zod';
+import type { ErrorCode, ErrorDetails } from './errors';
+
+/** A request that breaks the contract, in the contract's own words. */
+export interface Violation {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: ErrorDetails;
+}
+
+export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
+
+/**
+ * Builds the check of one request body: an object first, then required fields (all that are absent or null), then
+ * formats in the order of the schema's fields, of which the first fault is reported (design §3).
+ */
+export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown) => Validated<z.output<S>> {
+  const required = Object.entries(schema.shape)
+    .filter(([, field]) => !(field as z.ZodType).safeParse(undefined).success)
+    .map(([name]) => name);
+  return (body) => {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+      return { violation: { code: 'INVALID_REQUEST', message: 'The body must be a JSON object.' } };
+    }
+    const sent = body as Record<string, unknown>;
+    const fields = required.filter((name) => sent[name] === undefined || sent[name] === null);
+    const [field] = fields;
+    if (field !== undefined) {
+      const message =
+        fields.length === 1 ? `${field} is required.` : `Required fields are missing: ${fields.join(', ')}.`;
+      return { violation: { code: 'MISSING_FIELD', message, details: { field, fields } } };
+    }
+    const parsed = schema.safeParse(sent);
+    return parsed.success ? { value: parsed.data } : { violation: violationOf(parsed.error.issues[0]) };
+  };
+}
+
+function violationOf(issue: z.core.$ZodIssue | undefined): Violation {
+  const field = String(issue?.path[0] ?? 'body');
+  const custom = issue?.code === 'custom' ? (issue.params?.['code'] as ErrorCode | undefined) : undefined;
+  const wrongType = issue?.code === 'invalid_type' || issue?.code === 'invalid_union';
+  const message = wrongType || issue === undefined ? `${field} is of the wrong type.` : issue.message;
+  return { code: custom ?? 'INVALID_REQUEST', message, details: { field } };
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import postgres from 'postgres';
+import { connectionSettings, type DatabaseConfig } from './connect';
+
+/** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
+const CHANNEL = 'catalogue';
+/** Interval of the echo: three may be lost before memory stops being trusted. */
+const ECHO_INTERVAL_MS = 250;
+/** Memory older than this is not trusted. Together with the load on connect it keeps a revocation under a second. */
+const TRUST_MS = 750;
+/** Without an echo for this long the connection is taken for dead, whatever TCP says, and replaced. */
+const REPLACE_AFTER_MS = 3_000;
+/** Pause before connecting again. */
+const RECONNECT_MS = 250;
+
+export interface ChangeFeedOptions {
+  readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
+  /** Called after LISTEN and before memory is trusted: drop or reload everything. A rejection means another try. */
+  readonly onConnect: () => Promise<void>;
+  /** Called with every change, in commit order, for example `merchant:M100001`. */
+  readonly onChange: (subject: string) => void;
+  readonly onError: (error: unknown) => void;
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number;
+}
+
+export interface ChangeFeed {
+  /** Whether every change committed more than 750 ms ago has been heard. */
+  trusted(): boolean;
+  close(): Promise<void>;
+}
+
+interface Session {
+  /** Moment the last echo that came back was sent. */
+  echoSentAtMs: number;
+  loaded: boolean;
+  closed: boolean;
+  readonly end: () => Promise<void>;
+}
+
+/**
+ * Listens for changes on a dedicated connection and measures how far it can be relied upon: the same connection
+ * notifies itself with a nonce every 250 ms. As Postgres delivers notifications in commit order, an echo proves that
+ * everything committed before it was sent has been heard; its age counts from the sending.
+ */
+export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
+  const { monotonicMs, onError } = options;
+  let closed = false;
+  let session: Session | undefined;
+  let wake: () => void = () => undefined;
+
+  const running = (async () => {
+    while (!closed) {
+      const current = connect(options);
+      session = current;
+      let quietSinceMs = monotonicMs();
+      while (!closed && !current.closed) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ECHO_INTERVAL_MS);
+          wake = () => (clearTimeout(timer), resolve());
+        });
+        quietSinceMs = Math.max(quietSinceMs, current.echoSentAtMs);
+        if (monotonicMs() - quietSinceMs > REPLACE_AFTER_MS) {
+          onError(new Error(`the change feed has been silent for ${REPLACE_AFTER_MS} ms: connecting anew`));
+          break;
+        }
+      }
+      current.closed = true;
+      await current.end();
+      if (!closed) await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+    }
+  })();
+
+  return {
+    trusted: () =>
+      session !== undefined &&
+      session.loaded &&
+      !session.closed &&
+      monotonicMs() - session.echoSentAtMs < TRUST_MS,
+    async close() {
+      closed = true;
+      wake();
+      await running;
+    },
+  };
+}
+
+function connect(options: ChangeFeedOptions): Session {
+  const { database, onConnect, onChange, onError, monotonicMs } = options;
+  const mark = randomUUID();
+  const sentAtMs = new Map<string, number>();
+  const sql = postgres(database.url, {
+    max: 1,
+    connect_timeout: 3,
+    idle_timeout: 0,
+    max_lifetime: null,
+    fetch_types: false,
+    connection: connectionSettings({
+      applicationName: `${database.applicationName} feed`,
+      statementTimeoutMs: 3_000,
+    }),
+    onnotice: () => undefined,
+    onclose: () => {
+      session.closed = true;
+    },
+    // Known to the library, missing from its types; `sql.listen` would reconnect silently, and a gap is what we must see.
+    onnotify: (_channel: string, payload: string) => {
+      if (!payload.startsWith('echo:')) return onChange(payload);
+      const sent = sentAtMs.get(payload);
+      if (sent === undefined) return;
+      session.echoSentAtMs = sent;
+      for (const nonce of sentAtMs.keys()) {
+        sentAtMs.delete(nonce);
+        if (nonce === payload) break;
+      }
+    },
+  } as postgres.Options<Record<string, never>>);
+
+  const session: Session = {
+    echoSentAtMs: Number.NEGATIVE_INFINITY,
+    loaded: false,
+    closed: false,
+    end: () => sql.end({ timeout: 0 }).catch(onError),
+  };
+  void (async () => {
+    try {
+      await sql.unsafe(`listen ${CHANNEL}`);
+      await onConnect();
+      session.loaded = true;
+      for (let nonce = 0; !session.closed; nonce += 1) {
+        const payload = `echo:${mark}:${nonce}`;
+        sentAtMs.set(payload, monotonicMs());
+        await sql`select pg_notify(${CHANNEL}, ${payload})`;
+        await new Promise((resolve) => setTimeout(resolve, ECHO_INTERVAL_MS));
+      }
+    } catch (error) {
+      if (!session.closed) onError(error);
+      session.closed = true;
+    }
+  })();
+  return session;
+}

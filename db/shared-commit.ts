@@ -1,0 +1,119 @@
+/** More waits than the queue may hold: refuse at once rather than late. */
+export class QueueFullError extends Error {
+  override readonly name = 'QueueFullError';
+}
+
+/** The row was not stored, or it is not known whether it was, by the time its writer stopped waiting. */
+export class NotStoredError extends Error {
+  override readonly name = 'NotStoredError';
+}
+
+export interface SharedCommitOptions<Row> {
+  /** Writes all rows in one statement, that is one commit: all of them or none. */
+  readonly write: (rows: readonly Row[]) => PromiseLike<unknown>;
+  /** Whether a failure lies in the data of a row, so that nothing was stored and other rows may do better. */
+  readonly isDataFault: (error: unknown) => boolean;
+  /** Most rows per statement: what a statement can carry in a few milliseconds. */
+  readonly mostRows: number;
+  /** Most rows that may wait; beyond that `add` refuses. */
+  readonly mostWaiting: number;
+  /** Statements under way at a time, each on a connection of its own. */
+  readonly mostBatches: number;
+  /** Longest wait of one row, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+interface Waiter<Row> {
+  readonly row: Row;
+  readonly settle: (error?: unknown) => void;
+  gaveUp: boolean;
+}
+
+export interface SharedCommit<Row> {
+  /** Resolves when the row is durably stored. @throws QueueFullError, NotStoredError or what the database said. */
+  readonly add: (row: Row) => Promise<void>;
+  /** Resolves when nothing waits or is under way. */
+  readonly idle: () => Promise<void>;
+}
+
+/**
+ * Lets concurrent inserts share a commit: rows that arrive while a statement is under way go together in the next
+ * one, so that a commit's disk write is paid once for many. A batch that fails on its data is tried again row by row;
+ * any other failure may have happened after the commit, so it fails every row of the batch and is not repeated. A row
+ * whose writer gave up while it waited is not stored.
+ */
+export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): SharedCommit<Row> {
+  const { write, isDataFault, mostRows, mostWaiting, mostBatches, deadlineMs } = options;
+  let waiting: Waiter<Row>[] = [];
+  let batches = 0;
+  let scheduled = false;
+  const idlers: (() => void)[] = [];
+
+  /** Waits for the end of this turn of the event loop, so that what arrived together travels together. */
+  function schedule(): void {
+    if (scheduled || batches >= mostBatches || waiting.length === 0) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      start();
+    });
+  }
+
+  function start(): void {
+    const live = waiting.filter((waiter) => !waiter.gaveUp);
+    const batch = live.slice(0, mostRows);
+    waiting = live.slice(mostRows);
+    if (batch.length > 0) {
+      batches += 1;
+      void store(batch).finally(() => {
+        batches -= 1;
+        schedule();
+        if (batches === 0 && waiting.length === 0) for (const idler of idlers.splice(0)) idler();
+      });
+      schedule();
+    } else if (batches === 0) for (const idler of idlers.splice(0)) idler();
+  }
+
+  async function store(batch: readonly Waiter<Row>[]): Promise<void> {
+    try {
+      await write(batch.map((waiter) => waiter.row));
+      for (const waiter of batch) waiter.settle();
+    } catch (error) {
+      const [first, second] = batch;
+      if (first !== undefined && second !== undefined && isDataFault(error)) {
+        for (const waiter of batch) if (!waiter.gaveUp) await store([waiter]);
+      } else {
+        for (const waiter of batch) waiter.settle(error);
+      }
+    }
+  }
+
+  return {
+    add(row) {
+      if (waiting.length >= mostWaiting) {
+        return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
+      }
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiter.gaveUp = true;
+          reject(new NotStoredError(`not stored within ${deadlineMs} ms`));
+        }, deadlineMs);
+        const waiter: Waiter<Row> = {
+          row,
+          gaveUp: false,
+          settle: (error) => {
+            clearTimeout(timer);
+            if (error === undefined) resolve();
+            else reject(error);
+          },
+        };
+        waiting.push(waiter);
+        schedule();
+      });
+    },
+    idle: () =>
+      batches === 0 && waiting.length === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => idlers.push(resolve)),
+  };
+}

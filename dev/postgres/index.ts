@@ -1,0 +1,2 @@
+export { stopLeftovers } from './leftovers';
+export { type PostgresOptions, type RunningPostgres, startPostgres } from './start';

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/** What the system tells about other processes: /proc where there is one (Linux), `ps` elsewhere (macOS). */
+interface ProcessStatus {
+  readonly parent: number;
+  /** One letter, `Z` for a process that has ended and that nobody has collected. */
+  readonly state: string;
+  /** When it started, in the system's own unit: together with the pid it names one process for ever. */
+  readonly startedAt: string;
+}
+
+const run = promisify(execFile);
+const hasProc = process.platform === 'linux';
+
+/** @returns undefined when there is no such process. */
+export async function processStatus(pid: number): Promise<ProcessStatus | undefined> {
+  try {
+    if (!hasProc) {
+      const { stdout } = await run('ps', ['-o', 'ppid=,state=,lstart=', '-p', String(pid)]);
+      const [parent = '', state = '', ...started] = stdout.trim().split(/\s+/);
+      return { parent: Number(parent), state: state.charAt(0), startedAt: started.join(' ') };
+    }
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    // The command name, in brackets, may itself hold blanks and brackets.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0] ?? '', parent: Number(fields[1]), startedAt: fields[19] ?? '' };
+  } catch {
+    return undefined;
+  }
+}
+
+/** True while it runs; a zombie does not count. */
+export async function isRunning(pid: number): Promise<boolean> {
+  const status = await processStatus(pid);
+  return status !== undefined && status.state !== 'Z';
+}
+
+/** The argument list of a process, empty when it has ended or is not ours to see. */
+export async function argumentsOf(pid: number): Promise<string[]> {
+  try {
+    if (hasProc) return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').slice(0, -1);
+    const { stdout } = await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]);
+    return [stdout.trim()];
+  } catch {
+    return [];
+  }
+}
+
+export async function allProcesses(): Promise<number[]> {
+  const names = hasProc
+    ? await readdir('/proc')
+    : (await run('ps', ['-axo', 'pid='])).stdout.split('\n').map((line) => line.trim());
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+export async function childrenOf(parent: number): Promise<number[]> {
+  const pids = await allProcesses();
+  const statuses = await Promise.all(pids.map((pid) => processStatus(pid)));
+  return pids.filter((_, index) => statuses[index]?.parent === parent);
+}
+
+/** Sends a signal; false when there is no such process any more. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** @returns whether the process had ended within the time. */
+export async function waitForEnd(pid: number, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
+  while (await isRunning(pid)) {
+    if (Date.now() > deadline) return false;
+    await sleep(25);
+  }
+  return true;
+}

@@ -1,0 +1,115 @@
+import { connectDatabase, type Database, type DbOrTransaction } from '../db/connect';
+import type { KeyEnvironment } from '../db/keys';
+import { issueKey } from '../db/queries/api-key-changes';
+import { findKey, findKeyByHash, hashKey } from '../db/queries/api-keys';
+import { appendChange } from '../db/queries/change-log';
+import { loadMerchants } from '../db/queries/merchants';
+import { createPartner, findPartner } from '../db/queries/partners';
+import { TEST_MERCHANTS } from '../domain/test-merchants';
+import { importMerchants } from '../ops/import/import-merchants';
+import { importProducts } from '../ops/import/import-products';
+import { takeImportTurn } from '../ops/import/import-turn';
+import { seedMerchants, type SeedMerchant } from './seed-data/merchants';
+import type { DemoData } from './stack';
+
+const ACTOR = 'seed';
+const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
+/** Whom the demo partner has nothing to do with. */
+const OTHER_PARTNER = { partnerId: 'P100002', name: 'Other Checkout' };
+
+/** Seeds the migrated database at an address; see {@link seedDatabase}. */
+export async function seedDemo(databaseUrl: string, known: Partial<DemoData> | undefined): Promise<DemoData> {
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: 1,
+    applicationName: 'pfqs seed',
+    statementTimeoutMs: 10_000,
+  });
+  try {
+    return await seedDatabase(database, known);
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Fills a development database with a demo partner, merchants and products of every kind. What is already there stays
+ * as it is, changed by hand or not: a second start adds only what is missing, and makes no version of any product.
+ * @param known what the last start returned: its keys are kept while they work, since they cannot be read back.
+ */
+export async function seedDatabase(
+  { db }: Pick<Database, 'db'>,
+  known: Partial<DemoData> | undefined,
+): Promise<DemoData> {
+  const merchants = seedMerchants(DEMO_PARTNER.partnerId, OTHER_PARTNER.partnerId);
+  const apiKeys = await db.transaction(async (tx) => {
+    // Two that start together take turns.
+    await takeImportTurn(tx);
+    await ensurePartner(tx, DEMO_PARTNER);
+    await ensurePartner(tx, OTHER_PARTNER);
+    await addMissing(tx, merchants);
+    return {
+      test: await ensureKey(tx, 'sandbox', known?.apiKeys?.test),
+      live: await ensureKey(tx, 'live', known?.apiKeys?.live),
+    };
+  });
+  return {
+    partnerId: DEMO_PARTNER.partnerId,
+    apiKeys,
+    merchants: [
+      ...merchants.map(({ merchant, shows }) => ({ id: merchant.merchant_id, shows })),
+      ...[...TEST_MERCHANTS.values()].map(({ merchant, shows }) => ({
+        id: merchant.merchantId,
+        shows: `${shows} (test merchant)`,
+      })),
+    ],
+  };
+}
+
+async function ensurePartner(
+  tx: DbOrTransaction,
+  wanted: { partnerId: string; name: string },
+): Promise<void> {
+  const { partnerId, name } = wanted;
+  if ((await findPartner(tx, partnerId)) !== null) return;
+  await createPartner(tx, wanted);
+  await appendChange(tx, { actor: ACTOR, action: 'partners.create', subject: partnerId, details: { name } });
+}
+
+/** Adds the merchants that are not there, with their products, by way of the import that everybody uses. */
+async function addMissing(tx: DbOrTransaction, wanted: readonly SeedMerchant[]): Promise<void> {
+  const ids = wanted.map(({ merchant }) => merchant.merchant_id);
+  const present = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
+  const missing = wanted.filter(({ merchant }) => !present.has(merchant.merchant_id));
+  if (missing.length === 0) return;
+  const options = { actor: ACTOR, dryRun: false };
+  const rows = missing.map(({ merchant }) => merchant);
+  await importMerchants(tx, rows, { ...options, action: 'merchants.import' });
+  const products = missing.flatMap(({ merchant, products }) =>
+    products.map((product) => ({ merchant_id: merchant.merchant_id, ...product })),
+  );
+  await importProducts(tx, products, { ...options, action: 'products.import' });
+}
+
+/** The given key when it still works for the demo partner, else a new one. */
+async function ensureKey(
+  tx: DbOrTransaction,
+  environment: KeyEnvironment,
+  known: string | undefined,
+): Promise<string> {
+  if (known !== undefined && (await works(tx, environment, known))) return known;
+  const { partnerId } = DEMO_PARTNER;
+  const { key, summary } = await issueKey(tx, { partnerId, environment, expiresInSeconds: null });
+  const details = { partner_id: partnerId, environment, expires_at: null };
+  await appendChange(tx, { actor: ACTOR, action: 'keys.issue', subject: summary.keyId, details });
+  return key;
+}
+
+async function works(tx: DbOrTransaction, environment: KeyEnvironment, key: string): Promise<boolean> {
+  const record = await findKeyByHash(tx, hashKey(key));
+  const summary = record === null ? null : await findKey(tx, record.keyId);
+  if (summary === null) return false;
+  const { partnerId, state, expired } = summary;
+  const active = state === 'active' && !expired;
+  return active && partnerId === DEMO_PARTNER.partnerId && summary.environment === environment;
+}

@@ -1,0 +1,5 @@
+export type { DevelopmentTls } from './certificates';
+export { runStack } from './run';
+export { startStack } from './start';
+export { welcome } from './welcome';
+export type { DemoData, Stack, StackInfo, StackOptions } from './types';

@@ -1,0 +1,51 @@
+import type { DevelopmentTls } from './certificates';
+
+/** What there is to play with. */
+export interface DemoData {
+  readonly partnerId: string;
+  readonly apiKeys: { readonly test: string; readonly live: string };
+  /** `shows`: one line, what a quote for this merchant demonstrates. */
+  readonly merchants: readonly { readonly id: string; readonly shows: string }[];
+}
+
+/** What stack.json holds. */
+export interface StackInfo extends DemoData {
+  readonly apiUrl: string;
+  readonly internalUrl: string;
+  readonly databaseUrl: string;
+  readonly caFile: string;
+}
+
+export interface StackOptions {
+  /** Everything the stack keeps. Relative to the working directory; blanks are fine. */
+  readonly dataDir: string;
+  readonly apiPort: number;
+  readonly internalPort: number;
+  readonly postgresPort: number;
+  /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
+  readonly apiHost?: string | undefined;
+  readonly internalHost?: string | undefined;
+  /** A Postgres to use instead of the embedded one. */
+  readonly databaseUrl?: string | undefined;
+  /**
+   * Sees to it that the demo data is in the (migrated) database. `known` is what an earlier start wrote: its keys are
+   * kept when the database still has them, else new ones are made.
+   */
+  seed(databaseUrl: string, known: Partial<DemoData> | undefined): Promise<DemoData>;
+  /** Starts the services on the given ports; @returns what stops them in order. */
+  startServices(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
+  /** A piece of text for the person in front of the terminal; not always a whole line. */
+  write(text: string): void;
+  /** Gives up starting; what has been started is stopped. */
+  readonly signal?: AbortSignal | undefined;
+  /** Ends the processes at once, whatever is under way; the next start recovers. */
+  readonly killSignal?: AbortSignal | undefined;
+}
+
+export interface Stack {
+  readonly info: StackInfo;
+  /** Resolves with the reason when a part ends by itself. */
+  readonly broken: Promise<Error>;
+  /** Services, then Postgres, then the pid file. Safe to call twice. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,36 @@
+import type { StackInfo } from './types';
+
+/** What to open and what to paste, once everything is up. */
+export function welcome(info: StackInfo): string {
+  const { apiUrl, internalUrl, partnerId, apiKeys, merchants, caFile } = info;
+  const body = {
+    merchant_id: merchants[0]?.id ?? 'M000001',
+    partner_id: partnerId,
+    loan_amount: '1000.00',
+    customer_deposit: '100.00',
+    merchant_finance_url: 'https://shop.example/finance',
+    merchant_reference: 'BASKET-1',
+  };
+  return `
+API        ${apiUrl}
+Internal   ${internalUrl}
+Partner    ${partnerId}
+Test key   ${apiKeys.test}
+Live key   ${apiKeys.live}
+
+Merchants to ask for:
+${merchants.map(({ id, shows }) => `  ${id}  ${shows}`).join('\n')}
+
+A quote:
+
+curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
+  -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
+  -d ${shellWord(JSON.stringify(body))}
+
+Ctrl-C stops everything.
+`;
+}
+
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,103 @@
+import { formatPence, parsePence } from './money';
+
+/** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
+const OUR_PARAMETERS: ReadonlySet<string> = new Set([
+  'loan_amount',
+  'customer_deposit',
+  'credit_product',
+  'service_quote_id',
+  'quote_id',
+  'merchant_reference',
+]);
+
+/** What every link of one quote has in common. */
+export interface LinkBase {
+  /** The merchant's finance page, a valid https URL. */
+  readonly merchantFinanceUrl: string;
+  readonly quoteId: string;
+  /** Written to the link when not null. */
+  readonly merchantReference: string | null;
+}
+
+/** Builds one link; `creditProduct` null for the link of the summary. */
+export type FinanceLinks = (loanPence: number, depositPence: number, creditProduct: string | null) => string;
+
+/** Percent-encodes everything but RFC 3986 unreserved characters; half a surrogate pair becomes U+FFFD. */
+function encode(text: string): string {
+  return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\uFFFD')).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */
+function parameterName(pair: string): string {
+  const name = pair.split('=', 1)[0] ?? '';
+  if (!name.includes('%') && !name.includes('+')) return name;
+  for (const key of new URLSearchParams(name).keys()) return key;
+  return '';
+}
+
+/** The merchant's URL up to where our parameters go (with `?` or `&`), and its fragment. Its text is not touched. */
+function splitUrl(merchantUrl: string): { before: string; fragment: string } {
+  // What a URL parser drops: white space around it, tabs and line breaks in it.
+  const url = merchantUrl.trim().replaceAll(/[\t\n\r]/g, '');
+  const hash = url.indexOf('#');
+  const fragment = hash < 0 ? '' : url.slice(hash);
+  const page = hash < 0 ? url : url.slice(0, hash);
+  const mark = page.indexOf('?');
+  if (mark < 0) return { before: `${page}?`, fragment };
+  const own = page
+    .slice(mark + 1)
+    .split('&')
+    .filter((pair) => !OUR_PARAMETERS.has(parameterName(pair)))
+    .join('&');
+  const separator = own === '' || own.endsWith('&') ? '' : '&';
+  return { before: `${page.slice(0, mark)}?${own}${separator}`, fragment };
+}
+
+/**
+ * Prepares the links of one quote: the merchant's URL with its own query and fragment kept to the letter, then
+ * `loan_amount`, `customer_deposit`, `credit_product` (product links), `service_quote_id` and, when one was sent,
+ * `merchant_reference`. A parameter of ours that was already there is dropped, `quote_id` included.
+ */
+export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }: LinkBase): FinanceLinks {
+  const { before, fragment } = splitUrl(merchantFinanceUrl);
+  const reference = merchantReference === null ? '' : `&merchant_reference=${encode(merchantReference)}`;
+  const after = `&service_quote_id=${encode(quoteId)}${reference}${fragment}`;
+  return (loanPence, depositPence, creditProduct) => {
+    const product = creditProduct === null ? '' : `&credit_product=${encode(creditProduct)}`;
+    const amounts = `loan_amount=${formatPence(loanPence)}&customer_deposit=${formatPence(depositPence)}`;
+    return before + amounts + product + after;
+  };
+}
+
+/** What a finance link says; a part that is missing or cannot be read is null. */
+export interface FinanceLink {
+  readonly quoteId: string | null;
+  readonly loanPence: number | null;
+  readonly depositPence: number | null;
+  readonly creditProduct: string | null;
+  readonly merchantReference: string | null;
+}
+
+/**
+ * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
+ * `quote_id`.
+ * @returns null when the text is no URL.
+ */
+export function readFinanceLink(link: string): FinanceLink | null {
+  if (!URL.canParse(link)) return null;
+  const parameters = new URL(link).searchParams;
+  const pence = (name: string): number | null => {
+    const parsed = parsePence(parameters.get(name) ?? '');
+    return parsed.ok ? parsed.pence : null;
+  };
+  return {
+    quoteId: parameters.get('service_quote_id') ?? parameters.get('quote_id'),
+    loanPence: pence('loan_amount'),
+    depositPence: pence('customer_deposit'),
+    creditProduct: parameters.get('credit_product'),
+    merchantReference: parameters.get('merchant_reference'),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Product } from './product';
+
+/** Whether a product is offered on a day (YYYY-MM-DD); both ends of its validity are inclusive. */
+export function isOffered({ validFrom, validTo }: Product, today: string): boolean {
+  return (validFrom === null || validFrom <= today) && (validTo === null || today <= validTo);
+}
+
+const orders = new WeakMap<readonly Product[], readonly Product[]>();
+
+/** Products in the merchant's order: `displayOrder`, then the name by code units. Sorted once for each list. */
+function inMerchantOrder(products: readonly Product[]): readonly Product[] {
+  let ordered = orders.get(products);
+  if (ordered === undefined) {
+    ordered = products.toSorted(
+      (a, b) => a.displayOrder - b.displayOrder || (a.creditProduct < b.creditProduct ? -1 : 1),
+    );
+    orders.set(products, ordered);
+  }
+  return ordered;
+}
+
+/** The products offered on a day (YYYY-MM-DD), in the merchant's order. */
+export function offeredProducts(products: readonly Product[], today: string): Product[] {
+  return inMerchantOrder(products).filter((product) => isOffered(product, today));
+}

@@ -1,0 +1,98 @@
+import { formatPounds } from './money';
+import { formatApr } from './rate';
+
+/** Longest summary in code points of visible text (spec §1, display rule 2). */
+export const LONGEST_SUMMARY = 80;
+
+const LEARN_MORE = 'Learn more';
+/** Says nothing that only an authorised merchant may say: no digit, no % and no £. */
+const HEADLINE = 'Spread the cost with finance.';
+
+/** What a summary needs to know of a priced product. */
+export interface SummaryOffer {
+  readonly monthlyRepaymentPence: number;
+  readonly product: { readonly aprBasisPoints: number };
+}
+
+export interface SummaryRequest {
+  readonly fcaAuthorised: boolean;
+  readonly summaryStyle: 'offer' | 'headline';
+  /** What fitted, in the merchant's order. */
+  readonly offers: readonly SummaryOffer[];
+  /** Where "Learn more" goes. */
+  readonly link: string;
+}
+
+/** The lowest monthly price; of equal ones the first in the merchant's order. */
+function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
+  let best = offers[0];
+  for (const offer of offers) {
+    if (best !== undefined && offer.monthlyRepaymentPence < best.monthlyRepaymentPence) best = offer;
+  }
+  return best;
+}
+
+/** Texts for an offer, the longest first. */
+function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
+  const price = formatPounds(monthlyRepaymentPence);
+  const apr = formatApr(product.aprBasisPoints);
+  if (product.aprBasisPoints === 0) {
+    return [
+      `Interest-free credit from ${price} a month at ${apr} APR representative.`,
+      `Interest-free from ${price} a month, ${apr} APR representative.`,
+    ];
+  }
+  return [
+    `Spread the cost from ${price} a month at ${apr} APR representative.`,
+    `From ${price} a month at ${apr} APR representative.`,
+  ];
+}
+
+/**
+ * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one link. An
+ * authorised merchant gets its best offer, in the longest template that fits, unless it chose the headline; one that
+ * may not communicate regulated promotions gets the headline.
+ */
+export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
+  const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
+  const texts = best === undefined ? [] : offerTexts(best);
+  const fitting = texts.find((text) => codePoints(`${text} ${LEARN_MORE}`) <= LONGEST_SUMMARY);
+  return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
+}
+
+/** Number of code points, which is what "characters" means here. */
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+/** Escapes text for HTML content and double- or single-quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: '\u00A0',
+  pound: '£',
+};
+
+/** What a person sees of a summary: tags stripped, entities decoded. */
+export function visibleText(html: string): string {
+  const text = html.replaceAll(/<(?:"[^"]*"|'[^']*'|[^'">])*>/g, '');
+  return text.replaceAll(/&(#x[\da-f]+|#\d+|[a-z]+);/gi, (entity, name: string) => {
+    if (/^#x/i.test(name)) return String.fromCodePoint(Number.parseInt(name.slice(2), 16));
+    if (name.startsWith('#')) return String.fromCodePoint(Number(name.slice(1)));
+    return ENTITIES[name] ?? entity;
+  });
+}

@@ -1,0 +1,122 @@
+import type { MerchantSetup } from './merchant';
+import type { Product } from './product';
+import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from './product';
+
+/** A merchant that exists for every key and always answers the same way. */
+export interface TestMerchant {
+  readonly merchant: MerchantSetup;
+  /** For the partner guide: the situation it shows. */
+  readonly shows: string;
+}
+
+/** Interest-bearing, twelve months, every loan there is; what the others are variations of. */
+const INTEREST_BEARING: Product = {
+  productId: 'test-interest-bearing-12',
+  version: 1,
+  displayOrder: 1,
+  validFrom: null,
+  validTo: null,
+  lender: 'Test Lender A',
+  creditProduct: '12 months at 9.9% APR',
+  numberOfRepayments: 12,
+  aprBasisPoints: 990,
+  rateType: 'fixed',
+  rateBasis: 'apr_effective',
+  ratePpm: null,
+  instalmentRounding: 'half_up',
+  finalPayment: 'equal',
+  deferralMonths: 0,
+  firstIntervalDays: null,
+  settlementFeePence: 0,
+  minLoanPence: LOWEST_LOAN_PENCE,
+  maxLoanPence: HIGHEST_LOAN_PENCE,
+  depositMin: null,
+  depositMax: null,
+  firstPaymentType: 'monthly_repayment',
+  annualRateShown: 'flat',
+};
+
+const INTEREST_FREE: Product = {
+  ...INTEREST_BEARING,
+  productId: 'test-interest-free-10',
+  displayOrder: 2,
+  lender: 'Test Lender B',
+  creditProduct: '10 months interest-free',
+  numberOfRepayments: 10,
+  aprBasisPoints: 0,
+  finalPayment: 'remainder',
+};
+
+const BUY_NOW_PAY_LATER: Product = {
+  ...INTEREST_BEARING,
+  productId: 'test-buy-now-pay-later-12-36',
+  displayOrder: 3,
+  creditProduct: 'Buy now pay later 12 months, then 36 months at 19.9% APR',
+  numberOfRepayments: 36,
+  aprBasisPoints: 1_990,
+  deferralMonths: 12,
+  settlementFeePence: 2_900,
+};
+
+const STANDARD: MerchantSetup = {
+  merchantId: 'M000001',
+  tradingName: 'Test Merchant Standard',
+  fcaAuthorised: true,
+  showProducts: true,
+  summaryStyle: 'offer',
+  depositFloor: null,
+  products: [INTEREST_BEARING, INTEREST_FREE, BUY_NOW_PAY_LATER],
+  corruptFields: [],
+};
+
+const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
+  {
+    merchant: STANDARD,
+    shows: 'standard: an interest-bearing, an interest-free and a buy now pay later product, for every loan',
+  },
+  {
+    merchant: {
+      ...STANDARD,
+      merchantId: 'M000002',
+      tradingName: 'Test Merchant Not Authorised',
+      fcaAuthorised: false,
+    },
+    shows: 'not authorised: the plain headline, no products, and the notice MERCHANT_FCA_NOT_AUTHORISED',
+  },
+  {
+    merchant: {
+      ...STANDARD,
+      merchantId: 'M000003',
+      tradingName: 'Test Merchant Nothing Fits',
+      // Its only product was last offered long ago, so that no amount and no deposit ever fits.
+      products: [{ ...INTEREST_BEARING, validTo: '2000-01-01' }],
+    },
+    shows:
+      'nothing fits: display is false, the summary is empty and there are no products, whatever the amount',
+  },
+  {
+    merchant: {
+      ...STANDARD,
+      merchantId: 'M000004',
+      tradingName: 'Test Merchant Deposit Raised',
+      depositFloor: { basisPoints: 5_000, fixedPence: 0 },
+    },
+    shows:
+      'deposit raised: a deposit below 50% of the purchase price is raised to it, with a deposit_adjustment',
+  },
+  {
+    merchant: {
+      ...STANDARD,
+      merchantId: 'M000005',
+      tradingName: 'Test Merchant Incomplete',
+      fcaAuthorised: null,
+      products: [],
+    },
+    shows: 'set-up incomplete: 500 MERCHANT_CONFIGURATION_INCOMPLETE, fca_authorised and products missing',
+  },
+];
+
+/** The designated test merchants by `merchant_id` (design §4), usable with any key. */
+export const TEST_MERCHANTS: ReadonlyMap<string, TestMerchant> = new Map(
+  TEST_MERCHANT_LIST.map((entry) => [entry.merchant.merchantId, entry]),
+);

@@ -1,0 +1,46 @@
+import { InvalidArgumentError } from 'commander';
+
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** `90d`, `24h`, `30m`, `10s` or `0` as seconds. */
+export function duration(text: string): number {
+  const match = /^(\d{1,7})([smhd])$/.exec(text);
+  if (text === '0') return 0;
+  if (match === null)
+    throw new InvalidArgumentError('It must be a number with s, m, h or d behind it, such as 24h.');
+  return Number(match[1]) * SECONDS[match[2] as keyof typeof SECONDS];
+}
+
+/** A whole number in a range. */
+export const wholeNumber = (low: number, high: number) => (text: string) => {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= low && value <= high) return value;
+  throw new InvalidArgumentError(`It must be a whole number from ${low} to ${high}.`);
+};
+
+/** `yes` or `no`. */
+export function yesOrNo(text: string): boolean {
+  if (text !== 'yes' && text !== 'no') throw new InvalidArgumentError('It must be yes or no.');
+  return text === 'yes';
+}
+
+/** `P100001,P100002`. */
+export function list(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
+export const DEFAULT_LIMIT = 200;
+export const HIGHEST_LIMIT = 100_000;
+
+/** Arguments of a `--limit` option: description, parser, default. */
+export const limitOption = (byDefault = DEFAULT_LIMIT) =>
+  [
+    '--limit <n>',
+    `most rows shown, 1 to ${HIGHEST_LIMIT}`,
+    wholeNumber(1, HIGHEST_LIMIT),
+    byDefault,
+  ] as const;

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { listChanges } from '../db/queries/change-log';
+import { limitOption } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops changes list --subject M123456
+  ops changes list --action keys.revoke --json`;
+
+/** `ops changes …` */
+export function addChangeCommands(program: Command, deps: OpsDeps): void {
+  const changes = program
+    .command('changes')
+    .description('The log of every change made through ops. It cannot be changed.')
+    .addHelpText('after', EXAMPLES);
+  const list = changes
+    .command('list')
+    .description('Changes, newest first.')
+    .option('--subject <id>', 'of this partner, key, merchant or product only')
+    .option('--actor <name>', 'by this user only')
+    .option('--action <action>', 'of this kind only, such as keys.revoke')
+    .option(...limitOption(50));
+  handle(list, deps, async (call) => {
+    const [subject, actor, action] = ['subject', 'actor', 'action'].map((name) => textOption(call, name));
+    const found = await listChanges(call.db, {
+      ...(subject !== undefined && { subject }),
+      ...(actor !== undefined && { actor }),
+      ...(action !== undefined && { action }),
+      limit: numberOption(call, 'limit') ?? 50,
+    });
+    const rows = found.map((one) => [
+      one.changeId,
+      one.changedAt,
+      one.actor,
+      one.action,
+      one.subject,
+      brief(one.details),
+    ]);
+    const json = found.map(({ changeId, changedAt, ...rest }) => ({
+      change_id: changeId,
+      changed_at: changedAt,
+      ...rest,
+    }));
+    return { json, text: table(['change', 'when', 'who', 'what', 'subject', 'details'], rows) };
+  });
+}
+
+/** Enough to recognise a change in a table; --json has it all. */
+const LONGEST_DETAILS = 100;
+
+function brief(details: unknown): string {
+  const text = JSON.stringify(details);
+  return text.length <= LONGEST_DETAILS ? text : `${text.slice(0, LONGEST_DETAILS - 1)}…`;
+}

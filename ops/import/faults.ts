@@ -1,0 +1,22 @@
+/** One thing that is wrong with a file. */
+export interface Fault {
+  /** 1-based place in the file's list; null: the file as a whole. */
+  readonly row: number | null;
+  /** Name as in the file, a dot before each inner name; null: the row as a whole. */
+  readonly field: string | null;
+  readonly message: string;
+}
+
+/** A file that is refused: nothing of it was written. */
+export class ImportRefused extends Error {
+  override readonly name = 'ImportRefused';
+
+  constructor(readonly faults: readonly Fault[]) {
+    super(`${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} found; nothing was written.`);
+  }
+}
+
+/** In the order of the file. */
+export function sortFaults(faults: readonly Fault[]): Fault[] {
+  return faults.toSorted((a, b) => (a.row ?? 0) - (b.row ?? 0));
+}

@@ -1,0 +1,144 @@
+import type { DbOrTransaction } from '../../db/connect';
+import { appendChanges, type Change } from '../../db/queries/change-log';
+import { loadMerchants } from '../../db/queries/merchants';
+import { changedColumns, type ProductDefinition } from '../../db/queries/product-row';
+import {
+  addVersion,
+  insertProducts,
+  loadProductsOf,
+  setProductPlace,
+  type StoredProduct,
+} from '../../db/queries/products';
+import { checkProducts, type CheckedProduct } from './check-products';
+import { termNames } from './file-names';
+import { ImportRefused, sortFaults } from './faults';
+import type { ImportOptions, ImportReport } from './report';
+import { takeImportTurn } from './import-turn';
+
+interface PlannedProduct extends CheckedProduct {
+  readonly displayOrder: number;
+  /** Null: it is new. */
+  readonly stored: StoredProduct | null;
+  /** Terms that differ from the stored version; any of them makes a new version. */
+  readonly terms: readonly string[];
+  /** Whether order or activity, which are no terms, change. */
+  readonly placeChanges: boolean;
+}
+
+/**
+ * Creates and changes products, all or none, in one transaction. A product whose terms differ gets a new version; one
+ * that is the same is left alone; one that the file does not name stays as it is. Figures are checked before the transaction opens.
+ * @throws ImportRefused with every fault; nothing has been written then.
+ */
+export async function importProducts(
+  db: DbOrTransaction,
+  rows: readonly unknown[],
+  options: ImportOptions,
+): Promise<ImportReport> {
+  const { checked, faults } = checkProducts(rows);
+  return db.transaction(async (tx) => {
+    await takeImportTurn(tx);
+    const ids = [...new Set(checked.map(({ merchantId }) => merchantId))];
+    const known = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
+    const orphans = checked
+      .filter(({ merchantId }) => !known.has(merchantId))
+      .map(({ row, merchantId }) => ({ row, field: 'merchant_id', message: `${merchantId} does not exist` }));
+    if (faults.length + orphans.length > 0) throw new ImportRefused(sortFaults([...faults, ...orphans]));
+    const planned = plan(checked, await loadProductsOf(tx, ids));
+    const writing = planned.filter(
+      ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
+    );
+    if (!options.dryRun) await write(tx, writing, options);
+    return report(planned, writing, options);
+  });
+}
+
+const identity = (merchantId: string, creditProduct: string) => JSON.stringify([merchantId, creditProduct]);
+
+function plan(checked: readonly CheckedProduct[], stored: readonly StoredProduct[]): PlannedProduct[] {
+  const before = new Map(
+    stored.map((product) => [identity(product.merchantId, product.creditProduct), product]),
+  );
+  const lastPlace = new Map<string, number>();
+  const seen = (merchantId: string, place: number) =>
+    lastPlace.set(merchantId, Math.max(lastPlace.get(merchantId) ?? 0, place));
+  for (const product of stored) seen(product.merchantId, product.displayOrder);
+  return checked.map((product) => {
+    const { merchantId, definition, active } = product;
+    const old = before.get(identity(merchantId, definition.creditProduct)) ?? null;
+    const displayOrder = product.displayOrder ?? old?.displayOrder ?? (lastPlace.get(merchantId) ?? 0) + 1;
+    seen(merchantId, displayOrder);
+    return {
+      ...product,
+      displayOrder,
+      stored: old,
+      terms: old === null ? [] : changedTerms(old, definition),
+      placeChanges: old !== null && (old.displayOrder !== displayOrder || old.active !== active),
+    };
+  });
+}
+
+function changedTerms({ definition: before }: StoredProduct, after: ProductDefinition): string[] {
+  return before === null
+    ? ['every term, as the stored version is lost']
+    : termNames(changedColumns(before, after));
+}
+
+async function write(
+  tx: DbOrTransaction,
+  writing: readonly PlannedProduct[],
+  options: ImportOptions,
+): Promise<void> {
+  const changes: Change[] = [];
+  const log = (product: PlannedProduct, subject: string, details: Record<string, unknown>) => {
+    const { merchantId, definition } = product;
+    changes.push({
+      actor: options.actor,
+      action: options.action,
+      subject,
+      details: { merchant_id: merchantId, credit_product: definition.creditProduct, ...details },
+    });
+  };
+  const fresh = writing.filter(({ stored }) => stored === null);
+  const ids = await insertProducts(tx, fresh);
+  for (const [place, product] of fresh.entries())
+    log(product, ids[place] ?? '', { change: 'created', version: 1 });
+  for (const product of writing) {
+    const { stored, terms, placeChanges, active, displayOrder, definition } = product;
+    if (stored === null) continue;
+    const version = terms.length > 0 ? await addVersion(tx, stored, definition) : stored.version;
+    if (placeChanges) await setProductPlace(tx, stored.productId, { active, displayOrder });
+    log(product, stored.productId, {
+      change: 'updated',
+      version,
+      terms,
+      active,
+      display_order: displayOrder,
+    });
+  }
+  await appendChanges(tx, changes);
+}
+
+function report(
+  planned: readonly PlannedProduct[],
+  writing: readonly PlannedProduct[],
+  { dryRun }: ImportOptions,
+): ImportReport {
+  const created = writing.filter(({ stored }) => stored === null).length;
+  return {
+    dryRun,
+    created,
+    updated: writing.length - created,
+    unchanged: planned.length - writing.length,
+    changes: writing.map(({ row, merchantId, definition, stored, terms }) => ({
+      row,
+      subject: `${merchantId} ${definition.creditProduct}`,
+      change: describe(stored, terms),
+    })),
+  };
+}
+
+function describe(stored: StoredProduct | null, terms: readonly string[]): string {
+  if (stored === null) return 'created';
+  return terms.length > 0 ? `new version: ${terms.join(', ')}` : 'changed: place or activity';
+}

@@ -1,0 +1,34 @@
+import type { IssuedKey } from '../db/queries/api-key-changes';
+import type { ApiKeySummary } from '../db/queries/api-keys';
+import type { Answer } from './call';
+
+const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';
+
+/** The only answer that holds a key. */
+export function issuedAnswer({ key, summary }: IssuedKey, said: string): Answer {
+  return {
+    json: { ...keyView(summary), key, notice: SHOWN_ONCE },
+    text: `${said}\n\n  ${key}\n\n${SHOWN_ONCE}`,
+  };
+}
+
+/** What a caller with this key meets. */
+export function keyStatus({ state, expired, partnerState }: ApiKeySummary): string {
+  if (state === 'active' && expired) return 'expired';
+  return state === 'active' && partnerState === 'inactive' ? 'active (partner inactive)' : state;
+}
+
+/** A key without the key itself. */
+export const keyView = (key: ApiKeySummary) => ({
+  key_id: key.keyId,
+  partner_id: key.partnerId,
+  environment: key.environment,
+  last_four: key.lastFour,
+  state: key.state,
+  expired: key.expired,
+  expires_at: key.expiresAt,
+  created_at: key.createdAt,
+  revoked_at: key.revokedAt,
+  replaced_by: key.replacedBy,
+  partner_state: key.partnerState,
+});

@@ -1,0 +1,131 @@
+import type { Command } from 'commander';
+import { listMerchants, loadMerchant } from '../db/queries/merchants';
+import { Refused } from '../db/queries/refused';
+import { completeMerchant } from '../domain/merchant';
+import { limitOption } from './arguments';
+import { handle, numberOption, textOption, type Call, type OpsDeps } from './call';
+import { ImportRefused } from './import/faults';
+import { addImportCommand } from './import/import-command';
+import { importMerchants } from './import/import-merchants';
+import { toFields } from './import/merchant-schema';
+import { rowFromOptions, setUpOptions } from './merchant-options';
+import { merchantView, summaryView } from './merchant-view';
+import { facts, table, type Cell } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops merchants create M123456 --trading-name "Example Shop" --fca-authorised yes
+  ops merchants set M123456 --deposit-floor-percent 10 --deposit-floor-amount 50.00
+  ops merchants set M123456 --partner-access restricted --partners P100001,P100002
+  ops merchants show M123456                  also says what is missing from its set-up
+  ops merchants import merchants.json --dry-run`;
+
+/** `ops merchants …` */
+export function addMerchantCommands(program: Command, deps: OpsDeps): void {
+  const merchants = program
+    .command('merchants')
+    .description('Who sells the goods, and its set-up.')
+    .addHelpText('after', EXAMPLES);
+
+  const list = merchants
+    .command('list')
+    .description('Merchants, by id.')
+    .option('--partner <partner>', 'only those that exist for this partner')
+    .option(...limitOption());
+  handle(list, deps, async (call) => {
+    const filter = {
+      partnerId: textOption(call, 'partner') ?? null,
+      limit: numberOption(call, 'limit') ?? 200,
+    };
+    const found = (await listMerchants(call.db, filter)).map(summaryView);
+    const head = [
+      'merchant',
+      'trading name',
+      'FCA authorised',
+      'shows products',
+      'summary',
+      'partners',
+      'active products',
+    ];
+    return {
+      json: found,
+      text: table(
+        head,
+        found.map((one) => Object.values<Cell>(one)),
+      ),
+    };
+  });
+
+  const show = merchants
+    .command('show')
+    .argument('<merchant>')
+    .description('One merchant, and what its set-up lacks.');
+  handle(show, deps, async ({ db }, merchantId = '') => {
+    const stored = await loadMerchant(db, merchantId);
+    if (stored === null) throw new Refused('not_found', `Merchant ${merchantId} does not exist.`);
+    const judged = completeMerchant(stored.setup);
+    const missing = 'missingFields' in judged ? judged.missingFields : [];
+    const view = merchantView(toFields(stored));
+    const lines = Object.entries(view).map(([name, value]): [string, Cell] => [name, plain(value)]);
+    const verdict =
+      missing.length === 0
+        ? 'The set-up is complete.'
+        : `The set-up is INCOMPLETE: quotes answer 500 until these are there: ${missing.join(', ')}.`;
+    return {
+      json: {
+        ...view,
+        complete: missing.length === 0,
+        missing_fields: missing,
+        products: stored.setup.products.length,
+      },
+      text: `${facts([...lines, ['active products', stored.setup.products.length]])}\n\n${verdict}`,
+    };
+  });
+
+  for (const verb of ['create', 'set'] as const) {
+    const command = setUpOptions(
+      merchants
+        .command(verb)
+        .argument('<merchant>')
+        .description(
+          verb === 'create'
+            ? 'Add a merchant; set-up may follow later.'
+            : "Change a merchant's set-up; what is not named stays.",
+        ),
+    );
+    handle(command, deps, (call, merchantId = '') => writeOne(call, verb, merchantId));
+  }
+
+  addImportCommand(merchants, deps, { noun: 'merchants', csv: null, run: importMerchants });
+}
+
+/** Creates or changes one merchant by way of the import, so that the same rules hold. */
+async function writeOne(call: Call, verb: 'create' | 'set', merchantId: string) {
+  const { db, deps, options } = call;
+  const row = { merchant_id: merchantId, ...rowFromOptions(options) };
+  const report = await db.transaction(async (tx) => {
+    const exists = (await loadMerchant(tx, merchantId)) !== null;
+    if (verb === 'create' && exists) throw new Refused('conflict', `Merchant ${merchantId} already exists.`);
+    if (verb === 'set' && !exists) throw new Refused('not_found', `Merchant ${merchantId} does not exist.`);
+    try {
+      return await importMerchants(tx, [row], {
+        actor: deps.actor,
+        action: `merchants.${verb}`,
+        dryRun: false,
+      });
+    } catch (error) {
+      if (!(error instanceof ImportRefused)) throw error;
+      // There is no file, so there are no rows.
+      throw new ImportRefused(error.faults.map((fault) => ({ ...fault, row: null })));
+    }
+  });
+  const [change] = report.changes;
+  const text =
+    change === undefined
+      ? `Merchant ${merchantId} was so already.`
+      : `Merchant ${merchantId} ${change.change}.`;
+  return { json: { merchant_id: merchantId, change: change?.change ?? 'unchanged' }, text };
+}
+
+const plain = (value: unknown): Cell =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell);

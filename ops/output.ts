@@ -1,0 +1,40 @@
+import Table from 'cli-table3';
+import type { Fault } from './import/faults';
+
+export type Cell = string | number | boolean | Date | null | undefined;
+
+/** A table with a heading; says so when it has no rows. */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  if (rows.length === 0) return 'None.';
+  const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
+  drawn.push(...rows.map((row) => row.map(cell)));
+  return drawn.toString();
+}
+
+/** Names and values, one to a line. */
+export function facts(entries: readonly (readonly [string, Cell])[]): string {
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join('\n');
+}
+
+/** Faults of a file, one to a line. */
+export function faultLines(faults: readonly Fault[]): string {
+  return faults.map(({ row, field, message }) => `${place(row, field)}${message}`).join('\n');
+}
+
+function place(row: number | null, field: string | null): string {
+  const parts = [row === null ? null : `row ${row}`, field].filter((part) => part !== null);
+  return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
+}
+
+function cell(value: Cell): string {
+  if (value === null || value === undefined) return '-';
+  if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return printable(String(value));
+}
+
+/** A stored text must not move the cursor of the terminal that shows it. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
+}

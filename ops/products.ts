@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import { appendChange } from '../db/queries/change-log';
+import { findProduct, listProducts, listVersions, setProductActive } from '../db/queries/products';
+import { Refused } from '../db/queries/refused';
+import { limitOption } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { addImportCommand } from './import/import-command';
+import { importProducts } from './import/import-products';
+import { facts, table, type Cell } from './output';
+import { definitionView, productCells, productView } from './product-view';
+import { ukDay } from './uk-day';
+
+const EXAMPLES = `
+Examples:
+  ops products import products.json --dry-run
+  ops products list --merchant M123456
+  ops products show M123456 "Classic credit 12 months"
+  ops products deactivate M123456 "Classic credit 12 months"`;
+
+/** Columns of a products file whose CSV cells are not text. */
+const CSV_TYPES = {
+  numbers: new Set(['number_of_repayments', 'deferral_months', 'first_interval_days', 'display_order']),
+  flags: new Set(['active']),
+};
+
+/** `ops products …` */
+export function addProductCommands(program: Command, deps: OpsDeps): void {
+  const products = program
+    .command('products')
+    .description("Merchants' credit products.")
+    .addHelpText('after', EXAMPLES);
+
+  const list = products
+    .command('list')
+    .description("Products in their merchants' order, switched-off ones too.")
+    .option('--merchant <merchant>', 'of this merchant only')
+    .option(...limitOption());
+  handle(list, deps, async (call) => {
+    const merchantId = textOption(call, 'merchant');
+    const limit = numberOption(call, 'limit') ?? 200;
+    const found = await listProducts(call.db, { ...(merchantId !== undefined && { merchantId }), limit });
+    const today = ukDay(deps.now());
+    const head = [
+      'merchant',
+      'credit product',
+      'lender',
+      'version',
+      'repayments',
+      'APR',
+      'loans',
+      'offered today',
+    ];
+    const rows = found.map((product) => productCells(product, today));
+    return { json: found.map(productView), text: table(head, rows) };
+  });
+
+  const show = products
+    .command('show')
+    .argument('<merchant>')
+    .argument('<credit-product>')
+    .description('One product with every version of its terms.');
+  handle(show, deps, async ({ db }, merchantId = '', creditProduct = '') => {
+    const product = await findProduct(db, merchantId, creditProduct);
+    if (product === null)
+      throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
+    const versions = await listVersions(db, product.productId);
+    const json = {
+      ...productView(product),
+      versions: versions.map(({ version, createdAt, definition }) => ({
+        version,
+        created_at: createdAt,
+        ...definitionView(definition),
+      })),
+    };
+    const lines = Object.entries(productView(product)).map(([name, value]): [string, Cell] => [
+      name,
+      typeof value === 'object' && value !== null ? JSON.stringify(value) : value,
+    ]);
+    const history = versions.map(({ version, createdAt, definition }) => [
+      version,
+      createdAt,
+      definition.lender,
+      definition.numberOfRepayments,
+      `${definitionView(definition).apr}%`,
+    ]);
+    const past = table(['version', 'since', 'lender', 'repayments', 'APR'], history);
+    return { json, text: `${facts(lines)}\n\nVersions:\n${past}` };
+  });
+
+  addSwitch('activate', true, 'Offer a product again.');
+  addSwitch('deactivate', false, 'Offer a product no longer; quotes already given keep it.');
+  addImportCommand(products, deps, { noun: 'products', csv: CSV_TYPES, run: importProducts });
+
+  function addSwitch(verb: string, active: boolean, description: string): void {
+    const command = products
+      .command(verb)
+      .argument('<merchant>')
+      .argument('<credit-product>')
+      .description(description);
+    handle(command, deps, async ({ db }, merchantId = '', creditProduct = '') => {
+      const { changed, product } = await db.transaction(async (tx) => {
+        const done = await setProductActive(tx, { merchantId, creditProduct, active });
+        const details = { merchant_id: merchantId, credit_product: creditProduct, active };
+        const { productId: subject } = done.product;
+        if (done.changed)
+          await appendChange(tx, { actor: deps.actor, action: `products.${verb}`, subject, details });
+        return done;
+      });
+      const state = active ? 'active' : 'inactive';
+      const text = `Product "${creditProduct}" of ${merchantId} ${changed ? 'is now' : 'was already'} ${state}.`;
+      return { json: { ...productView(product), changed }, text };
+    });
+  }
+}

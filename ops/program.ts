@@ -1,0 +1,83 @@
+import { Command, CommanderError } from 'commander';
+import type { OpsDeps } from './call';
+import { addChangeCommands } from './changes';
+import { EXIT, toFailure, type Failure } from './exit-codes';
+import { addKeyCommands } from './keys';
+import { addMerchantCommands } from './merchants';
+import { faultLines } from './output';
+import { addPartnerCommands } from './partners';
+import { addProductCommands } from './products';
+import { addQuoteCommands } from './quotes';
+
+const NOTES = `
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 database unreachable.
+Every change is written to the change log (ops changes list).`;
+
+/** The whole command line. Nothing runs, and nothing is opened, before it is given arguments. */
+export function buildProgram(deps: OpsDeps): Command {
+  const program = new Command('ops')
+    .description('Operates the partner finance quote service.')
+    .option('--json', 'print one JSON document instead of tables; errors too, on standard error')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', NOTES);
+  addPartnerCommands(program, deps);
+  addKeyCommands(program, deps);
+  addMerchantCommands(program, deps);
+  addProductCommands(program, deps);
+  addQuoteCommands(program, deps);
+  addChangeCommands(program, deps);
+  prepare(program, deps);
+  return program;
+}
+
+/**
+ * Runs one command.
+ * @param args arguments without the interpreter and the script.
+ * @returns the exit code; every outcome has been printed.
+ */
+export async function runOps(deps: OpsDeps, args: readonly string[]): Promise<number> {
+  try {
+    await buildProgram(deps).parseAsync([...args], { from: 'user' });
+    return EXIT.done;
+  } catch (error) {
+    // Help that was asked for is no failure.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    const failure = toFailure(error);
+    tell(
+      deps,
+      failure,
+      args.includes('--json'),
+      error instanceof CommanderError && error.code === 'commander.help',
+    );
+    return failure.exitCode;
+  }
+}
+
+function tell(deps: OpsDeps, failure: Failure, json: boolean, helpWasShown: boolean): void {
+  const { code, message, faults } = failure;
+  if (json) {
+    const text = helpWasShown ? 'No command was named.' : message;
+    deps.err(`${JSON.stringify({ error: { code, message: text, ...(faults && { faults }) } }, null, 2)}\n`);
+  } else if (!helpWasShown) {
+    deps.err(`${faults === undefined ? '' : `${faultLines(faults)}\n`}error: ${message}\n`);
+  }
+}
+
+/** Every command throws instead of ending the process, and leaves the printing of errors to runOps. */
+function prepare(command: Command, deps: OpsDeps): void {
+  command.exitOverride().configureOutput({
+    writeOut: deps.out,
+    // Help shown because nothing was asked for; for scripts the error says it all.
+    writeErr: (text) => (text.startsWith('Usage:') ? helpToErr(command, deps, text) : undefined),
+    outputError: () => undefined,
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+    getOutHelpWidth: () => 100,
+    getErrHelpWidth: () => 100,
+  });
+  for (const inner of command.commands) prepare(inner, deps);
+}
+
+function helpToErr(command: Command, deps: OpsDeps, text: string): void {
+  if (command.optsWithGlobals()['json'] !== true) deps.err(text);
+}

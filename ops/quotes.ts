@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/queries/quotes';
+import { Refused } from '../db/queries/refused';
+import { formatPence } from '../domain/money';
+import { limitOption, wholeNumber } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { facts, table } from './output';
+import { definitionView } from './product-view';
+
+const EXAMPLES = `
+Examples:
+  ops quotes show qte_01K…                        request, answer, and the terms behind it
+  ops quotes list --merchant M123456 --days 1`;
+
+/** Quotes are read back to front through their ids, so the span bounds the work. */
+const LONGEST_SPAN_DAYS = 400;
+
+/** `ops quotes …` */
+export function addQuoteCommands(program: Command, deps: OpsDeps): void {
+  const quotes = program
+    .command('quotes')
+    .description('Quotes as they were answered.')
+    .addHelpText('after', EXAMPLES);
+
+  const show = quotes
+    .command('show')
+    .argument('<quote-id>')
+    .description('One quote: request, answer, and the versions of the products that fitted.');
+  handle(show, deps, async ({ db }, quoteId = '') => {
+    const quote = await findQuote(db, quoteId);
+    if (quote === null)
+      throw new Refused('not_found', `Quote ${quoteId} does not exist, or its month has been dropped.`);
+    return { json: fullView(quote), text: humanQuote(quote) };
+  });
+
+  const list = quotes
+    .command('list')
+    .description('Recent quotes, newest first.')
+    .option('--partner <partner>', 'of this partner only')
+    .option('--merchant <merchant>', 'of this merchant only')
+    .option('--days <n>', `how far back, 1 to ${LONGEST_SPAN_DAYS}`, wholeNumber(1, LONGEST_SPAN_DAYS), 7)
+    .option(...limitOption(50));
+  handle(list, deps, async (call) => {
+    const [partnerId, merchantId] = [textOption(call, 'partner'), textOption(call, 'merchant')];
+    const found = await listQuotes(call.db, {
+      ...(partnerId !== undefined && { partnerId }),
+      ...(merchantId !== undefined && { merchantId }),
+      days: numberOption(call, 'days') ?? 7,
+      limit: numberOption(call, 'limit') ?? 50,
+    });
+    const head = ['quote', 'when', 'partner', 'environment', 'merchant', 'loan', 'deposit', 'reference'];
+    const rows = found.map((one) => [
+      one.quoteId,
+      one.createdAt,
+      one.partnerId,
+      one.environment,
+      one.merchantId,
+      formatPence(one.loanPence),
+      one.depositPence === null ? null : formatPence(one.depositPence),
+      one.merchantReference,
+    ]);
+    return { json: found.map(view), text: table(head, rows) };
+  });
+}
+
+const view = (quote: QuoteSummary) => ({
+  service_quote_id: quote.quoteId,
+  created_at: quote.createdAt,
+  partner_id: quote.partnerId,
+  key_id: quote.keyId,
+  environment: quote.environment,
+  merchant_id: quote.merchantId,
+  loan_amount: formatPence(quote.loanPence),
+  customer_deposit: quote.depositPence === null ? null : formatPence(quote.depositPence),
+  merchant_finance_url: quote.merchantFinanceUrl,
+  merchant_reference: quote.merchantReference,
+  request_id: quote.requestId,
+});
+
+const fullView = (quote: StoredQuote) => ({
+  ...view(quote),
+  response: quote.response,
+  fitted: quote.fitted,
+  versions: quote.versions.map(({ productId, version, definition }) => ({
+    product_id: productId,
+    version,
+    ...definitionView(definition),
+  })),
+});
+
+function humanQuote(quote: StoredQuote): string {
+  const rows = quote.versions.map(({ productId, version, definition }) => {
+    const { lender, credit_product: name, number_of_repayments: payments, apr } = definitionView(definition);
+    return [productId, version, lender, name, payments, `${apr}%`];
+  });
+  return [
+    facts(Object.entries(view(quote))),
+    '',
+    'Products that fitted, with the version they were priced with:',
+    table(['product', 'version', 'lender', 'credit product', 'repayments', 'APR'], rows),
+    '',
+    'Answer:',
+    JSON.stringify(quote.response, null, 2),
+  ].join('\n');
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { ulid } from 'ulid';
+import { buildApp } from '../api/app';
+import { createCatalogue } from '../api/catalogue/catalogue';
+import { buildInternalApp } from '../api/internal-app';
+import { createRateLimiter } from '../api/limits/rate-limiter';
+import { createApiMetrics } from '../api/metrics';
+import { drainable } from '../api/plugins/drain';
+import { buildPlainApp } from '../api/plain-app';
+import type { TlsFiles } from '../api/server-options';
+import { openChangeFeed } from '../db/change-feed';
+import { connectDatabase } from '../db/connect';
+import { withDeadline } from '../db/deadline';
+import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/queries/api-keys';
+import { createQuoteWriter } from '../db/queries/insert-quotes';
+import { loadMerchant } from '../db/queries/merchants';
+import { keepPartitionsAhead } from '../db/partitions';
+import type { Config } from './config';
+import { connectRedis } from './redis';
+
+export interface ApiProcessOptions {
+  readonly config: Config;
+  /** Replaces DATABASE_URL, for the embedded stack. */
+  readonly databaseUrl: string;
+  readonly tls: TlsFiles | null;
+  readonly logger: Logger;
+  /** Ports to listen on; 0 takes a free one. */
+  readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
+}
+
+export interface ApiProcess {
+  readonly apiPort: number;
+  readonly internalPort: number;
+  readonly plainPort: number | null;
+  /** Stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
+  close(): Promise<void>;
+}
+
+const monotonicMs = () => performance.now();
+const now = () => new Date();
+
+/** Starts one API process: the public and the internal listener, on the given Postgres and Redis. */
+export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+  const { config, databaseUrl, logger, ports } = options;
+  const timeoutMs = config.DATABASE_TIMEOUT_MS;
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: 'pfqs api',
+    statementTimeoutMs: timeoutMs,
+  });
+  const { sql } = database;
+  const metrics = createApiMetrics(() => feed.trusted());
+  const onCatalogueError = (error: unknown) => {
+    metrics.catalogueErrors.inc();
+    logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
+  };
+  const catalogue = createCatalogue({
+    source: {
+      loadAllKeys: () => loadAllKeys(sql),
+      loadKeysOfPartner: (partnerId) => loadKeysOfPartner(sql, partnerId),
+      findKeyByHash: (hash) => findKeyByHash(sql, hash),
+      loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
+    },
+    mostMerchants: config.MERCHANTS_IN_MEMORY,
+    readTimeoutMs: timeoutMs,
+    onError: onCatalogueError,
+  });
+  const feed = openChangeFeed({
+    database: { url: config.DATABASE_LISTEN_URL ?? databaseUrl, applicationName: 'pfqs api' },
+    onConnect: catalogue.onConnect,
+    onChange: catalogue.onChange,
+    onError: onCatalogueError,
+    monotonicMs,
+  });
+  catalogue.trustWhen(() => feed.trusted());
+
+  const redis = config.REDIS_URL
+    ? connectRedis(config.REDIS_URL, config.REDIS_TIMEOUT_MS, (error) => logger.warn({ err: error }, 'redis'))
+    : null;
+  const limiter = createRateLimiter({
+    limit: config.RATE_LIMIT_PER_MINUTE,
+    windowSeconds: 60,
+    redis,
+    monotonicMs,
+    onFallback: (cause) => {
+      metrics.rateLimitFallbacks.inc();
+      logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
+    },
+  });
+  const writer = createQuoteWriter({ sql, deadlineMs: timeoutMs });
+  const app = buildApp({
+    catalogue,
+    limiter,
+    logger,
+    metrics,
+    tls: options.tls,
+    trustedProxies: config.TRUSTED_PROXIES,
+    storeQuote: writer.add,
+    now,
+    newQuoteId: (at) => `qte_${ulid(at.getTime())}`,
+    newRequestId: () => `rq_${randomUUID()}`,
+  });
+  const internal = buildInternalApp({
+    logger,
+    registry: metrics.registry,
+    checkReady: async () => {
+      await withDeadline(sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+    },
+  });
+  const plain =
+    ports.plain === null ? null : buildPlainApp({ logger, newRequestId: () => `rq_${randomUUID()}` });
+  const partitions = keepPartitionsAhead(sql, (error) => logger.error({ err: error }, 'quote partitions'));
+
+  const drain = drainable(app);
+  const others = [internal, ...(plain ? [plain] : [])];
+  async function close(): Promise<void> {
+    await withGrace([drain()], config.SHUTDOWN_GRACE_MS);
+    // Last, so that readiness and metrics can be read while the rest stops.
+    await withGrace(
+      others.map((listener) => listener.close()),
+      1_000,
+    );
+    partitions.stop();
+    await feed.close();
+    redis?.disconnect();
+    await database.close();
+  }
+  try {
+    const apiPort = await listen(app, config.API_HOST, ports.api);
+    const internalPort = await listen(internal, config.INTERNAL_HOST, ports.internal);
+    const plainPort =
+      plain && ports.plain !== null ? await listen(plain, config.API_HOST, ports.plain) : null;
+    return { apiPort, internalPort, plainPort, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  await app.listen({ host, port });
+  return (app.server.address() as AddressInfo).port;
+}
+
+async function withGrace(closing: readonly Promise<unknown>[], graceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const grace = new Promise((resolve) => (timer = setTimeout(resolve, graceMs)));
+  await Promise.race([Promise.allSettled(closing), grace]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,336 @@
+import { quoteResponseSchema } from '../../contracts/quote-response';
+import { createPartner } from '../../db/queries/partners';
+import { readFinanceLink } from '../../domain/finance-link';
+import { visibleText } from '../../domain/summary';
+import { startTestApi, type Answer, type TestApi } from '../support/api';
+import { addMerchant } from '../support/merchants';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+  const { database } = api;
+  await createPartner(database.db, { partnerId: 'P200002', name: 'Somebody else' });
+  await addMerchant(database, 'M100001', {
+    products: [
+      { creditProduct: 'Classic 12' },
+      {
+        creditProduct: 'Interest free 10',
+        numberOfRepayments: 10,
+        aprBasisPoints: 0,
+        finalPayment: 'remainder',
+      },
+      { creditProduct: 'Big loans', minLoanPence: 200_000, maxLoanPence: 500_000 },
+    ],
+  });
+  await addMerchant(database, 'M100002', { depositFloor: { basisPoints: 1_000, fixedPence: 0 } });
+  await addMerchant(database, 'M100003', { fcaAuthorised: false });
+  await addMerchant(database, 'M100004', {
+    showProducts: false,
+    depositFloor: { basisPoints: 0, fixedPence: 5_000 },
+  });
+  await addMerchant(database, 'M100005', {
+    products: [
+      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
+      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
+    ],
+  });
+  await addMerchant(database, 'M100006', {
+    products: [
+      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
+      { depositMin: { basisPoints: 1_000, fixedPence: 0 } },
+    ],
+  });
+  await addMerchant(database, 'M1000070', { partnerAccess: 'restricted', partnerIds: ['P200002'] });
+  await addMerchant(database, 'M1000071', { partnerAccess: 'restricted', partnerIds: ['P100001'] });
+  await addMerchant(database, 'AB-1C2D-3E4F-5G6H', {});
+  await addMerchant(database, 'M100008', { tradingName: null, products: [] });
+  await addMerchant(database, 'M100009', { summaryStyle: 'headline' });
+});
+afterAll(() => api.close());
+
+const linkOf = (answer: Answer): string => {
+  const href = /<a href="([^"]*)"/.exec(answer.body.data.summary.finance_offer_summary)?.[1] ?? '';
+  return href.replaceAll('&amp;', '&');
+};
+
+test('answers a quote with its products, summary and links, in the contract form', async () => {
+  const answer = await api.quote({ merchant_id: 'M100001', merchant_reference: '  basket 20.41-a_b ' });
+  expect(answer.status).toBe(200);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(quoteResponseSchema.strict().parse(answer.body)).toEqual(answer.body);
+  const { data } = answer.body;
+  expect(data.service_quote_id).toMatch(/^qte_[0-9A-HJKMNP-TV-Z]{26}$/);
+  expect(data.merchant_reference).toBe('basket 20.41-a_b');
+  expect(data).not.toHaveProperty('products_notice');
+  expect(data).not.toHaveProperty('deposit_adjustment');
+  expect(data.products.map((product: { credit_product: string }) => product.credit_product)).toEqual([
+    'Classic 12',
+    'Interest free 10',
+  ]);
+  // 900.00 over 12 months at 9.9 %: the published monthly figure for 1,200.00 is 105.21 (Barclays Partner Finance).
+  expect(data.products[0]).toMatchObject({
+    lender: 'Example Bank',
+    purchase_price: '1000.00',
+    customer_deposit: '100.00',
+    loan_amount: '900.00',
+    first_payment_type: 'monthly_repayment',
+    first_payment_amount: '78.91',
+    initial_payment_due_value: 1,
+    initial_payment_due_unit: 'months',
+    apr: '9.9% Fixed',
+    number_of_repayments: 12,
+    monthly_repayment: '78.91',
+    cost_of_credit: '46.92',
+    total_amount_payable_excluding_deposit: '946.92',
+    annual_interest_rate: '5.21%',
+  });
+  expect(readFinanceLink(data.products[1].merchant_finance_url)).toMatchObject({
+    quoteId: data.service_quote_id,
+    creditProduct: 'Interest free 10',
+  });
+  const summary: string = data.summary.finance_offer_summary;
+  expect(data.summary.display).toBe(true);
+  expect(visibleText(summary)).toMatch(/£78\.91.*9\.9% APR representative.*Learn more$/);
+  expect([...visibleText(summary)].length).toBeLessThanOrEqual(80);
+  expect(summary.match(/<a /g)).toHaveLength(1);
+});
+
+test('reproduces the published 1,200.00 over 12 months at 9.9 %', async () => {
+  const answer = await api.quote({
+    merchant_id: 'M100001',
+    loan_amount: '1200.00',
+    customer_deposit: undefined,
+  });
+  expect(answer.body.data.products[0]).toMatchObject({
+    customer_deposit: '0.00',
+    monthly_repayment: '105.21',
+    cost_of_credit: '62.52',
+    total_amount_payable_excluding_deposit: '1262.52',
+  });
+});
+
+test('takes amounts as JSON numbers and answers with strings', async () => {
+  const answer = await api.quote({ merchant_id: 'M100001', loan_amount: 900.5, customer_deposit: 99.5 });
+  expect(answer.body.data.products[0]).toMatchObject({ loan_amount: '900.50', customer_deposit: '99.50' });
+});
+
+test('keeps query and fragment of the finance page, replaces our own parameters, ends with the reference', async () => {
+  const answer = await api.quote({
+    merchant_id: 'M100001',
+    merchant_reference: 'ref 1',
+    merchant_finance_url: 'https://shop.example/f?b=2&quote_id=old&a=%C3%BC&loan_amount=1#apply',
+  });
+  const id = answer.body.data.service_quote_id;
+  expect(linkOf(answer)).toBe(
+    `https://shop.example/f?b=2&a=%C3%BC&loan_amount=900.00&customer_deposit=100.00&service_quote_id=${id}&merchant_reference=ref%201#apply`,
+  );
+  expect(answer.body.data.products[0].merchant_finance_url).toContain(
+    '&credit_product=Classic%2012&service_quote_id=',
+  );
+});
+
+test('a reference of nothing but spaces is none', async () => {
+  const answer = await api.quote({ merchant_id: 'M100001', merchant_reference: '   ' });
+  expect(answer.body.data.merchant_reference).toBeNull();
+  expect(linkOf(answer)).not.toContain('merchant_reference');
+});
+
+describe('deposits', () => {
+  test('are raised to the floor, and summary and products follow', async () => {
+    const answer = await api.quote({
+      merchant_id: 'M100002',
+      loan_amount: '999.99',
+      customer_deposit: undefined,
+    });
+    const { data } = answer.body;
+    // A tenth of 999.99 is 99.999: a percentage minimum rounds up.
+    expect(data.deposit_adjustment).toMatchObject({
+      requested_deposit: '0.00',
+      corrected_deposit: '100.00',
+      affected_products: [
+        {
+          lender: 'Example Bank',
+          credit_product: 'Product 0',
+          customer_deposit: '100.00',
+          loan_amount: '899.99',
+        },
+      ],
+    });
+    expect(data.products[0]).toMatchObject({
+      purchase_price: '999.99',
+      customer_deposit: '100.00',
+      loan_amount: '899.99',
+    });
+    expect(linkOf(answer)).toContain('loan_amount=899.99&customer_deposit=100.00');
+  });
+
+  test('at the floor are left alone', async () => {
+    const answer = await api.quote({
+      merchant_id: 'M100002',
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+    });
+    expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
+  });
+
+  test('follow the rule that all products share when there is no floor', async () => {
+    const answer = await api.quote({
+      merchant_id: 'M100005',
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+    });
+    expect(answer.body.data.deposit_adjustment).toMatchObject({ corrected_deposit: '200.00' });
+    expect(answer.body.data.deposit_adjustment.affected_products).toHaveLength(2);
+  });
+
+  test('are raised product by product, without an adjustment, where rules differ', async () => {
+    const answer = await api.quote({
+      merchant_id: 'M100006',
+      loan_amount: '1000.00',
+      customer_deposit: '0.00',
+    });
+    expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
+    expect(answer.body.data.products).toMatchObject([
+      { customer_deposit: '200.00', loan_amount: '800.00' },
+      { customer_deposit: '100.00', loan_amount: '900.00' },
+    ]);
+  });
+});
+
+describe('merchants of every kind', () => {
+  test('not authorised: a plain summary, no products, the notice', async () => {
+    const { data } = (await api.quote({ merchant_id: 'M100003' })).body;
+    expect(data.products).toEqual([]);
+    expect(data.products_notice.code).toBe('MERCHANT_FCA_NOT_AUTHORISED');
+    expect(data.summary.display).toBe(true);
+    expect(visibleText(data.summary.finance_offer_summary)).toMatch(/^[^\d%£]+Learn more$/);
+  });
+
+  test('not authorised and nothing fits: not displayed, the notice stays', async () => {
+    const { data } = (await api.quote({ merchant_id: 'M100003', loan_amount: '1999999.00' })).body;
+    expect(data.summary).toEqual({ display: false, finance_offer_summary: '' });
+    expect(data.products_notice.code).toBe('MERCHANT_FCA_NOT_AUTHORISED');
+  });
+
+  test('nothing fits: success without offers, the adjustment stays', async () => {
+    const answer = await api.quote({
+      merchant_id: 'M100002',
+      loan_amount: '50.00',
+      customer_deposit: '0.00',
+    });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        success: true,
+        data: {
+          summary: { display: false, finance_offer_summary: '' },
+          products: [],
+          deposit_adjustment: { corrected_deposit: '5.00', affected_products: [] },
+        },
+      },
+    });
+  });
+
+  test('summary only: no list, no notice, still displayed', async () => {
+    const { data } = (await api.quote({ merchant_id: 'M100004', customer_deposit: '10.00' })).body;
+    expect(data).toMatchObject({
+      products: [],
+      summary: { display: true },
+      deposit_adjustment: { corrected_deposit: '50.00', affected_products: [] },
+    });
+    expect(data).not.toHaveProperty('products_notice');
+  });
+
+  test('headline style: no figures in the summary, products as usual', async () => {
+    const { data } = (await api.quote({ merchant_id: 'M100009' })).body;
+    expect(visibleText(data.summary.finance_offer_summary)).not.toMatch(/[\d%£]/);
+    expect(data.products).toHaveLength(1);
+  });
+
+  test('the alternative id form', async () => {
+    expect(await api.quote({ merchant_id: 'AB-1C2D-3E4F-5G6H' })).toMatchObject({ status: 200 });
+  });
+
+  test('restricted: exists for its partners only', async () => {
+    expect(await api.quote({ merchant_id: 'M1000070' })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'MERCHANT_NOT_FOUND' } },
+    });
+    expect(await api.quote({ merchant_id: 'M1000071' })).toMatchObject({ status: 200 });
+  });
+
+  test('incomplete: says what is missing', async () => {
+    expect(await api.quote({ merchant_id: 'M100008' })).toMatchObject({
+      status: 500,
+      body: {
+        error: {
+          code: 'MERCHANT_CONFIGURATION_INCOMPLETE',
+          details: { merchant_id: 'M100008', missing_fields: ['trading_name', 'products'] },
+        },
+      },
+    });
+  });
+
+  test('a corrupt product row stops its merchant alone (fault 71)', async () => {
+    const { sql } = api.database;
+    await addMerchant(api.database, 'M100010');
+    await sql`update product_versions set number_of_repayments = 0
+              where product_id in (select product_id from products where merchant_id = 'M100010')`;
+    expect(await api.quote({ merchant_id: 'M100010' })).toMatchObject({
+      status: 500,
+      body: {
+        error: {
+          code: 'MERCHANT_CONFIGURATION_INCOMPLETE',
+          details: { missing_fields: ['products[Product 0].number_of_repayments'] },
+        },
+      },
+    });
+    expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ['M000001', { summary: { display: true } }],
+    ['M000002', { products: [], products_notice: { code: 'MERCHANT_FCA_NOT_AUTHORISED' } }],
+    ['M000003', { summary: { display: false, finance_offer_summary: '' }, products: [] }],
+    ['M000004', { deposit_adjustment: { corrected_deposit: '500.00' } }],
+  ])('designated test merchant %s, with a test key and a live one', async (merchant_id, data) => {
+    for (const key of [api.keys.test, api.keys.live]) {
+      expect(await api.quote({ merchant_id }, { key })).toMatchObject({ status: 200, body: { data } });
+    }
+  });
+});
+
+test('stores what it answered, and every product that fitted, before answering', async () => {
+  const answer = await api.quote(
+    { merchant_id: 'M100004', merchant_reference: 'kept', padding: 'ignored and not stored' },
+    { headers: { 'x-request-id': 'trace-me' }, key: api.keys.live },
+  );
+  const id = answer.body.data.service_quote_id;
+  const [row] = await api.database.sql`
+    select *, response::text as response_text, tableoid::regclass::text as part from quotes where quote_id = ${id}`;
+  expect(row).toMatchObject({
+    partner_id: 'P100001',
+    environment: 'live',
+    merchant_id: 'M100004',
+    loan_pence: '90000',
+    deposit_pence: '10000',
+    merchant_reference: 'kept',
+    request_id: 'trace-me',
+    response_text: answer.text,
+    fitted: [{ creditProduct: 'Product 0', version: 1, loanPence: 90_000, depositPence: 10_000 }],
+  });
+  expect(JSON.stringify(row)).not.toContain('ignored');
+  const month = new Date().toISOString().slice(0, 7).replace('-', '_');
+  expect(row?.['part']).toBe(`quotes_${month}`);
+});
+
+test('prices with a changed product at once', async () => {
+  await addMerchant(api.database, 'M100011');
+  const before = await api.quote({ merchant_id: 'M100011' });
+  await api.database.sql`update product_versions set apr_basis_points = 1990
+    where product_id in (select product_id from products where merchant_id = 'M100011')`;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const after = await api.quote({ merchant_id: 'M100011' });
+  expect(before.body.data.products[0].apr).toBe('9.9% Fixed');
+  expect(after.body.data.products[0].apr).toBe('19.9% Fixed');
+});

@@ -1,0 +1,95 @@
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '100' } });
+});
+afterAll(() => api.close());
+
+describe('request id', () => {
+  test.each(['x-request-id', 'x-correlation-id'])('echoes %s', async (name) => {
+    const answer = await api.quote({}, { headers: { [name]: 'abc-123~!' } });
+    expect(answer.headers['x-request-id']).toBe('abc-123~!');
+  });
+
+  test('prefers X-Request-Id', async () => {
+    const answer = await api.quote(
+      {},
+      { headers: { 'x-request-id': 'first', 'x-correlation-id': 'second' } },
+    );
+    expect(answer.headers['x-request-id']).toBe('first');
+  });
+
+  test.each([
+    ['a space', 'a b'],
+    ['129 characters', 'x'.repeat(129)],
+    ['nothing', ''],
+    ['bytes past ASCII', 'caf\u00e9'],
+  ])('makes its own for one with %s', async (_what, id) => {
+    const answer = await api.quote({}, { headers: { 'x-request-id': id } });
+    expect(answer.headers['x-request-id']).toMatch(/^rq_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  });
+
+  test('takes the correlation id when the request id cannot be used', async () => {
+    const answer = await api.quote({}, { headers: { 'x-request-id': 'a b', 'x-correlation-id': 'good' } });
+    expect(answer.headers['x-request-id']).toBe('good');
+  });
+});
+
+describe('rate-limit headers', () => {
+  const names = [
+    'ratelimit-policy',
+    'ratelimit-limit',
+    'ratelimit-remaining',
+    'ratelimit-reset',
+    'x-ratelimit-limit',
+    'x-ratelimit-remaining',
+    'x-ratelimit-reset',
+  ];
+
+  test.each([
+    ['a quote', {}, 200],
+    ['a bad field', { loan_amount: 'x' }, 400],
+    ['an unknown merchant', { merchant_id: 'M999999' }, 404],
+    ['a loan too low', { loan_amount: '1.00' }, 422],
+    ['an incomplete merchant', { merchant_id: 'M000005' }, 500],
+  ])('stand on the answer to %s', async (_what, fields, status) => {
+    const answer = await api.quote(fields);
+    expect(answer.status).toBe(status);
+    for (const name of names) expect(answer.headers).toHaveProperty(name);
+    expect(answer.headers['ratelimit-policy']).toBe('100;w=60');
+    expect(answer.headers['ratelimit-limit']).toBe('100');
+    expect(answer.headers['x-ratelimit-limit']).toBe('100');
+    const reset = Number(answer.headers['ratelimit-reset']);
+    expect(Number.isInteger(reset) && reset >= 1 && reset <= 60).toBe(true);
+    const at = Number(answer.headers['x-ratelimit-reset']) - Date.now() / 1000;
+    expect(Math.abs(at - reset)).toBeLessThan(2.5);
+  });
+
+  test('count down with each call, and do not stand on a call without a valid key', async () => {
+    const [first, second] = [await api.quote(), await api.quote()];
+    expect(Number(second.headers['ratelimit-remaining'])).toBe(
+      Number(first.headers['ratelimit-remaining']) - 1,
+    );
+    const unkeyed = await api.quote({}, { key: null });
+    for (const name of names) expect(unkeyed.headers).not.toHaveProperty(name);
+  });
+
+  test('refuse call 101 with 429 and Retry-After, per key', async () => {
+    let answer = await api.quote();
+    for (let calls = 0; calls < 110 && answer.status === 200; calls += 1) answer = await api.quote();
+    expect(answer).toMatchObject({
+      status: 429,
+      body: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } },
+    });
+    expect(answer.headers['ratelimit-remaining']).toBe('0');
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(answer.headers['retry-after']).toBe(answer.headers['ratelimit-reset']);
+    expect(await api.quote({}, { key: api.keys.live })).toMatchObject({ status: 200 });
+  });
+
+  test('are judged before the body', async () => {
+    expect(await api.call({ body: 'not json' })).toMatchObject({ status: 429 });
+    expect(await api.call({ body: goodQuote, key: null })).toMatchObject({ status: 401 });
+  });
+});

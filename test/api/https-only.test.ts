@@ -1,0 +1,98 @@
+import { connect } from 'node:net';
+import { request } from 'undici';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+
+const refusal = { success: false, error: { code: 'INVALID_REQUEST', message: 'HTTPS is required.' } };
+
+async function post(port: number, headers: Record<string, string>, path = '/v1/finance-quote') {
+  const answer = await request(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(goodQuote),
+  });
+  return { status: answer.statusCode, headers: answer.headers, body: await answer.body.json() };
+}
+
+describe('behind a named proxy', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi({ ownTls: false, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+  });
+  afterAll(() => api.close());
+
+  test.each(['https', 'HTTPS'])('takes X-Forwarded-Proto: %s from it', async (proto) => {
+    const headers = { 'x-forwarded-proto': proto, authorization: `Bearer ${api.keys.test}` };
+    expect(await post(api.port, headers)).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    {},
+    { 'x-forwarded-proto': 'http' },
+    { 'x-forwarded-proto': 'https, http' },
+    { 'x-forwarded-proto': 'wss' },
+  ])('refuses %p', async (headers) => {
+    const answer = await post(api.port, {
+      ...(headers as Record<string, string>),
+      authorization: `Bearer ${api.keys.test}`,
+    });
+    expect(answer).toMatchObject({ status: 400, body: refusal });
+    expect(answer.headers['x-request-id']).toMatch(/^rq_/);
+    expect(answer.headers).not.toHaveProperty('ratelimit-limit');
+  });
+
+  test('refuses plain HTTP before it looks for the path', async () => {
+    expect(await post(api.port, {}, '/nowhere')).toMatchObject({ status: 400, body: refusal });
+    expect(await post(api.port, {}, '/%zz')).toMatchObject({ status: 400, body: refusal });
+  });
+});
+
+describe('a forged X-Forwarded-Proto', () => {
+  test.each(['', '10.0.0.0/8,192.0.2.1'])('is refused from a peer that is not in "%s"', async (proxies) => {
+    const api = await startTestApi({ ownTls: false, environment: { TRUSTED_PROXIES: proxies } });
+    try {
+      const headers = {
+        'x-forwarded-proto': 'https',
+        'x-forwarded-for': '192.0.2.1',
+        forwarded: 'proto=https',
+        authorization: `Bearer ${api.keys.test}`,
+      };
+      expect(await post(api.port, headers)).toMatchObject({ status: 400, body: refusal });
+    } finally {
+      await api.close();
+    }
+  });
+});
+
+describe('own TLS', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi({ plain: true });
+  });
+  afterAll(() => api.close());
+
+  test('the plain listener answers nothing but the 400, and does not look at the key', async () => {
+    const port = api.plainPort ?? 0;
+    for (const path of ['/v1/finance-quote', '/health', '/%zz', '/']) {
+      const answer = await post(
+        port,
+        { authorization: 'Bearer nonsense', 'x-forwarded-proto': 'https' },
+        path,
+      );
+      expect(answer).toMatchObject({ status: 400, body: refusal });
+      expect(answer.headers['x-request-id']).toMatch(/^rq_/);
+    }
+  });
+
+  test('a plain request to the TLS port gets no answer of ours', async () => {
+    const answer = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(api.port, '127.0.0.1', () =>
+        socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n\r\n'),
+      );
+      socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+      socket.on('error', () => resolve(text));
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).not.toContain('success":true');
+  });
+});

@@ -1,0 +1,128 @@
+import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/queries/api-key-changes';
+import { setPartnerState } from '../../db/queries/partners';
+import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+
+let api: TestApi;
+/** A second API process's worth: its way to Postgres can be frozen. */
+let other: TestApi;
+let proxy: TcpProxy;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  const address = new URL(api.databaseUrl);
+  proxy = await startTcpProxy({ port: Number(address.port) });
+});
+afterAll(async () => {
+  await other?.close();
+  await api.close();
+  await proxy.close();
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function newKey(expiresInSeconds: number | null = null) {
+  const { key, summary } = await issueKey(api.database.db, {
+    partnerId: PARTNER_ID,
+    environment: 'sandbox',
+    expiresInSeconds,
+  });
+  return { key, keyId: summary.keyId };
+}
+
+async function statusOf(key: string, of: TestApi = api): Promise<number> {
+  return (await of.quote({}, { key })).status;
+}
+
+/** Milliseconds until the key answers 401 for good, asking without pause. */
+async function timeToRefusal(of: TestApi, key: string): Promise<number> {
+  const start = performance.now();
+  while ((await statusOf(key, of)) !== 401) {
+    if (performance.now() - start > 5_000) throw new Error('the key is still accepted after 5 s');
+  }
+  return performance.now() - start;
+}
+
+test('a key works as soon as it has been issued', async () => {
+  const { key } = await newKey();
+  expect(await statusOf(key)).toBe(200);
+});
+
+test('an expired key is refused', async () => {
+  const { key } = await newKey(0.3);
+  expect(await statusOf(key)).toBe(200);
+  await pause(400);
+  expect(await statusOf(key)).toBe(401);
+});
+
+test('an inactive key is refused until it is active again', async () => {
+  const { key, keyId } = await newKey();
+  await setKeyState(api.database.db, keyId, 'inactive');
+  await timeToRefusal(api, key);
+  await setKeyState(api.database.db, keyId, 'active');
+  await pause(200);
+  expect(await statusOf(key)).toBe(200);
+});
+
+test("an inactive partner's keys are refused", async () => {
+  await setPartnerState(api.database.db, PARTNER_ID, 'inactive');
+  await timeToRefusal(api, api.keys.test);
+  expect(await statusOf(api.keys.live)).toBe(401);
+  await setPartnerState(api.database.db, PARTNER_ID, 'active');
+  await pause(200);
+  expect(await statusOf(api.keys.test)).toBe(200);
+});
+
+test('rotation lets the old key live for the overlap and no longer', async () => {
+  const { key, keyId } = await newKey();
+  const rotated = await rotateKey(api.database.db, { keyId, overlapSeconds: 1 });
+  expect(await statusOf(key)).toBe(200);
+  expect(await statusOf(rotated.key)).toBe(200);
+  await pause(1_200);
+  expect(await statusOf(key)).toBe(401);
+  expect(await statusOf(rotated.key)).toBe(200);
+});
+
+describe('two API processes', () => {
+  beforeAll(async () => {
+    other = await startTestApiOn(api.databaseUrl);
+  });
+
+  test('a revocation is effective on both within a second, though one hears nothing any more', async () => {
+    const { key, keyId } = await newKey();
+    await pause(300);
+    expect([await statusOf(key, api), await statusOf(key, other)]).toEqual([200, 200]);
+    // The listening connection of the second is held still: it stays open and carries nothing.
+    proxy.freeze();
+    await revokeKey(api.database.db, keyId);
+    const [mine, theirs] = await Promise.all([timeToRefusal(api, key), timeToRefusal(other, key)]);
+    expect(mine).toBeLessThan(1_000);
+    expect(theirs).toBeLessThan(1_000);
+    proxy.unfreeze();
+    expect(await statusOf(key, other)).toBe(401);
+    const metrics = await (await fetch(`http://127.0.0.1:${other.internalPort}/metrics`)).text();
+    expect(metrics).toMatch(/^pfqs_catalogue_trusted [01]$/m);
+  });
+
+  test('memory is trusted again after the connection has been cut', async () => {
+    proxy.cut();
+    const trusted = async () =>
+      /^pfqs_catalogue_trusted 1$/m.test(
+        await (await fetch(`http://127.0.0.1:${other.internalPort}/metrics`)).text(),
+      );
+    await pause(50);
+    for (let tries = 0; tries < 60 && !(await trusted()); tries += 1) await pause(100);
+    expect(await trusted()).toBe(true);
+    const { key, keyId } = await newKey();
+    expect(await statusOf(key, other)).toBe(200);
+    await revokeKey(api.database.db, keyId);
+    expect(await timeToRefusal(other, key)).toBeLessThan(1_000);
+  });
+});
+
+/** Only the feed goes through the proxy: the pool must still reach Postgres, as it would when one socket hangs. */
+async function startTestApiOn(databaseUrl: string): Promise<TestApi> {
+  const through = new URL(databaseUrl);
+  through.port = String(proxy.port);
+  return startTestApi({ databaseUrl, environment: { DATABASE_LISTEN_URL: through.href }, keys: api.keys });
+}

@@ -1,0 +1,126 @@
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { signal, waitForEnd } from '../../dev/processes';
+import { startNode, type ProjectProcess } from '../support/project-process';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startWatchdog } from '../support/watchdog';
+
+const project = join(__dirname, '..', '..');
+let root: string;
+let dismissWatchdog: () => void;
+
+/** Stands in for npm: makes node_modules, counts its runs, fails when told to. */
+const FAKE_NPM = `
+const { appendFileSync, existsSync, mkdirSync, symlinkSync } = require('node:fs');
+console.log('npm speaking');
+appendFileSync('npm-runs', process.argv.slice(2).join(' ') + '\\n');
+setTimeout(() => {
+  if (existsSync('npm-shall-fail')) process.exit(17);
+  mkdirSync('node_modules', { recursive: true });
+  if (!existsSync('node_modules/tsx')) symlinkSync(process.env.REAL_TSX, 'node_modules/tsx');
+}, 400);
+`;
+
+const START = `
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.on(name, () => { console.log('got ' + name); setTimeout(() => process.exit(5), 900); });
+process.on('disconnect', () => { console.log('channel closed'); process.exit(0); });
+setInterval(() => undefined, 1000);
+console.log('up ' + process.pid);
+`;
+
+beforeEach(async () => {
+  root = await temporaryDirectory('bootstrap');
+  dismissWatchdog = startWatchdog(root);
+  await mkdir(join(root, 'bin'));
+  for (const name of ['bootstrap.cjs', 'install.cjs', 'install-lock.cjs'])
+    await cp(join(project, 'bin', name), join(root, 'bin', name));
+  await writeFile(join(root, 'bin', 'start.ts'), START);
+  await writeFile(
+    join(root, 'bin', 'ops.ts'),
+    `console.log(JSON.stringify(process.argv.slice(2))); process.exit(7);`,
+  );
+  await writeFile(join(root, 'package.json'), '{}');
+  await writeFile(join(root, 'package-lock.json'), '{ "packages": { "": {} } }');
+  await writeFile(join(root, 'npm-cli.js'), FAKE_NPM);
+});
+
+afterEach(async () => {
+  await removeDirectory(root);
+  dismissWatchdog();
+});
+
+function bootstrap(...args: string[]): ProjectProcess {
+  return startNode([join(root, 'bin', 'bootstrap.cjs'), ...args], {
+    cwd: root,
+    environment: {
+      npm_execpath: join(root, 'npm-cli.js'),
+      REAL_TSX: join(project, 'node_modules', 'tsx'),
+    },
+  });
+}
+
+test('installs once for two at the same time, keeps standard output for the command, ends with its code', async () => {
+  const both = [bootstrap('ops', 'list', '--json'), bootstrap('ops', 'a b')];
+  expect(await Promise.all(both.map(({ ended }) => ended))).toEqual([7, 7]);
+  expect(both.map((one) => one.stdout())).toEqual(['["list","--json"]\n', '["a b"]\n']);
+  const said = both.map((one) => one.output()).join('');
+  expect(said).toMatch(/Installing dependencies.*Installed in/s);
+  expect(said).toMatch(/Another process is installing/);
+
+  const again = bootstrap('ops');
+  await again.ended;
+  expect(again.output()).toBe('[]\n');
+  expect(await readFile(join(root, 'npm-runs'), 'utf8')).toEqual(
+    expect.stringMatching(/^ci --include=dev --include=optional .*\n$/),
+  );
+});
+
+test('installs again when the lock file changes, and takes over the lock of a killed installation', async () => {
+  await bootstrap('install').ended;
+  await writeFile(join(root, 'package-lock.json'), '{ "packages": { "": { "version": "2" } } }');
+  const lock = join(root, '.cache', 'install.lock');
+  await mkdir(lock, { recursive: true });
+  await writeFile(join(lock, 'holders.json'), JSON.stringify([{ pid: process.pid, since: 'the stone age' }]));
+  const second = bootstrap('install');
+  expect(await second.ended).toBe(0);
+  expect((await readFile(join(root, 'npm-runs'), 'utf8')).split('\n')).toHaveLength(3);
+});
+
+test('ends with the code of a failed npm ci, starts nothing, and tries again next time', async () => {
+  await writeFile(join(root, 'npm-shall-fail'), '');
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const failing = bootstrap('ops');
+    expect(await failing.ended).toBe(17);
+    expect(failing.output()).toMatch(/npm ci failed with code 17/);
+    expect(failing.stdout()).toBe('');
+  }
+});
+
+test('passes a doubled Ctrl-C on once, a later one again, and ends as the command ended', async () => {
+  const running = bootstrap('start');
+  await running.waitFor(/up \d+/);
+  // The terminal and npm both send it.
+  signal(running.pid, 'SIGINT');
+  signal(running.pid, 'SIGINT');
+  await running.waitFor(/got SIGINT/);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  signal(running.pid, 'SIGINT');
+  expect(await running.ended).toBe(5);
+  expect(running.output().match(/got SIGINT/g)).toHaveLength(2);
+});
+
+test('killed, it takes the stack with it', async () => {
+  const running = bootstrap('start');
+  await running.waitFor(/up \d+/);
+  signal(running.pid, 'SIGKILL');
+  await running.waitFor(/channel closed/).catch(() => undefined);
+  expect(running.output()).toMatch(/channel closed/);
+  expect(await waitForEnd(Number(/up (\d+)/.exec(running.output())?.[1]), 2_000)).toBe(true);
+});
+
+test('refuses a command that does not exist', async () => {
+  const refused = bootstrap('stat');
+  expect(await refused.ended).toBe(2);
+  expect(refused.output()).toMatch(/usage: .*start\|ops\|test/);
+});

@@ -1,0 +1,103 @@
+import { connectDatabase, type Database } from '../../db/connect';
+import { listChanges } from '../../db/queries/change-log';
+import { listProducts } from '../../db/queries/products';
+import { loadAllMerchants } from '../../db/queries/merchants';
+import { revokeKey } from '../../db/queries/api-key-changes';
+import { findKeyByHash, hashKey } from '../../db/queries/api-keys';
+import { seedDatabase, seedDemo } from '../../dev/seed';
+import type { DemoData } from '../../dev/stack';
+import { completeMerchant } from '../../domain/merchant';
+import { checkProduct } from '../../domain/product-check';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+
+let clone: TestDatabase;
+let database: Database;
+let first: DemoData;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  database = connectDatabase({
+    url: clone.url,
+    poolSize: 2,
+    applicationName: 'test',
+    statementTimeoutMs: 10_000,
+  });
+  first = await seedDemo(clone.url, undefined);
+});
+
+afterAll(async () => {
+  await database.close();
+  await clone.close();
+});
+
+test('issues a sandbox and a live key to the demo partner', async () => {
+  expect(first.apiKeys.test).toMatch(/^sk_test_[0-9A-Za-z]{32}$/);
+  expect(first.apiKeys.live).toMatch(/^sk_live_[0-9A-Za-z]{32}$/);
+  const record = await findKeyByHash(database.sql, hashKey(first.apiKeys.live));
+  expect(record).toMatchObject({
+    partnerId: first.partnerId,
+    environment: 'live',
+    state: 'active',
+    partnerState: 'active',
+  });
+});
+
+test('shows merchants of every kind, and the designated test merchants', () => {
+  const kinds = first.merchants.map(({ shows }) => shows.split(':')[0]);
+  for (const kind of [
+    'standard',
+    'not authorised',
+    'nothing fits',
+    'deposit raised',
+    'incomplete set-up',
+    'summary only',
+    'headline',
+  ]) {
+    expect(kinds).toContain(kind);
+  }
+  expect(first.merchants[0]).toMatchObject({ id: 'M100001', shows: expect.stringMatching(/^standard/) });
+  expect(first.merchants.map(({ id }) => id)).toContain('M000001');
+  expect(new Set(first.merchants.map(({ id }) => id)).size).toBe(first.merchants.length);
+});
+
+test('stores merchants that are complete exactly where they are meant to be', async () => {
+  const stored = await loadAllMerchants(database.sql);
+  for (const merchant of stored) {
+    const shows = first.merchants.find(({ id }) => id === merchant.setup.merchantId)?.shows ?? '';
+    expect([shows, 'missingFields' in completeMerchant(merchant.setup)]).toEqual([
+      shows,
+      shows.startsWith('incomplete'),
+    ]);
+    expect(merchant.setup.corruptFields).toEqual([]);
+  }
+});
+
+test('stores products that all pass the check of figures', async () => {
+  const products = await listProducts(database.db, { limit: 1_000 });
+  expect(products.length).toBeGreaterThan(30);
+  for (const { definition, creditProduct } of products) {
+    expect([creditProduct, definition && checkProduct(definition)]).toEqual([creditProduct, []]);
+  }
+});
+
+test('changes nothing when it runs again, keeps the keys, and is quick', async () => {
+  const before = await listChanges(database.db, { limit: 1_000 });
+  const startedAt = performance.now();
+  const second = await seedDatabase(database, first);
+  const elapsedMs = performance.now() - startedAt;
+  expect(second).toEqual(first);
+  expect(await listChanges(database.db, { limit: 1_000 })).toEqual(before);
+  expect((await listProducts(database.db, { limit: 1_000 })).every(({ version }) => version === 1)).toBe(
+    true,
+  );
+  expect(elapsedMs).toBeLessThan(500);
+});
+
+test('replaces a previous key that has been revoked, and only that', async () => {
+  const record = await findKeyByHash(database.sql, hashKey(first.apiKeys.test));
+  await revokeKey(database.db, record?.keyId ?? '');
+  const second = await seedDatabase(database, first);
+  expect(second.apiKeys.live).toBe(first.apiKeys.live);
+  expect(second.apiKeys.test).not.toBe(first.apiKeys.test);
+  first = second;
+});

@@ -1,0 +1,176 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Agent, request } from 'undici';
+import type { StackInfo } from '../../dev/stack';
+import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
+import { freePort } from '../support/free-port';
+import { startNode, type ProjectProcess } from '../support/project-process';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startWatchdog } from '../support/watchdog';
+
+const project = join(__dirname, '..', '..');
+const UP = /Ctrl-C stops everything/;
+
+let directory: string;
+let dismissWatchdog: () => void;
+let environment: Record<string, string>;
+const stackFile = () => join(environment['DATA_DIR'] ?? '', 'stack.json');
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('stack with blanks ');
+  dismissWatchdog = startWatchdog(directory);
+  environment = {
+    DATA_DIR: join(directory, 'data dir'),
+    API_PORT: String(await freePort()),
+    INTERNAL_PORT: String(await freePort()),
+    POSTGRES_PORT: String(await freePort()),
+  };
+});
+
+afterAll(async () => {
+  for (const pid of await ours()) signal(pid, 'SIGKILL');
+  await removeDirectory(directory);
+  dismissWatchdog();
+});
+
+/** The last argument means nothing to it; by it the watchdog and `ours` find the process. */
+function start(settings: Record<string, string> = {}): ProjectProcess {
+  return startNode(['--import', 'tsx', 'bin/start.ts', directory], {
+    cwd: project,
+    environment: { ...environment, ...settings },
+    channel: true,
+  });
+}
+
+/** Everything that runs on this test's directory, the watchdog aside. */
+async function ours(): Promise<number[]> {
+  const pids = await allProcesses();
+  const commands = await Promise.all(pids.map(async (pid) => (await argumentsOf(pid)).join(' ')));
+  return pids.filter((_, at) => commands[at]?.includes(directory) && !commands[at].includes('watchdog'));
+}
+
+async function readStack(): Promise<StackInfo> {
+  return JSON.parse(await readFile(stackFile(), 'utf8')) as StackInfo;
+}
+
+/** What the printed curl does: trusts the development authority and asks for a quote. */
+async function quote(): Promise<number> {
+  const { apiUrl, caFile, apiKeys, partnerId, merchants } = await readStack();
+  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
+  const answer = await request(`${apiUrl}/v1/finance-quote`, {
+    method: 'POST',
+    dispatcher,
+    headers: { authorization: `Bearer ${apiKeys.test}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      merchant_id: merchants[0]?.id,
+      partner_id: partnerId,
+      loan_amount: '1000.00',
+      merchant_finance_url: 'https://shop.example/finance',
+    }),
+  });
+  await answer.body.dump();
+  await dispatcher.close();
+  return answer.statusCode;
+}
+
+test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
+  const first = start();
+  await first.waitFor(UP);
+  expect(first.output()).toMatch(/\[1\/5\] Postgres.*\[5\/5\] API \.\.\. \d+\.\d s/s);
+  expect(await quote()).toBe(200);
+  const { apiKeys, apiUrl, caFile } = await readStack();
+  expect(first.output()).toContain(`curl --cacert '${caFile}' ${apiUrl}/v1/finance-quote`);
+  expect((await stat(stackFile())).mode & 0o777).toBe(0o600);
+  expect((await stat(join(environment['DATA_DIR'] ?? '', 'tls', 'key.pem'))).mode & 0o777).toBe(0o600);
+
+  const second = start();
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toMatch(new RegExp(`already runs .*${apiUrl}, process ${first.pid}\\.`));
+
+  signal(first.pid, 'SIGINT');
+  expect(await first.ended).toBe(0);
+  expect(await ours()).toEqual([]);
+  await expect(stat(join(environment['DATA_DIR'] ?? '', 'stack.pid'))).rejects.toThrow(/ENOENT/);
+  expect((await readStack()).apiKeys).toEqual(apiKeys);
+});
+
+test('recovers after kill -9, with the same keys and data', async () => {
+  const killed = start();
+  await killed.waitFor(UP);
+  const before = await readStack();
+  signal(killed.pid, 'SIGKILL');
+  await killed.ended;
+  expect(await ours()).not.toEqual([]);
+  const draft = `${stackFile()}.${killed.pid}`;
+  await writeFile(draft, 'half');
+
+  const next = start();
+  await next.waitFor(UP);
+  expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
+  expect(next.output()).not.toMatch(/creating a new database cluster/);
+  expect(await readStack()).toEqual(before);
+  await expect(stat(draft)).rejects.toThrow(/ENOENT/);
+  expect(await quote()).toBe(200);
+
+  // As when bin/bootstrap.cjs is killed.
+  next.child.disconnect();
+  expect(await next.ended).toBe(0);
+  expect(await ours()).toEqual([]);
+});
+
+test('makes new keys when stack.json is lost', async () => {
+  const before = await readStack();
+  await writeFile(stackFile(), '{ half');
+  const running = start();
+  await running.waitFor(UP);
+  const after = await readStack();
+  expect(after.databaseUrl).toBe(before.databaseUrl);
+  expect(after.apiKeys.test).not.toBe(before.apiKeys.test);
+  expect(await quote()).toBe(200);
+
+  // Postgres dies: the stack says so and ends.
+  const [postgres = 0] = (await ours()).filter((pid) => pid !== running.pid);
+  signal(postgres, 'SIGKILL');
+  expect(await running.ended).toBe(1);
+  expect(running.output()).toMatch(/Postgres has ended by itself/);
+  expect(await ours()).toEqual([]);
+});
+
+test.each(['API_PORT', 'INTERNAL_PORT', 'POSTGRES_PORT'])(
+  'names a port in use, %s and who holds it',
+  async (setting) => {
+    const port = Number(environment[setting]);
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve));
+    const refused = start();
+    expect(await refused.ended).toBe(1);
+    expect(refused.output()).toContain(`Port ${port} is in use by process ${process.pid} (`);
+    expect(refused.output()).toContain(`set ${setting} to another port`);
+    expect(await ours()).toEqual([]);
+    await new Promise((resolve) => squatter.close(resolve));
+  },
+);
+
+test('can be stopped while it starts', async () => {
+  const fresh = start({ DATA_DIR: join(directory, 'another') });
+  await fresh.waitFor(/creating a new database cluster/);
+  signal(fresh.pid, 'SIGINT');
+  expect(await fresh.ended).toBe(0);
+  expect(fresh.output()).not.toMatch(UP);
+  expect(await ours()).toEqual([]);
+});
+
+test('a second Ctrl-C ends at once what does not stop', async () => {
+  const running = start();
+  await running.waitFor(UP);
+  const [postgres = 0] = (await ours()).filter((pid) => pid !== running.pid);
+  const frozen = [postgres, ...(await childrenOf(postgres))];
+  for (const pid of frozen) signal(pid, 'SIGSTOP');
+  signal(running.pid, 'SIGINT');
+  await running.waitFor(/stopping/);
+  expect(await isRunning(running.pid)).toBe(true);
+  signal(running.pid, 'SIGINT');
+  expect(await running.ended).toBe(130);
+  for (const pid of frozen) signal(pid, 'SIGCONT');
+});

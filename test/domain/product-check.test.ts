@@ -1,0 +1,164 @@
+import type { ProductTerms } from '../../domain/product';
+import { checkProduct } from '../../domain/product-check';
+import { aprTolerance } from '../../domain/product-figures';
+import type { PublishedExample } from '../../domain/published-example';
+import { planRepayments } from '../../domain/repayment-plan';
+import { buildProduct, INTEREST_FREE } from './builders';
+
+function faultsOf(changes: Partial<ProductTerms>, example?: PublishedExample): string[] {
+  return checkProduct(buildProduct(changes), example).map(({ field }) => field);
+}
+
+const RULE = { basisPoints: 1_000, fixedPence: 0 };
+
+describe('accepts', () => {
+  it.each<[string, Partial<ProductTerms>]>([
+    ['an effective APR over every loan there is', {}],
+    ['an interest-free product', INTEREST_FREE],
+    ['rounding down with a large enough loan', { instalmentRounding: 'floor', minLoanPence: 10_000 }],
+    ['a balance cleared with the last payment', { finalPayment: 'clear_balance', minLoanPence: 10_000 }],
+    ['a monthly rate that is the APR', { rateBasis: 'monthly_rate', ratePpm: 7_900 }],
+    ['a nominal rate that is the APR', { rateBasis: 'nominal_annual', ratePpm: 94_770 }],
+    ['a deferral in months', { deferralMonths: 12, settlementFeePence: 2_900 }],
+    ['a deferral in days', { deferralMonths: 6, firstIntervalDays: 184 }],
+    ['a first interval of days', { firstIntervalDays: 14 }],
+    ['both deposit rules', { depositMin: RULE, depositMax: { basisPoints: 5_000, fixedPence: 100_000 } }],
+    ['a single repayment', { numberOfRepayments: 1 }],
+    ['the longest term', { numberOfRepayments: 120, minLoanPence: 25_000 }],
+    ['a single loan', { minLoanPence: 100_000, maxLoanPence: 100_000 }],
+    [
+      'an APR of thousands of percent',
+      { aprBasisPoints: 130_000, numberOfRepayments: 3, maxLoanPence: 100_000 },
+    ],
+  ])('%s', (_name, changes) => {
+    expect(checkProduct(buildProduct(changes))).toEqual([]);
+  });
+});
+
+describe('refuses', () => {
+  it.each<[string, Partial<ProductTerms>, string]>([
+    ['a missing lender', { lender: ' ' }, 'lender'],
+    ['a name with a line break', { creditProduct: 'a\nb' }, 'creditProduct'],
+    ['a name that is too long', { creditProduct: 'x'.repeat(121) }, 'creditProduct'],
+    ['no repayments', { numberOfRepayments: 0 }, 'numberOfRepayments'],
+    ['more than 120 repayments', { numberOfRepayments: 121 }, 'numberOfRepayments'],
+    ['part of a repayment', { numberOfRepayments: 1.5 }, 'numberOfRepayments'],
+    ['a negative APR', { aprBasisPoints: -10 }, 'aprBasisPoints'],
+    ['an APR with two decimals', { aprBasisPoints: 995 }, 'aprBasisPoints'],
+    ['an APR that is no number', { aprBasisPoints: Number.NaN }, 'aprBasisPoints'],
+    ['an unknown rate basis', { rateBasis: 'daily' as never }, 'rateBasis'],
+    ['an unknown rounding', { instalmentRounding: 'up' as never }, 'instalmentRounding'],
+    ['a rate beside an effective APR', { ratePpm: 7_900 }, 'ratePpm'],
+    ['a monthly basis without a rate', { rateBasis: 'monthly_rate' }, 'ratePpm'],
+    ['a negative rate', { rateBasis: 'monthly_rate', ratePpm: -1 }, 'ratePpm'],
+    ['a loan below 10.00', { minLoanPence: 999 }, 'minLoanPence'],
+    ['a loan above 2,000,000.00', { maxLoanPence: 200_000_001 }, 'maxLoanPence'],
+    ['a loan range turned round', { minLoanPence: 2_000, maxLoanPence: 1_999 }, 'minLoanPence'],
+    ['a deposit above the price', { depositMin: { basisPoints: 10_001, fixedPence: 0 } }, 'depositMin'],
+    ['a negative deposit', { depositMax: { basisPoints: 0, fixedPence: -1 } }, 'depositMax'],
+    [
+      'a minimum share above the maximum',
+      { depositMin: RULE, depositMax: { basisPoints: 500, fixedPence: 0 } },
+      'depositMin',
+    ],
+    [
+      'a fixed minimum above the maximum',
+      { depositMin: { basisPoints: 0, fixedPence: 2 }, depositMax: { basisPoints: 5_000, fixedPence: 1 } },
+      'depositMin',
+    ],
+    ['a deferral beyond five years', { deferralMonths: 61 }, 'deferralMonths'],
+    [
+      'days that do not go with the deferral',
+      { deferralMonths: 12, firstIntervalDays: 31 },
+      'firstIntervalDays',
+    ],
+    ['days that are a deferral', { firstIntervalDays: 90 }, 'firstIntervalDays'],
+    ['a settlement fee without a deferral', { settlementFeePence: 2_900 }, 'settlementFeePence'],
+    ['a remainder above 0 %', { finalPayment: 'remainder' }, 'finalPayment'],
+    ['equal payments at 0 %', { aprBasisPoints: 0 }, 'finalPayment'],
+    ['a rate that is not the APR', { rateBasis: 'monthly_rate', ratePpm: 8_000 }, 'aprBasisPoints'],
+    [
+      'the APR taken for the nominal rate',
+      { rateBasis: 'nominal_annual', ratePpm: 99_000 },
+      'aprBasisPoints',
+    ],
+    [
+      'a 0 % product that costs something',
+      { ...INTEREST_FREE, rateBasis: 'monthly_rate', ratePpm: 500 },
+      'aprBasisPoints',
+    ],
+    ['an interest product that costs nothing', { rateBasis: 'monthly_rate', ratePpm: 0 }, 'aprBasisPoints'],
+    [
+      'a total beyond exact computing',
+      { aprBasisPoints: 1_000_000, numberOfRepayments: 120, deferralMonths: 60 },
+      'aprBasisPoints',
+    ],
+  ])('%s', (_name, changes, field) => {
+    expect(faultsOf(changes)).toContain(field);
+  });
+
+  it('a tiny APR over small loans, whose rounded payments cost nothing or less', () => {
+    const tiny: Partial<ProductTerms> = { aprBasisPoints: 10, minLoanPence: 1_000, maxLoanPence: 100_000 };
+    const messages = checkProduct(buildProduct(tiny)).map(({ message }) => message);
+    expect(messages).toContain('a loan of 10.00 at 0.1% APR costs nothing');
+    expect(faultsOf({ ...tiny, minLoanPence: 25_000 })).toEqual([]);
+  });
+
+  it('a loan range in which a single loan between the samples would cost nothing', () => {
+    const range = { aprBasisPoints: 50, minLoanPence: 1_000, maxLoanPence: 200_000_000 };
+    const free: number[] = [];
+    for (let loanPence = 1_000; loanPence < 25_000; loanPence += 1) {
+      if (planRepayments(buildProduct(range), loanPence).costOfCreditPence <= 0) free.push(loanPence);
+    }
+    const last = free.at(-1) ?? 0;
+    expect(faultsOf({ ...range, minLoanPence: last })).toEqual(['aprBasisPoints']);
+    expect(faultsOf({ ...range, minLoanPence: last - 1 })).toEqual(['aprBasisPoints']);
+    expect(faultsOf({ ...range, minLoanPence: last + 1 })).toEqual([]);
+  });
+
+  it('the rate of a product only as far as rounding explains it', () => {
+    expect(aprTolerance(buildProduct({ aprBasisPoints: 1_000 }), 120_000)).toBeCloseTo(
+      0.05 + (12 * 1.21) / 1_200,
+      12,
+    );
+    expect(aprTolerance(buildProduct({ instalmentRounding: 'ceil', ...INTEREST_FREE }), 2_400)).toBeCloseTo(
+      1.05,
+      12,
+    );
+  });
+});
+
+describe('a published example', () => {
+  const figures = {
+    loanPence: 120_000,
+    monthlyRepaymentPence: 10_521,
+    finalRepaymentPence: 10_521,
+    totalPayablePence: 126_252,
+    costOfCreditPence: 6_252,
+  };
+
+  it('is accepted when the product reproduces it, whole or in part', () => {
+    expect(faultsOf({}, figures)).toEqual([]);
+    expect(faultsOf({}, { loanPence: 120_000, monthlyRepaymentPence: 10_521 })).toEqual([]);
+  });
+
+  it.each<[string, Partial<PublishedExample>]>([
+    ['payments do not add up to its total', { totalPayablePence: 126_253 }],
+    ['total less loan is not its cost', { costOfCreditPence: 6_251 }],
+    ['figures imply another APR', { monthlyRepaymentPence: 10_621, finalRepaymentPence: 10_621 }],
+    ['instalment is a penny off', { monthlyRepaymentPence: 10_522, finalRepaymentPence: undefined }],
+    ['last payment is not the product’s', { finalRepaymentPence: 10_520 }],
+    ['loan is outside the loan range', { loanPence: 999 }],
+    ['amounts are no whole pence', { totalPayablePence: 126_252.5 }],
+    ['payment is nothing', { monthlyRepaymentPence: 0 }],
+  ])('is refused when its %s', (_name, changes) => {
+    expect(
+      faultsOf({}, { ...figures, totalPayablePence: undefined, costOfCreditPence: undefined, ...changes }),
+    ).toContain('publishedExample');
+  });
+
+  it('of a 0 % product is refused when it costs something', () => {
+    const costly = { loanPence: 120_000, monthlyRepaymentPence: 10_000, finalRepaymentPence: 10_001 };
+    expect(faultsOf(INTEREST_FREE, costly)).toContain('publishedExample');
+  });
+});

@@ -1,0 +1,86 @@
+import { priceQuote } from '../../domain/quote';
+import { buildMerchant, buildRequest, linkedAmounts, merchantOf, names } from './builders';
+
+const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
+const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
+
+describe('the deposit', () => {
+  it('is raised to the merchant’s floor, which lowers the loan and leaves the price', () => {
+    const merchant = { ...merchantOf({}, { minLoanPence: 110_000 }), depositFloor: TEN_PERCENT };
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toEqual({
+      requestedDepositPence: 0,
+      correctedDepositPence: 12_000,
+      reason: 'A minimum deposit of 10% of the purchase price is required.',
+      affectedProducts: quote.shown,
+    });
+    expect(quote.shown).toHaveLength(1);
+    expect(quote.shown[0]).toMatchObject({
+      purchasePricePence: 120_000,
+      depositPence: 12_000,
+      loanPence: 108_000,
+    });
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+  });
+
+  it('is left alone when it meets the floor to the penny', () => {
+    const merchant = buildMerchant({ depositFloor: TEN_PERCENT });
+    const at = (depositPence: number) =>
+      priceQuote(buildRequest({ merchant, loanPence: 99_991 - depositPence, depositPence }))
+        .depositAdjustment;
+    expect(at(10_000)).toBeNull();
+    expect(at(9_999)).toMatchObject({ correctedDepositPence: 10_000 });
+  });
+
+  it('is raised to the rule that all products of the day share', () => {
+    const merchant = merchantOf(
+      { depositMin: TEN_PERCENT },
+      { depositMin: { ...TEN_PERCENT } },
+      { depositMin: TWENTY_PERCENT, validTo: '2026-11-20' },
+    );
+    expect(priceQuote(buildRequest({ merchant })).depositAdjustment).toMatchObject({
+      correctedDepositPence: 12_000,
+    });
+  });
+
+  it('is raised item by item, without an adjustment, where rules differ', () => {
+    const merchant = merchantOf({ depositMin: TEN_PERCENT }, {}, { depositMin: TWENTY_PERCENT });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toBeNull();
+    expect(quote.shown.map(({ depositPence, loanPence }) => [depositPence, loanPence])).toEqual([
+      [12_000, 108_000],
+      [0, 120_000],
+      [24_000, 96_000],
+    ]);
+    expect(quote.shown[2]?.financeUrl).toContain(
+      'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
+    );
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
+  });
+
+  it('is raised further for an item whose own rule is stricter than the floor', () => {
+    const merchant = { ...merchantOf({}, { depositMin: TWENTY_PERCENT }), depositFloor: TEN_PERCENT };
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
+    expect(quote.shown.map(({ depositPence }) => depositPence)).toEqual([12_000, 24_000]);
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+  });
+
+  it('drops a product whose own minimum is above its own maximum at this price', () => {
+    const capped = { basisPoints: 10_000, fixedPence: 5_000 };
+    const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P1']);
+    expect(names(priceQuote(buildRequest({ merchant, loanPence: 50_000 })).shown)).toEqual(['P0', 'P1']);
+  });
+
+  it('is raised to the whole price at most, and then nothing fits', () => {
+    const merchant = buildMerchant({ depositFloor: { basisPoints: 0, fixedPence: 500_000 } });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote).toMatchObject({ display: false, summaryHtml: '', shown: [] });
+    expect(quote.depositAdjustment).toMatchObject({
+      correctedDepositPence: 120_000,
+      reason: 'A minimum deposit of £5,000.00 is required.',
+      affectedProducts: [],
+    });
+  });
+});

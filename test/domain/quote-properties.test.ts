@@ -1,0 +1,130 @@
+import * as fc from 'fast-check';
+import { maximumDeposit, merchantDepositRule, minimumDeposit } from '../../domain/deposit';
+import { readFinanceLink } from '../../domain/finance-link';
+import { priceQuote } from '../../domain/quote';
+import { LONGEST_SUMMARY, visibleText } from '../../domain/summary';
+import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest } from './builders';
+
+/**
+ * As a product import leaves them: interest of 5 % and more costs something at every loan, which rounding down a
+ * smaller one may not (running the whole product check on each would take a minute).
+ */
+const anyAcceptedProduct = anyProduct.map((product) => ({
+  ...product,
+  aprBasisPoints: product.aprBasisPoints === 0 ? 0 : Math.max(500, product.aprBasisPoints),
+}));
+
+const anyRequest = fc
+  .record({
+    products: fc.array(anyAcceptedProduct, { minLength: 1, maxLength: 5 }),
+    depositFloor: anyDepositMin,
+    fcaAuthorised: fc.boolean(),
+    showProducts: fc.boolean(),
+    summaryStyle: fc.constantFrom('offer', 'headline'),
+    loanPence: anyLoan,
+    depositPence: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 500_000 })),
+  })
+  .map(({ loanPence, depositPence, ...merchant }) =>
+    buildRequest({
+      merchant: buildMerchant(merchant),
+      loanPence,
+      depositPence,
+      merchantReference: 'Order 7',
+    }),
+  );
+
+const RUNS = { numRuns: 1_000 };
+
+it('every item adds up: price is loan and deposit, total is all payments, cost is total less loan', () => {
+  let items = 0;
+  fc.assert(
+    fc.property(anyRequest, (request) => {
+      for (const item of priceQuote(request).fitted) {
+        items += 1;
+        expect(item.loanPence + item.depositPence).toBe(item.purchasePricePence);
+        expect(item.purchasePricePence).toBe(request.loanPence + request.depositPence);
+        const earlier = item.monthlyRepaymentPence * (item.product.numberOfRepayments - 1);
+        expect(earlier + item.finalRepaymentPence).toBe(item.totalPayablePence);
+        expect(item.totalPayablePence - item.loanPence).toBe(item.costOfCreditPence);
+      }
+    }),
+    RUNS,
+  );
+  expect(items).toBeGreaterThan(RUNS.numRuns);
+});
+
+it('no deposit is below its rules, above its maximum or below what was asked, and no loan outside its range', () => {
+  fc.assert(
+    fc.property(anyRequest, (request) => {
+      const { merchant, loanPence, depositPence } = request;
+      const price = loanPence + depositPence;
+      const wide = minimumDeposit(price, merchantDepositRule(merchant, merchant.products));
+      const quote = priceQuote(request);
+      for (const item of quote.fitted) {
+        const own = minimumDeposit(price, item.product.depositMin);
+        expect(item.depositPence).toBe(Math.max(depositPence, wide, own));
+        expect(item.depositPence).toBeLessThanOrEqual(maximumDeposit(price, item.product.depositMax));
+        expect(item.loanPence).toBeGreaterThanOrEqual(item.product.minLoanPence);
+        expect(item.loanPence).toBeLessThanOrEqual(item.product.maxLoanPence);
+      }
+      const adjusted = quote.depositAdjustment;
+      expect(adjusted !== null).toBe(depositPence < wide);
+      if (adjusted !== null) expect(adjusted.correctedDepositPence).toBe(wide);
+    }),
+    RUNS,
+  );
+});
+
+it('every summary is one link within 80 visible characters, without figures when not authorised', () => {
+  fc.assert(
+    fc.property(anyRequest, (request) => {
+      const { display, summaryHtml, fitted } = priceQuote(request);
+      expect(display).toBe(fitted.length > 0);
+      if (!display) {
+        expect(summaryHtml).toBe('');
+        return;
+      }
+      const text = visibleText(summaryHtml);
+      expect(Array.from(text).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
+      expect(text).toMatch(/ Learn more$/);
+      expect(summaryHtml.match(/<[^>]*>/g)).toEqual([expect.stringMatching(/^<a href="[^"]*">$/), '</a>']);
+      const figures = request.merchant.fcaAuthorised && request.merchant.summaryStyle === 'offer';
+      expect(/[\d%£]/.test(text)).toBe(figures);
+      if (figures) {
+        const lowest = Math.min(...fitted.map(({ monthlyRepaymentPence }) => monthlyRepaymentPence));
+        expect(text.replaceAll(',', '')).toContain(`£${(lowest / 100).toFixed(2)} a month`);
+        expect(text).toContain('APR representative');
+      }
+    }),
+    RUNS,
+  );
+});
+
+it('every link says what its item says', () => {
+  fc.assert(
+    fc.property(anyRequest, (request) => {
+      for (const item of priceQuote(request).fitted) {
+        expect(readFinanceLink(item.financeUrl)).toEqual({
+          quoteId: request.quoteId,
+          loanPence: item.loanPence,
+          depositPence: item.depositPence,
+          creditProduct: item.product.creditProduct,
+          merchantReference: 'Order 7',
+        });
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('the shown list is what fitted, or nothing', () => {
+  fc.assert(
+    fc.property(anyRequest, (request) => {
+      const { fcaAuthorised, showProducts } = request.merchant;
+      const quote = priceQuote(request);
+      expect(quote.shown).toEqual(fcaAuthorised && showProducts ? quote.fitted : []);
+      expect(quote.withheldAsNotAuthorised).toBe(!fcaAuthorised);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,193 @@
+import type { Product } from '../../domain/product';
+import { priceQuote } from '../../domain/quote';
+import { visibleText } from '../../domain/summary';
+import {
+  buildMerchant,
+  buildProduct,
+  buildRequest,
+  INTEREST_FREE,
+  linkedAmounts,
+  merchantOf,
+  names,
+} from './builders';
+
+const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
+
+describe('a priced product', () => {
+  it('has every figure of the published 9.9 % example', () => {
+    const quote = priceQuote(buildRequest());
+    expect(quote.shown).toEqual([
+      {
+        product: buildProduct(),
+        purchasePricePence: 120_000,
+        depositPence: 0,
+        loanPence: 120_000,
+        firstPaymentAmountPence: 10_521,
+        initialPaymentDue: { value: 1, unit: 'months' },
+        monthlyRepaymentPence: 10_521,
+        finalRepaymentPence: 10_521,
+        totalPayablePence: 126_252,
+        costOfCreditPence: 6_252,
+        annualRateBasisPoints: 521,
+        financeUrl:
+          'https://shop.example/finance?loan_amount=1200.00&customer_deposit=0.00&credit_product=Credit&service_quote_id=qte_01',
+      },
+    ]);
+    expect(quote.display).toBe(true);
+    expect(quote.depositAdjustment).toBeNull();
+    expect(quote.withheldAsNotAuthorised).toBe(false);
+  });
+
+  it.each<[string, Partial<Product>, object]>([
+    [
+      'first payment: the monthly repayment',
+      { firstPaymentType: 'monthly_repayment' },
+      { firstPaymentAmountPence: 9_469 },
+    ],
+    ['first payment: the deposit', { firstPaymentType: 'deposit' }, { firstPaymentAmountPence: 12_000 }],
+    ['first payment: nothing', { firstPaymentType: 'none' }, { firstPaymentAmountPence: 0 }],
+    ['deferred months', { deferralMonths: 6 }, { initialPaymentDue: { value: 6, unit: 'months' } }],
+    [
+      'days counted',
+      { deferralMonths: 6, firstIntervalDays: 184 },
+      { initialPaymentDue: { value: 184, unit: 'days' } },
+    ],
+    ['nominal yearly rate', { annualRateShown: 'nominal' }, { annualRateBasisPoints: 948 }],
+    ['effective yearly rate', { annualRateShown: 'effective' }, { annualRateBasisPoints: 990 }],
+  ])('says its %s', (_name, changes, expected) => {
+    const request = { loanPence: 108_000, depositPence: 12_000, merchant: merchantOf(changes) };
+    expect(priceQuote(buildRequest(request)).shown[0]).toMatchObject(expected);
+  });
+
+  it('counts the deferral in the years of the flat rate', () => {
+    const merchant = merchantOf({ numberOfRepayments: 48, deferralMonths: 12, aprBasisPoints: 2_490 });
+    const [item] = priceQuote(buildRequest({ merchant, loanPence: 90_000 })).shown;
+    expect(item).toMatchObject({ costOfCreditPence: 78_144, annualRateBasisPoints: 1_737 });
+  });
+});
+
+describe('which products fit', () => {
+  it('are those valid on the day, first and last day included', () => {
+    const merchant = merchantOf(
+      { creditProduct: 'from today', validFrom: '2026-11-21' },
+      { creditProduct: 'to today', validTo: '2026-11-21' },
+      { creditProduct: 'from tomorrow', validFrom: '2026-11-22' },
+      { creditProduct: 'to yesterday', validTo: '2026-11-20' },
+    );
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['from today', 'to today']);
+  });
+
+  it('are those whose loan range takes the loan, both ends included', () => {
+    const merchant = merchantOf(
+      { minLoanPence: 120_000 },
+      { maxLoanPence: 120_000 },
+      { minLoanPence: 120_001 },
+      { maxLoanPence: 119_999 },
+    );
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P0', 'P1']);
+  });
+
+  it('are judged on the loan after the deposit was raised', () => {
+    const merchant = merchantOf(
+      { maxLoanPence: 108_000, depositMin: TEN_PERCENT },
+      { minLoanPence: 108_001, depositMin: TEN_PERCENT },
+    );
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P0']);
+  });
+
+  it('leave out a product whose largest deposit is below the one used', () => {
+    const half = { basisPoints: 5_000, fixedPence: 0 };
+    const merchant = merchantOf(
+      { depositMax: half },
+      {},
+      { depositMax: { basisPoints: 10_000, fixedPence: 60_000 } },
+    );
+    const at = (depositPence: number): string[] =>
+      names(priceQuote(buildRequest({ merchant, loanPence: 120_000 - depositPence, depositPence })).shown);
+    expect(at(60_000)).toEqual(['P0', 'P1', 'P2']);
+    expect(at(60_001)).toEqual(['P1']);
+  });
+
+  it('come in the merchant’s order, then by name', () => {
+    const merchant = buildMerchant({
+      products: [
+        buildProduct({ creditProduct: 'b', displayOrder: 2 }),
+        buildProduct({ creditProduct: 'a', displayOrder: 2 }),
+        buildProduct({ creditProduct: 'c', displayOrder: 1 }),
+      ],
+    });
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['c', 'a', 'b']);
+  });
+});
+
+describe('the summary', () => {
+  it('offers the lowest monthly price among what fits', () => {
+    const merchant = merchantOf(
+      {},
+      { numberOfRepayments: 36, maxLoanPence: 100_000 },
+      { numberOfRepayments: 24 },
+    );
+    expect(visibleText(priceQuote(buildRequest({ merchant })).summaryHtml)).toBe(
+      'Spread the cost from £55.08 a month at 9.9% APR representative. Learn more',
+    );
+  });
+
+  it('says interest-free for a 0 % offer, and links without a product', () => {
+    const merchant = merchantOf(INTEREST_FREE);
+    const { summaryHtml } = priceQuote(buildRequest({ merchant, merchantReference: 'A 1' }));
+    expect(summaryHtml).toBe(
+      'Interest-free credit from £100.00 a month at 0% APR representative. <a href="https://shop.example/finance' +
+        '?loan_amount=1200.00&amp;customer_deposit=0.00&amp;service_quote_id=qte_01&amp;merchant_reference=A%201">Learn more</a>',
+    );
+  });
+
+  it('is the headline for a merchant that chose it, beside its products', () => {
+    const quote = priceQuote(buildRequest({ merchant: buildMerchant({ summaryStyle: 'headline' }) }));
+    expect(visibleText(quote.summaryHtml)).toBe('Spread the cost with finance. Learn more');
+    expect(quote.shown).toHaveLength(1);
+  });
+});
+
+describe('a list that is withheld', () => {
+  it('for a merchant that is not authorised keeps the headline, without any figure', () => {
+    const quote = priceQuote(
+      buildRequest({ merchant: buildMerchant({ fcaAuthorised: false, depositFloor: TEN_PERCENT }) }),
+    );
+    expect(quote).toMatchObject({ display: true, shown: [], withheldAsNotAuthorised: true });
+    expect(visibleText(quote.summaryHtml)).not.toMatch(/[\d%£]/);
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+    expect(quote.fitted).toHaveLength(1);
+    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 12_000, affectedProducts: [] });
+  });
+
+  it('for one that is not authorised and has nothing that fits keeps the notice', () => {
+    const merchant = { ...merchantOf({ maxLoanPence: 1_000 }), fcaAuthorised: false };
+    expect(priceQuote(buildRequest({ merchant }))).toMatchObject({
+      display: false,
+      summaryHtml: '',
+      shown: [],
+      withheldAsNotAuthorised: true,
+    });
+  });
+
+  it('for one set to summaries alone leaves the offer in the summary', () => {
+    const merchant = buildMerchant({ showProducts: false, depositFloor: TEN_PERCENT });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote).toMatchObject({ display: true, shown: [], withheldAsNotAuthorised: false });
+    expect(visibleText(quote.summaryHtml)).toContain('£94.69 a month');
+    expect(quote.fitted).toHaveLength(1);
+    expect(quote.depositAdjustment).toMatchObject({ affectedProducts: [] });
+  });
+});
+
+it('shows nothing when the merchant has no product of the day', () => {
+  const merchant = merchantOf({ validTo: '2026-11-20', depositMin: TEN_PERCENT });
+  expect(priceQuote(buildRequest({ merchant }))).toEqual({
+    display: false,
+    summaryHtml: '',
+    fitted: [],
+    shown: [],
+    withheldAsNotAuthorised: false,
+    depositAdjustment: null,
+  });
+});

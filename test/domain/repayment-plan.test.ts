@@ -1,0 +1,199 @@
+import * as fc from 'fast-check';
+import type { ProductTerms } from '../../domain/product';
+import { checkProduct } from '../../domain/product-check';
+import { aprTolerance, impliedProductApr } from '../../domain/product-figures';
+import { paymentYears, planRepayments, preparePlan } from '../../domain/repayment-plan';
+import { anyApr, anyLoan, anyProduct, anyRounding, buildProduct, INTEREST_FREE } from './builders';
+import { oraclePlan } from './plan-oracle';
+
+const anyTerm = fc.integer({ min: 1, max: 120 });
+
+function expectOracle(terms: ProductTerms, loanPence: number): void {
+  const { monthlyRepaymentPence, finalRepaymentPence } = planRepayments(terms, loanPence);
+  expect({ monthly: monthlyRepaymentPence, final: finalRepaymentPence }).toEqual(
+    oraclePlan(terms, loanPence),
+  );
+}
+
+describe('against fifty digits', () => {
+  it('agrees for effective APRs, whole months or days, any final payment', () => {
+    fc.assert(
+      fc.property(anyProduct, anyLoan, (product, loanPence) => expectOracle(product, loanPence)),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('agrees for contractual monthly and nominal rates', () => {
+    const terms = fc.record({
+      rateBasis: fc.constantFrom('monthly_rate', 'nominal_annual'),
+      ratePpm: fc.integer({ min: 1, max: 60_000 }),
+      numberOfRepayments: anyTerm,
+      instalmentRounding: anyRounding,
+      finalPayment: fc.constantFrom('equal', 'clear_balance'),
+      deferralMonths: fc.integer({ min: 0, max: 12 }),
+    });
+    fc.assert(
+      fc.property(terms, anyLoan, (fields, loanPence) => expectOracle(buildProduct(fields), loanPence)),
+      { numRuns: 500 },
+    );
+  });
+
+  it('agrees on exact halves: 0.1 % a month of 25.00 is 2.5 pence', () => {
+    const single = { rateBasis: 'monthly_rate', ratePpm: 1_000, numberOfRepayments: 1 } as const;
+    expect(planRepayments(buildProduct(single), 2_500).totalPayablePence).toBe(2_503);
+    for (const instalmentRounding of ['half_up', 'floor', 'ceil'] as const) {
+      expectOracle(buildProduct({ ...single, instalmentRounding }), 2_500);
+      expectOracle(buildProduct({ ...single, instalmentRounding }), 100_000_000);
+    }
+  });
+});
+
+describe('a plan', () => {
+  it('adds up: payments to the total, total less loan to the cost', () => {
+    fc.assert(
+      fc.property(anyProduct, anyLoan, (product, loanPence) => {
+        const plan = planRepayments(product, loanPence);
+        const paid = plan.monthlyRepaymentPence * (plan.numberOfRepayments - 1) + plan.finalRepaymentPence;
+        expect(plan.totalPayablePence).toBe(paid);
+        expect(plan.costOfCreditPence).toBe(paid - loanPence);
+        for (const pence of Object.values(plan)) expect(Number.isSafeInteger(pence)).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('never has a lower instalment for a larger loan', () => {
+    fc.assert(
+      fc.property(anyProduct, anyLoan, fc.integer({ min: 1, max: 200_000 }), (product, loanPence, more) => {
+        const smaller = planRepayments(product, loanPence).monthlyRepaymentPence;
+        const larger = planRepayments(product, loanPence + more).monthlyRepaymentPence;
+        expect(larger).toBeGreaterThanOrEqual(smaller);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('never has a lower instalment for a higher APR', () => {
+    fc.assert(
+      fc.property(
+        anyLoan,
+        anyTerm,
+        anyRounding,
+        fc.integer({ min: 0, max: 24 }),
+        fc.option(anyApr),
+        anyApr,
+        (loanPence, numberOfRepayments, instalmentRounding, deferralMonths, apr, more) => {
+          const level = (aprBasisPoints: number): number => {
+            const finalPayment = aprBasisPoints === 0 ? 'remainder' : 'equal';
+            const fields = { numberOfRepayments, instalmentRounding, deferralMonths };
+            return planRepayments(buildProduct({ ...fields, aprBasisPoints, finalPayment }), loanPence)
+              .monthlyRepaymentPence;
+          };
+          expect(level((apr ?? 0) + more)).toBeGreaterThanOrEqual(level(apr ?? 0));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('implies its APR within the tolerance wherever the product check accepts the product', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyProduct, fc.double({ min: 0, max: 1, noNaN: true }), (fields, place) => {
+        const product = { ...fields, creditProduct: 'Credit', depositMin: null, depositMax: null };
+        fc.pre(checkProduct(product).length === 0);
+        accepted += 1;
+        const loanPence = Math.round(
+          product.minLoanPence + place * (product.maxLoanPence - product.minLoanPence),
+        );
+        const plan = planRepayments(product, loanPence);
+        const apr = impliedProductApr(
+          product,
+          loanPence,
+          plan.monthlyRepaymentPence,
+          plan.finalRepaymentPence,
+        );
+        expect(apr).not.toBeNull();
+        expect(Math.abs((apr ?? 0) - product.aprBasisPoints / 100)).toBeLessThanOrEqual(
+          aprTolerance(product, loanPence),
+        );
+        expect(plan.costOfCreditPence > 0).toBe(product.aprBasisPoints > 0);
+      }),
+      { numRuns: 300 },
+    );
+    expect(accepted).toBeGreaterThanOrEqual(300);
+  });
+
+  it('is computed from factors that are prepared once for a product', () => {
+    const product = buildProduct();
+    expect(preparePlan(product)).toBe(preparePlan(product));
+    expect(preparePlan(product)).not.toBe(preparePlan(buildProduct()));
+  });
+
+  it('with a single repayment has that one alone, cleared half-up', () => {
+    const single = buildProduct({
+      numberOfRepayments: 1,
+      finalPayment: 'clear_balance',
+      instalmentRounding: 'floor',
+    });
+    const plan = planRepayments(single, 100_000);
+    expect(plan.monthlyRepaymentPence).toBe(plan.finalRepaymentPence);
+    expect(plan.totalPayablePence).toBe(plan.finalRepaymentPence);
+  });
+
+  it('rounds a clearing plan down where rounding up would leave nothing for the last payment', () => {
+    const product = buildProduct({
+      numberOfRepayments: 120,
+      aprBasisPoints: 10,
+      finalPayment: 'clear_balance',
+    });
+    const plan = planRepayments(product, 1_030);
+    expect(plan.finalRepaymentPence).toBeGreaterThan(0);
+    expect(plan.monthlyRepaymentPence).toBe(8);
+  });
+});
+
+describe('interest-free', () => {
+  it('adds up to the loan with a last payment above 0', () => {
+    fc.assert(
+      fc.property(anyLoan, anyTerm, anyRounding, (loanPence, numberOfRepayments, instalmentRounding) => {
+        const product = buildProduct({ ...INTEREST_FREE, numberOfRepayments, instalmentRounding });
+        const plan = planRepayments(product, loanPence);
+        expect(plan.totalPayablePence).toBe(loanPence);
+        expect(plan.costOfCreditPence).toBe(0);
+        expect(plan.finalRepaymentPence).toBeGreaterThan(0);
+        expect(Math.abs(plan.monthlyRepaymentPence - loanPence / numberOfRepayments)).toBeLessThan(1);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each([
+    ['half_up', 100_000, 12, 8_333, 8_337],
+    ['ceil', 100_000, 12, 8_334, 8_326],
+    ['floor', 100_000, 12, 8_333, 8_337],
+    // 119 × 9 = 1,071 would leave nothing: rounded down instead.
+    ['half_up', 1_071, 120, 8, 119],
+    ['half_up', 1_072, 120, 9, 1],
+    ['ceil', 1_000, 120, 8, 48],
+  ] as const)(
+    'by %s splits %d over %d into %d and a last %d',
+    (instalmentRounding, loan, n, monthly, final) => {
+      const product = buildProduct({ ...INTEREST_FREE, instalmentRounding, numberOfRepayments: n });
+      expect(planRepayments(product, loan)).toMatchObject({
+        monthlyRepaymentPence: monthly,
+        finalRepaymentPence: final,
+      });
+    },
+  );
+});
+
+it('spaces payments by months from month 1, from the month deferred to, or from the days counted', () => {
+  const first = [{}, { deferralMonths: 6 }, { deferralMonths: 6, firstIntervalDays: 184 }];
+  const years = first.map((fields) => paymentYears(buildProduct({ numberOfRepayments: 2, ...fields })));
+  expect(years).toEqual([
+    [1 / 12, 2 / 12],
+    [0.5, 0.5 + 1 / 12],
+    [184 / 365, 184 / 365 + 1 / 12],
+  ]);
+});

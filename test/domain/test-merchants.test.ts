@@ -1,0 +1,77 @@
+import * as fc from 'fast-check';
+import { completeMerchant } from '../../domain/merchant';
+import type { Merchant } from '../../domain/merchant';
+import { checkProduct } from '../../domain/product-check';
+import { priceQuote } from '../../domain/quote';
+import type { Quote } from '../../domain/quote';
+import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import { anyLoan, buildRequest } from './builders';
+
+function merchant(id: string): Merchant {
+  const entry = TEST_MERCHANTS.get(id);
+  if (entry === undefined) throw new Error(`no test merchant ${id}`);
+  const completed = completeMerchant(entry.merchant);
+  if (!('merchant' in completed)) throw new Error(`incomplete: ${completed.missingFields.join(', ')}`);
+  return completed.merchant;
+}
+
+function quoteOf(id: string, loanPence: number, depositPence = 0): Quote {
+  return priceQuote(buildRequest({ merchant: merchant(id), loanPence, depositPence }));
+}
+
+function forEveryAmount(check: (loanPence: number, depositPence: number) => void): void {
+  fc.assert(fc.property(anyLoan, fc.integer({ min: 0, max: 200_000_000 }), check), { numRuns: 300 });
+}
+
+it('are the five documented ids', () => {
+  expect([...TEST_MERCHANTS.keys()]).toEqual(['M000001', 'M000002', 'M000003', 'M000004', 'M000005']);
+  for (const [id, entry] of TEST_MERCHANTS) {
+    expect(entry.merchant.merchantId).toBe(id);
+    expect(entry.shows).not.toBe('');
+  }
+});
+
+it('have products that a product import accepts', () => {
+  for (const { merchant } of TEST_MERCHANTS.values()) {
+    for (const product of merchant.products) expect(checkProduct(product)).toEqual([]);
+    const names = merchant.products.map(({ creditProduct }) => creditProduct);
+    expect(new Set(names).size).toBe(names.length);
+  }
+});
+
+it('M000001 offers all three kinds of credit for every amount', () => {
+  forEveryAmount((loanPence, depositPence) => {
+    const quote = quoteOf('M000001', loanPence, depositPence);
+    expect(quote.shown).toHaveLength(3);
+    expect(quote.depositAdjustment).toBeNull();
+  });
+});
+
+it('M000002 is not authorised', () => {
+  expect(quoteOf('M000002', 120_000)).toMatchObject({
+    display: true,
+    shown: [],
+    withheldAsNotAuthorised: true,
+  });
+});
+
+it('M000003 never has anything that fits, and raises no deposit', () => {
+  forEveryAmount((loanPence, depositPence) => {
+    const quote = quoteOf('M000003', loanPence, depositPence);
+    expect(quote).toMatchObject({ display: false, summaryHtml: '', fitted: [], depositAdjustment: null });
+    expect(quote.withheldAsNotAuthorised).toBe(false);
+  });
+});
+
+it('M000004 raises the deposit to half the price', () => {
+  const quote = quoteOf('M000004', 120_000);
+  expect(quote.depositAdjustment).toMatchObject({ requestedDepositPence: 0, correctedDepositPence: 60_000 });
+  expect(quote.shown).toHaveLength(3);
+});
+
+it('M000005 is not completely set up', () => {
+  const entry = TEST_MERCHANTS.get('M000005');
+  expect(entry && completeMerchant(entry.merchant)).toEqual({
+    missingFields: ['fca_authorised', 'products'],
+  });
+});

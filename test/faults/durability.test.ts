@@ -1,0 +1,147 @@
+import { Agent, request } from 'undici';
+import { migrateDatabase } from '../../db/migrate';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+let postgres: OwnPostgres;
+/** Issues the keys and looks into the database. */
+let admin: TestApi;
+let api: ApiProcess;
+
+beforeAll(async () => {
+  postgres = await startOwnPostgres();
+  await migrateDatabase(postgres.url);
+  admin = await startTestApi({ databaseUrl: postgres.url });
+});
+afterAll(async () => {
+  await api?.close();
+  await admin.close();
+  await postgres.close();
+});
+
+interface Load {
+  /** Ids that were answered with 200. */
+  readonly answered: string[];
+  /** Statuses of all answers, and `reset` for those that never came. */
+  readonly outcomes: Map<number | 'reset', number>;
+  stop(): Promise<void>;
+}
+
+/** Keeps `connections` requests under way until it is stopped. */
+function load(target: ApiProcess, connections: number): Load {
+  const agent = new Agent({ connect: { ca: target.ca }, connections });
+  const answered: string[] = [];
+  const outcomes: Load['outcomes'] = new Map();
+  let stopped = false;
+  const count = (outcome: number | 'reset') => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  const one = async () => {
+    while (!stopped) {
+      try {
+        const answer = await request(`https://127.0.0.1:${target.port}/v1/finance-quote`, {
+          method: 'POST',
+          dispatcher: agent,
+          headers: { authorization: `Bearer ${admin.keys.test}`, 'content-type': 'application/json' },
+          body: JSON.stringify(goodQuote),
+        });
+        const body = (await answer.body.json()) as { data?: { service_quote_id: string } };
+        count(answer.statusCode);
+        if (body.data) answered.push(body.data.service_quote_id);
+      } catch {
+        count('reset');
+        await pause(20);
+      }
+    }
+  };
+  const running = Array.from({ length: connections }, one);
+  return {
+    answered,
+    outcomes,
+    async stop() {
+      stopped = true;
+      await Promise.all(running);
+      await agent.destroy();
+    },
+  };
+}
+
+async function missing(ids: readonly string[]): Promise<string[]> {
+  const stored = new Set<string>();
+  const rows = await admin.database.sql`select quote_id from quotes`;
+  for (const row of rows) stored.add(String(row['quote_id']));
+  return ids.filter((id) => !stored.has(id));
+}
+
+test('Postgres killed under load: every id that was answered is stored (faults 4, 12, 15)', async () => {
+  api = await startApiProcess({ databaseUrl: postgres.url });
+  const traffic = load(api, 32);
+  for (let kills = 0; kills < 3; kills += 1) {
+    await pause(500);
+    await postgres.kill();
+    await pause(200);
+    await postgres.start();
+    await pause(700);
+  }
+  const before = traffic.answered.length;
+  await pause(500);
+  await traffic.stop();
+  expect(traffic.answered.length).toBeGreaterThan(before);
+  expect(traffic.outcomes.get('reset')).toBeUndefined();
+  expect(new Set(traffic.outcomes.keys())).toEqual(new Set([200, 500]));
+  expect(await missing(traffic.answered)).toEqual([]);
+});
+
+test('the API killed under load: every id that was answered is stored (fault 4)', async () => {
+  const victim = await startApiProcess({ databaseUrl: postgres.url });
+  const traffic = load(victim, 32);
+  await pause(800);
+  await victim.end('SIGKILL');
+  await pause(100);
+  await traffic.stop();
+  await victim.close();
+  expect(traffic.answered.length).toBeGreaterThan(50);
+  expect(traffic.outcomes.get(500)).toBeUndefined();
+  expect(await missing(traffic.answered)).toEqual([]);
+});
+
+test('SIGTERM under load: what was accepted is answered, then it leaves with 0 (fault 5)', async () => {
+  const victim = await startApiProcess({ databaseUrl: postgres.url });
+  const agent = new Agent({ connect: { ca: victim.ca }, connections: 16, pipelining: 1 });
+  let accepted = 0;
+  const statuses: number[] = [];
+  const resets: unknown[] = [];
+  let refused = 0;
+  const one = async () => {
+    for (;;) {
+      try {
+        const answer = await request(`https://127.0.0.1:${victim.port}/v1/finance-quote`, {
+          method: 'POST',
+          dispatcher: agent,
+          headers: { authorization: `Bearer ${admin.keys.test}`, 'content-type': 'application/json' },
+          body: JSON.stringify(goodQuote),
+        });
+        await answer.body.text();
+        accepted += 1;
+        statuses.push(answer.statusCode);
+      } catch (error) {
+        const code = (error as { code?: string }).code;
+        if (code !== 'ECONNREFUSED') resets.push(error);
+        refused += 1;
+        return;
+      }
+    }
+  };
+  const running = Array.from({ length: 16 }, one);
+  await pause(500);
+  const code = await victim.end('SIGTERM');
+  await Promise.all(running);
+  await agent.destroy();
+  await victim.close();
+  expect(code).toBe(0);
+  expect(accepted).toBeGreaterThan(16);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(resets).toEqual([]);
+  expect(refused).toBe(16);
+});

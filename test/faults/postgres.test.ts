@@ -1,0 +1,129 @@
+import postgres from 'postgres';
+import { migrateDatabase } from '../../db/migrate';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { addMerchant } from '../support/merchants';
+import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const SERVER_FAULT = { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } };
+
+async function ready(api: TestApi): Promise<number> {
+  return (await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status;
+}
+
+/** Asks until the answer is 200, for at most ten seconds. */
+async function recovered(api: TestApi): Promise<boolean> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await api.quote()).status === 200) return true;
+    await pause(100);
+  }
+  return false;
+}
+
+describe('a server of its own', () => {
+  let server: OwnPostgres;
+  let api: TestApi;
+  beforeAll(async () => {
+    server = await startOwnPostgres();
+    await migrateDatabase(server.url);
+    api = await startTestApi({ databaseUrl: server.url, environment: { DATABASE_TIMEOUT_MS: '1500' } });
+    await addMerchant(api.database, 'M100001');
+  });
+  afterAll(async () => {
+    await api.close();
+    await server.close();
+  });
+
+  test('a restart: not ready and 500 meanwhile, then on without a restart of ours (fault 15)', async () => {
+    expect(await ready(api)).toBe(200);
+    expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
+    await server.stopImmediately();
+    const answer = await api.quote({ merchant_id: 'M100001' });
+    expect(answer).toMatchObject(SERVER_FAULT);
+    expect(answer.headers['x-request-id']).toMatch(/^rq_/);
+    expect(answer.text).not.toMatch(/postgres|ECONN|sql/i);
+    expect(await ready(api)).toBe(503);
+    await server.start();
+    expect(await recovered(api)).toBe(true);
+    expect(await ready(api)).toBe(200);
+    expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
+  });
+
+  test('read-only: writes fail at once with 500, and work again afterwards (fault 16)', async () => {
+    // A session's own setting outlives a reload, so that this one may always write.
+    const admin = postgres(server.url, { max: 1, connection: { default_transaction_read_only: false } });
+    const readOnly = async (value: 'on' | 'off') => {
+      await admin.unsafe(`alter system set default_transaction_read_only = ${value}`);
+      await admin`select pg_reload_conf()`;
+      await pause(300);
+    };
+    await readOnly('on');
+    const before = performance.now();
+    expect(await api.quote()).toMatchObject(SERVER_FAULT);
+    expect(performance.now() - before).toBeLessThan(1_000);
+    await readOnly('off');
+    await admin.end();
+    expect(await recovered(api)).toBe(true);
+  });
+
+  test('hung: 500 within the deadline, then on (fault 16)', async () => {
+    await server.freeze();
+    const before = performance.now();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.quote()));
+    const took = performance.now() - before;
+    await server.unfreeze();
+    for (const answer of answers) expect(answer).toMatchObject(SERVER_FAULT);
+    // Key and insert may each wait for their deadline of 1.5 s.
+    expect(took).toBeLessThan(4_500);
+    expect(await recovered(api)).toBe(true);
+  });
+});
+
+describe('behind a proxy that fails', () => {
+  let proxy: TcpProxy;
+  /** Reaches Postgres directly. */
+  let outer: TestApi;
+  let api: TestApi;
+  beforeAll(async () => {
+    outer = await startTestApi();
+    proxy = await startTcpProxy({ port: Number(new URL(outer.databaseUrl).port) });
+    const through = new URL(outer.databaseUrl);
+    through.port = String(proxy.port);
+    api = await startTestApi({
+      databaseUrl: outer.databaseUrl,
+      keys: outer.keys,
+      apiDatabaseUrl: () => through.href,
+      environment: { DATABASE_LISTEN_URL: outer.databaseUrl },
+    });
+  });
+  afterAll(async () => {
+    await api.close();
+    await outer.close();
+    await proxy.close();
+  });
+
+  test('socket cut at the commit: 500, at most one row, never an id without a row (fault 14)', async () => {
+    // Every connection of the pool has prepared the statement: it then takes one message.
+    for (let calls = 0; calls < 5; calls += 1) expect((await api.quote()).status).toBe(200);
+    proxy.delay(200);
+    const answer = api.quote({ merchant_reference: 'cut at commit' });
+    // The statement is with Postgres after 200 ms, and its answer would be here after 400.
+    await pause(300);
+    proxy.cut();
+    expect(await answer).toMatchObject(SERVER_FAULT);
+    proxy.delay(0);
+    const rows = await outer.database
+      .sql`select quote_id from quotes where merchant_reference = 'cut at commit'`;
+    expect(rows).toHaveLength(1);
+    expect((await api.call({ body: { ...goodQuote, merchant_reference: 'again' } })).status).toBe(200);
+  });
+
+  test('new connections refused: 500 in the contract form, then on', async () => {
+    proxy.refuse(true);
+    proxy.cut();
+    expect(await api.quote()).toMatchObject(SERVER_FAULT);
+    proxy.refuse(false);
+    expect(await recovered(api)).toBe(true);
+  });
+});

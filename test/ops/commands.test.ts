@@ -1,0 +1,268 @@
+import { sql } from 'drizzle-orm';
+import { insertQuotes } from '../../db/queries/insert-quotes';
+import { connectDatabase } from '../../db/connect';
+import { runOps } from '../../ops/program';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+
+afterAll(() => ops.close());
+
+const changesOf = (subject: string) =>
+  ops.json('changes', 'list', '--subject', subject) as Promise<
+    { action: string; actor: string; details: unknown }[]
+  >;
+
+test('partners: creates, lists, shows, switches off and on, and writes it down', async () => {
+  expect(await ops.json('partners', 'create', '--name', 'Example Checkout')).toMatchObject({
+    partner_id: 'P100001',
+    state: 'active',
+  });
+  expect(await ops.json('partners', 'list')).toMatchObject([
+    { partner_id: 'P100001', name: 'Example Checkout' },
+  ]);
+  expect(await ops.json('partners', 'deactivate', 'P100001')).toMatchObject({
+    state: 'inactive',
+    changed: true,
+  });
+  expect(await ops.json('partners', 'deactivate', 'P100001')).toMatchObject({ changed: false });
+  expect(await ops.json('partners', 'activate', 'P100001')).toMatchObject({ state: 'active', changed: true });
+  expect((await ops.run(['partners', 'show', 'P100001'])).out).toContain('Example Checkout');
+  expect((await changesOf('P100001')).map(({ action, actor }) => [action, actor])).toEqual([
+    ['partners.activate', 'tester'],
+    ['partners.deactivate', 'tester'],
+    ['partners.create', 'tester'],
+  ]);
+});
+
+test('keys: shows a key once, rotates, revokes, and keeps every key out of the log', async () => {
+  const issued = await ops.json(
+    'keys',
+    'issue',
+    '--partner',
+    'P100001',
+    '--environment',
+    'live',
+    '--expires-in',
+    '90d',
+  );
+  expect(issued).toMatchObject({
+    key: expect.stringMatching(/^sk_live_/),
+    notice: expect.stringContaining('shown once'),
+  });
+  const rotated = await ops.json('keys', 'rotate', issued.key_id, '--overlap', '2d');
+  expect(rotated).toMatchObject({ replaced: { key_id: issued.key_id, replaced_by: rotated.key_id } });
+  expect(await ops.json('keys', 'deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
+  expect(await ops.json('keys', 'activate', rotated.key_id)).toMatchObject({ state: 'active' });
+  expect(await ops.json('keys', 'revoke', rotated.key_id)).toMatchObject({ state: 'revoked', changed: true });
+  expect(await ops.json('keys', 'revoke', rotated.key_id)).toMatchObject({
+    state: 'revoked',
+    changed: false,
+  });
+  const everything = JSON.stringify([await ops.json('changes', 'list'), await ops.json('keys', 'list')]);
+  for (const { key } of [issued, rotated]) expect(everything).not.toContain(key.slice(8));
+  expect((await changesOf(rotated.key_id)).map(({ action }) => action)).toEqual([
+    'keys.revoke',
+    'keys.activate',
+    'keys.deactivate',
+  ]);
+
+  const human = await ops.run(['keys', 'issue', '--partner', 'P100001', '--environment', 'sandbox']);
+  expect(human.out).toMatch(/\n {2}sk_test_\w{32}\n\nThis key is shown once/);
+  expect((await ops.run(['keys', 'list', '--partner', 'P100001'])).out).toContain('revoked');
+});
+
+test('merchants: creates, changes, shows what is missing, lists', async () => {
+  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  const shown = await ops.json('merchants', 'show', 'M300001');
+  expect(shown).toMatchObject({ complete: false, missing_fields: ['fca_authorised', 'products'] });
+  expect((await ops.run(['merchants', 'show', 'M300001'])).out).toContain('INCOMPLETE');
+  const floor = ['--deposit-floor-percent', '10', '--deposit-floor-amount', '50.00'];
+  const access = ['--partner-access', 'restricted', '--partners', 'P100001'];
+  await ops.json(
+    'merchants',
+    'set',
+    'M300001',
+    '--fca-authorised',
+    'yes',
+    '--show-products',
+    'no',
+    ...floor,
+    ...access,
+  );
+  expect(await ops.json('merchants', 'show', 'M300001')).toMatchObject({
+    trading_name: 'Example Shop',
+    fca_authorised: true,
+    show_products: false,
+    deposit_floor: { percent: '10', amount: '50.00' },
+    partners: ['P100001'],
+  });
+  expect(await ops.json('merchants', 'set', 'M300001', '--no-deposit-floor')).toMatchObject({
+    change: 'changed: deposit_floor',
+  });
+  expect(await ops.json('merchants', 'set', 'M300001')).toMatchObject({ change: 'unchanged' });
+  expect(await ops.json('merchants', 'list', '--partner', 'P100001')).toMatchObject([
+    { merchant_id: 'M300001', active_products: 0 },
+  ]);
+  expect(await ops.json('merchants', 'list', '--partner', 'P100009')).toEqual([]);
+  expect((await changesOf('M300001'))[0]).toMatchObject({
+    action: 'merchants.set',
+    details: { change: 'updated', deposit_floor: null },
+  });
+});
+
+test('products: switches off and on; quotes: shows one with the versions behind it', async () => {
+  const row = {
+    merchant_id: 'M300001',
+    credit_product: 'Classic 12',
+    lender: 'Example Bank',
+    number_of_repayments: 12,
+    apr: '9.9',
+    minimum_loan_amount: '250.00',
+    maximum_loan_amount: '25000.00',
+  };
+  expect((await ops.run(['products', 'import', '-'], JSON.stringify([row]))).out).toContain('1 created');
+  const { product_id: productId } = await ops.json('products', 'show', 'M300001', 'Classic 12');
+  await insertQuotes(ops.database.sql, [
+    {
+      quoteId: `qte_${'0'.repeat(26)}`,
+      partnerId: 'P100001',
+      keyId: 'key_1',
+      environment: 'sandbox',
+      merchantId: 'M300001',
+      loanPence: 120_000,
+      depositPence: null,
+      merchantFinanceUrl: 'https://shop.example/finance',
+      merchantReference: 'basket 1',
+      requestId: 'rq_1',
+      response: '{"success":true}',
+      fitted: JSON.stringify([
+        { productId, version: 1 },
+        { productId: 'prd_unknown', version: 1 },
+      ]),
+    },
+  ]);
+  await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, apr: '12.9' }]));
+  expect(await ops.json('quotes', 'show', `qte_${'0'.repeat(26)}`)).toMatchObject({
+    loan_amount: '1200.00',
+    customer_deposit: null,
+    merchant_reference: 'basket 1',
+    response: { success: true },
+    versions: [{ product_id: productId, version: 1, apr: '9.9' }],
+  });
+  expect((await ops.run(['quotes', 'show', `qte_${'0'.repeat(26)}`])).out).toContain('9.9%');
+
+  expect(await ops.json('products', 'deactivate', 'M300001', 'Classic 12')).toMatchObject({
+    active: false,
+    changed: true,
+  });
+  expect((await ops.run(['products', 'list', '--merchant', 'M300001'])).out).toContain('no: inactive');
+  expect(await ops.json('products', 'activate', 'M300001', 'Classic 12')).toMatchObject({
+    active: true,
+    version: 2,
+  });
+  expect((await ops.run(['products', 'show', 'M300001', 'Classic 12'])).out).toContain('Versions:');
+  expect((await changesOf(productId)).map(({ action }) => action)).toEqual([
+    'products.activate',
+    'products.deactivate',
+    'products.import',
+    'products.import',
+  ]);
+});
+
+test('quotes: lists recent ones by partner and merchant, not older ones', async () => {
+  await ops.database.db.execute(sql`
+    insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, merchant_finance_url, request_id, response, fitted)
+    select 'qte_' || ulid_floor(service_now() - make_interval(days => n)), 'P100001', 'key_1', 'live', 'M30000' || n, 5000, 'https://shop.example', 'rq', '{}', '[]'
+    from generate_series(1, 9) n`);
+  const list = async (...filter: string[]) =>
+    ((await ops.json('quotes', 'list', ...filter)) as { merchant_id: string }[]).map(
+      (quote) => quote.merchant_id,
+    );
+  expect(await list('--days', '4')).toEqual(['M300001', 'M300002', 'M300003']);
+  expect(await list('--limit', '1')).toEqual(['M300001']);
+  expect(await list('--merchant', 'M300003', '--partner', 'P100001')).toEqual(['M300003']);
+  expect(await list('--partner', 'P100002')).toEqual([]);
+  expect((await ops.run(['quotes', 'list'])).out).toContain('50.00');
+});
+
+/** @param url null: no address is known. */
+const runAgainst = async (url: string | null) => {
+  let err = '';
+  const connect = () => {
+    if (url === null) throw new Error('no database: set DATABASE_URL');
+    return connectDatabase({ url, poolSize: 1, applicationName: 'test', statementTimeoutMs: 5_000 });
+  };
+  const { stdin } = process;
+  const deps = {
+    connect,
+    out: () => undefined,
+    err: (text: string) => void (err += text),
+    stdin,
+    actor: 'x',
+    now: () => new Date(),
+  };
+  return { code: await runOps(deps, ['partners', 'list']), err };
+};
+
+describe('exit codes', () => {
+  test.each([
+    [0, 'help', ['--help']],
+    [0, 'help of a command', ['keys', 'rotate', '--help']],
+    [1, 'not found', ['partners', 'show', 'P999999']],
+    [1, 'not found', ['merchants', 'show', 'M999999']],
+    [1, 'not found', ['merchants', 'set', 'M999999', '--trading-name', 'x']],
+    [1, 'not found', ['products', 'deactivate', 'M999999', 'x']],
+    [1, 'not found', ['quotes', 'show', 'qte_x']],
+    [1, 'not found', ['keys', 'revoke', 'key_x']],
+    [1, 'exists', ['partners', 'create', '--name', 'x', '--id', 'P100001']],
+    [1, 'exists', ['merchants', 'create', 'M300001']],
+    [1, 'a fault', ['merchants', 'create', 'X1']],
+    [2, 'no command', []],
+    [2, 'no verb', ['keys']],
+    [2, 'an unknown command', ['kyes']],
+    [2, 'an unknown option', ['keys', 'list', '--colour']],
+    [2, 'a missing option', ['keys', 'issue']],
+    [2, 'a missing operand', ['keys', 'revoke']],
+    [2, 'a wrong value', ['keys', 'rotate', 'key_x', '--overlap', 'soon']],
+    [2, 'a wrong choice', ['keys', 'issue', '--partner', 'P100001', '--environment', 'moon']],
+    [2, 'too much', ['keys', 'list', 'more']],
+  ])('%i for %s: ops %j', async (code, _, args) => {
+    const human = await ops.run(args);
+    expect(human.code).toBe(code);
+    expect(human.err).not.toMatch(/\n\s+at /);
+    if (code === 0) expect([human.out.startsWith('Usage: '), human.err]).toEqual([true, '']);
+    else {
+      const scripted = await ops.run(['--json', ...args]);
+      expect(scripted).toMatchObject({ code, out: '' });
+      expect(JSON.parse(scripted.err)).toEqual({
+        error: expect.objectContaining({ code: expect.any(String), message: expect.any(String) }),
+      });
+    }
+  });
+
+  test('every command has a description, and every noun examples', async () => {
+    for (const noun of ['partners', 'keys', 'merchants', 'products', 'quotes', 'changes']) {
+      expect((await ops.run([noun, '--help'])).out).toContain('Examples:');
+    }
+  });
+
+  test('3 for a database that is not there, is unknown, or lets nobody in', async () => {
+    expect(await runAgainst(null)).toEqual({ code: 3, err: 'error: no database: set DATABASE_URL\n' });
+    expect(await runAgainst('postgres://postgres@127.0.0.1:1/x')).toMatchObject({ code: 3 });
+    const missing = new URL(ops.url);
+    missing.pathname = '/no_such_database';
+    expect(await runAgainst(missing.href)).toMatchObject({ code: 3 });
+  });
+
+  test('1 with a hint for a database without our tables', async () => {
+    const empty = new URL(ops.url);
+    empty.pathname = '/postgres';
+    const outcome = await runAgainst(empty.href);
+    expect(outcome).toMatchObject({ code: 1, err: expect.stringContaining('start the service once') });
+  });
+});

@@ -1,0 +1,277 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const GOOD = {
+  merchant_id: 'M300001',
+  credit_product: 'Classic 12',
+  lender: 'Example Bank',
+  number_of_repayments: 12,
+  apr: '9.9',
+  minimum_loan_amount: '250.00',
+  maximum_loan_amount: '25000.00',
+};
+
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await ops.json('partners', 'create', '--name', 'Example', '--id', 'P100001');
+  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+});
+
+afterAll(() => ops.close());
+
+const importRows = (noun: 'products' | 'merchants', rows: unknown, ...options: string[]) =>
+  ops.run(
+    [noun, 'import', '-', '--json', ...options],
+    typeof rows === 'string' ? rows : JSON.stringify(rows),
+  );
+
+/** Faults as `row field message`. */
+async function faultsOf(noun: 'products' | 'merchants', rows: unknown): Promise<string[]> {
+  const outcome = await importRows(noun, rows);
+  expect(outcome.code).toBe(1);
+  const { error } = outcome.json() as {
+    error: { faults: { row: number | null; field: string | null; message: string }[] };
+  };
+  return error.faults.map(({ row, field, message }) => `${row} ${field} ${message}`);
+}
+
+describe('the documented examples', () => {
+  const page = readFileSync(join(__dirname, '../../docs/import-format.md'), 'utf8');
+  const example = (name: string) =>
+    new RegExp(`<!-- test: ${name} -->\\n+\`\`\`\\w+\\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? '';
+
+  test('import as they stand, and change nothing the second time', async () => {
+    const first = [
+      await ops.run(['merchants', 'import', '-', '--json'], example('merchants')),
+      await ops.run(['products', 'import', '-', '--json'], example('products')),
+      await ops.run(['products', 'import', '-', '--csv', '--json'], example('products-csv')),
+    ];
+    expect(first.map(({ err }) => err)).toEqual(['', '', '']);
+    expect(first.map((one) => one.json().created)).toEqual([3, 3, 2]);
+    const again = await importRows('products', example('products'));
+    expect(again.json()).toMatchObject({ created: 0, updated: 0, unchanged: 3, changes: [] });
+    expect((await importRows('merchants', example('merchants'))).json()).toMatchObject({ unchanged: 3 });
+  });
+
+  test('name every field that the schema knows', () => {
+    for (const name of Object.keys({
+      ...GOOD,
+      rate_basis: 0,
+      first_interval_days: 0,
+      representative_example: 0,
+    })) {
+      expect(page).toContain(`\`${name}\``);
+    }
+  });
+});
+
+describe('a products file with faults', () => {
+  test('names every fault with row and field, and writes nothing', async () => {
+    const faults = await faultsOf('products', [
+      { ...GOOD, credit_product: 'Fine' },
+      { ...GOOD, apr: 9.9, minimum_loan_amount: '1,000.00', colour: 'red' },
+      { ...GOOD, credit_product: 'Twice' },
+      { ...GOOD, credit_product: 'Twice', number_of_repayments: 121 },
+      'not an object',
+      { ...GOOD, merchant_id: 'M399999', lender: undefined },
+      { ...GOOD, merchant_id: 'M399998' },
+      { ...GOOD, minimum_deposit: { percent: '10', pounds: '1.00' }, rate_type: 'floating' },
+      { ...GOOD, apr: '14.9', rate_basis: 'monthly_rate', rate: '0.79' },
+      { ...GOOD, credit_product: 'Range', minimum_loan_amount: '500.00', maximum_loan_amount: '400.00' },
+      { ...GOOD, merchant_id: 'M000001' },
+      { ...GOOD, credit_product: 'Days', valid_from: '2026-02-30', valid_to: null },
+      { ...GOOD, credit_product: 'Nul \u0000', lender: '\ud800' },
+    ]);
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        '2 apr must be a percentage in quotes with at most 1 decimal, such as "9.9"',
+        '2 minimum_loan_amount must be an amount with two decimals and nothing else, such as "1000.00"',
+        '2 colour is not a field of this format',
+        '4 number_of_repayments must be a whole number from 1 to 120, without quotes',
+        '4 credit_product is the same as in row 3',
+        '5 null must be an object: { … }',
+        '6 lender is required',
+        '7 merchant_id M399998 does not exist',
+        '8 minimum_deposit.pounds is not a field of this format',
+        '8 rate_type must be one of fixed, variable',
+        expect.stringMatching(/^9 apr .*APR/),
+        expect.stringMatching(/^10 minimum_loan_amount 500\.00 is above maximum_loan_amount 400\.00/),
+        '11 merchant_id is a designated test merchant, whose answers are fixed',
+        '12 valid_from must be a day of the calendar, such as "2027-01-31"',
+        '13 credit_product must not hold control characters',
+        '13 lender must not hold control characters',
+      ]),
+    );
+    expect(faults.filter((fault) => fault.startsWith('1 '))).toEqual([]);
+    const rows = faults.map((fault) => Number(fault.split(' ')[0]));
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b));
+    expect(await ops.json('products', 'list', '--merchant', 'M300001')).toEqual([]);
+  });
+
+  test('names faults for people, one to a line', async () => {
+    const outcome = await ops.run(['products', 'import', '-'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
+    expect(outcome).toMatchObject({ code: 1, out: '' });
+    expect(outcome.err).toBe(
+      'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9"\nerror: 1 fault found; nothing was written.\n',
+    );
+  });
+
+  test('is refused when a published example is not reproduced', async () => {
+    const representative_example = { loan_amount: '1200.00', monthly_repayment: '105.22' };
+    const faults = await faultsOf('products', [{ ...GOOD, representative_example }]);
+    expect(faults).toEqual([expect.stringMatching(/^1 representative_example .*105\.2/)]);
+  });
+
+  test.each([
+    ['nothing', '', 'The file is empty'],
+    ['no JSON', '{"a":', 'The file is not valid JSON'],
+    ['no list', '{}', 'must hold a JSON list'],
+    ['no rows', '[]', 'The file holds no rows'],
+    ['depth', '['.repeat(100_000), 'nested deeper than 16 levels'],
+    ['too many rows', `[${'{},'.repeat(20_000)}{}]`, 'holds 20001 rows; at most 20000'],
+    ['a NUL byte', '[\u0000]', 'holds a NUL byte (at byte 2)'],
+    ['bad UTF-8', Buffer.from([0x5b, 0xff, 0x5d]), 'not valid UTF-8'],
+    ['too many bytes', Buffer.alloc(10 * 1024 * 1024 + 1, ' '), 'larger than 10 MiB'],
+  ])('is refused as a whole: %s', async (_, content, message) => {
+    const outcome = await ops.run(['products', 'import', '-', '--json'], content);
+    expect(outcome.code).toBe(1);
+    expect(outcome.json().error.faults).toEqual([
+      { row: null, field: null, message: expect.stringContaining(message) },
+    ]);
+  });
+
+  test('does not let __proto__ pass as a field', async () => {
+    const text = JSON.stringify([GOOD]).replace('{', '{"__proto__":{"apr":"1.0"},');
+    expect(await faultsOf('products', text)).toEqual(['1 __proto__ is not a field of this format']);
+  });
+
+  test('that cannot be read says so', async () => {
+    const outcome = await ops.run(['products', 'import', '/does/not/exist.json', '--json']);
+    expect(outcome.code).toBe(1);
+    expect(outcome.json().error.faults[0].message).toContain('The file cannot be read');
+  });
+});
+
+const versions = async () =>
+  (
+    (await ops.json('products', 'show', 'M300001', 'Classic 12')) as {
+      versions: { version: number; apr: string }[];
+    }
+  ).versions;
+
+describe('importing products again', () => {
+  test('makes a new version when terms change, and none when nothing or only the place does', async () => {
+    expect((await importRows('products', [GOOD])).json()).toMatchObject({ created: 1 });
+    expect((await importRows('products', [GOOD])).json()).toMatchObject({ unchanged: 1, updated: 0 });
+    expect((await importRows('products', [{ ...GOOD, apr: '10.9' }])).json()).toMatchObject({
+      updated: 1,
+      changes: [{ row: 1, subject: 'M300001 Classic 12', change: 'new version: apr' }],
+    });
+    expect((await versions()).map(({ version, apr }) => [version, apr])).toEqual([
+      [2, '10.9'],
+      [1, '9.9'],
+    ]);
+    const moved = { ...GOOD, apr: '10.9', display_order: 9, active: false };
+    expect((await importRows('products', [moved])).json()).toMatchObject({ updated: 1 });
+    expect(await ops.json('products', 'show', 'M300001', 'Classic 12')).toMatchObject({
+      version: 2,
+      active: false,
+      display_order: 9,
+    });
+  });
+
+  test('with --dry-run says what would happen and writes nothing', async () => {
+    const outcome = await importRows('products', [{ ...GOOD, apr: '11.9' }], '--dry-run');
+    expect(outcome.json()).toMatchObject({ dry_run: true, updated: 1 });
+    expect((await versions())[0]).toMatchObject({ version: 2 });
+  });
+
+  test('accepts what show prints', async () => {
+    const {
+      product_id: _,
+      version: __,
+      versions: ___,
+      ...row
+    } = (await ops.json('products', 'show', 'M300001', 'Classic 12')) as Record<string, unknown>;
+    expect((await importRows('products', [row])).json()).toMatchObject({ unchanged: 1 });
+  });
+
+  test('repairs a product whose current version is lost', async () => {
+    await ops.database.db.execute(
+      sql`update products set current_version = 77 where credit_product = 'Classic 12'`,
+    );
+    expect((await importRows('products', [{ ...GOOD, apr: '12.9' }])).json()).toMatchObject({ updated: 1 });
+    expect((await versions()).map(({ version }) => version)).toEqual([3, 2, 1]);
+  });
+});
+
+describe('a merchants file', () => {
+  test('names every fault, and writes nothing', async () => {
+    const faults = await faultsOf('merchants', [
+      { merchant_id: 'M300010', trading_name: 'Fine' },
+      { merchant_id: 'M12345', fca_authorised: 'yes' },
+      { merchant_id: 'M300011', partners: ['P100001'] },
+      { merchant_id: 'M300012', partner_access: 'restricted' },
+      { merchant_id: 'M300013', partner_access: 'restricted', partners: ['P999999', 'P1'] },
+      { merchant_id: 'M300014', partner_access: 'restricted', partners: ['P999999'] },
+      { merchant_id: 'M300010' },
+      { merchant_id: 'M000005' },
+      { merchant_id: 'M300015', deposit_floor: {}, trading_name: ' ' },
+    ]);
+    expect(faults).toEqual([
+      expect.stringMatching(/^2 merchant_id must be M and six or seven digits/),
+      '2 fca_authorised must be true or false',
+      '3 partner_access must be restricted when partners are named',
+      '4 partners must name at least one partner when partner_access is restricted',
+      '5 partners.1 must be the letter P and six digits',
+      '6 partners P999999 does not exist',
+      '7 merchant_id is the same as in row 1',
+      '8 merchant_id is a designated test merchant, whose answers are fixed',
+      '9 trading_name must not be empty',
+      '9 trading_name must not begin or end with white space',
+      '9 deposit_floor must have percent, amount or both',
+    ]);
+    expect((await ops.run(['merchants', 'show', 'M300010'])).code).toBe(1);
+  });
+
+  test('leaves absent fields of a stored merchant as they are, and takes null away', async () => {
+    const full = {
+      merchant_id: 'M300020',
+      trading_name: 'Full',
+      fca_authorised: true,
+      deposit_floor: { percent: '12.5' },
+    };
+    await importRows('merchants', [{ ...full, partner_access: 'restricted', partners: ['P100001'] }]);
+    const changed = await importRows('merchants', [
+      { merchant_id: 'M300020', deposit_floor: null, show_products: false },
+    ]);
+    expect(changed.json()).toMatchObject({
+      updated: 1,
+      changes: [{ change: 'changed: show_products, deposit_floor' }],
+    });
+    expect(await ops.json('merchants', 'show', 'M300020')).toMatchObject({
+      trading_name: 'Full',
+      deposit_floor: null,
+      show_products: false,
+      partners: ['P100001'],
+    });
+    await importRows('merchants', [{ merchant_id: 'M300020', partner_access: 'all' }]);
+    expect(await ops.json('merchants', 'show', 'M300020')).toMatchObject({
+      partner_access: 'all',
+      partners: [],
+    });
+  });
+});
+
+test('imports thousands of rows in seconds', async () => {
+  const rows = Array.from({ length: 2_000 }, (_, place) => ({
+    merchant_id: `M8${String(place).padStart(6, '0')}`,
+  }));
+  const startedAt = performance.now();
+  expect((await importRows('merchants', rows)).json()).toMatchObject({ created: 2_000 });
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+});

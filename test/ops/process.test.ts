@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const execute = promisify(execFile);
+const root = join(__dirname, '../..');
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+
+afterAll(() => ops.close());
+
+const start = (args: string[], databaseUrl: string) =>
+  execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args], {
+    cwd: root,
+    env: { ...process.env, DATABASE_URL: databaseUrl },
+  });
+
+test('as a process it changes the database, prints JSON alone, and signs with the user', async () => {
+  const { stdout, stderr } = await start(['partners', 'create', '--name', 'Process', '--json'], ops.url);
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toMatchObject({ partner_id: 'P100001', name: 'Process' });
+  const [change] = await ops.json('changes', 'list', '--subject', 'P100001');
+  expect(change).toMatchObject({ action: 'partners.create', actor: expect.stringMatching(/./) });
+  expect(change.actor).not.toBe('tester');
+});
+
+test('as a process it ends with 3 when the database cannot be reached, without a stack trace', async () => {
+  const failed = start(['keys', 'list'], 'postgres://postgres@127.0.0.1:1/x');
+  await expect(failed).rejects.toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: The database cannot be reached: [^\n]*\n$/),
+  });
+});

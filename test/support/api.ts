@@ -1,0 +1,160 @@
+import pino from 'pino';
+import { Agent, request } from 'undici';
+import { connectDatabase, type Database } from '../../db/connect';
+import { issueKey } from '../../db/queries/api-key-changes';
+import { createPartner } from '../../db/queries/partners';
+import { readConfig } from '../../runtime/config';
+import { startApi } from '../../runtime/start-api';
+import { expectDocumented } from './contract';
+import { createTestDatabase } from './database';
+import { createTestTls } from './tls';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
+  readonly body: any;
+  readonly text: string;
+}
+
+export interface CallOptions {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string | string[]>;
+  /** Sent as it is when text or bytes, else as JSON. */
+  readonly body?: unknown;
+  /** API key; null sends none. Default: the test key. */
+  readonly key?: string | null;
+}
+
+export interface TestApi {
+  readonly port: number;
+  readonly internalPort: number;
+  readonly plainPort: number | null;
+  readonly ca: string;
+  readonly partnerId: string;
+  readonly keys: { readonly test: string; readonly live: string };
+  readonly database: Database;
+  readonly databaseUrl: string;
+  /** Lines logged so far. */
+  readonly logs: string[];
+  call(options?: CallOptions): Promise<Answer>;
+  /** `POST /v1/finance-quote` with a good body changed by these fields. */
+  quote(fields?: Record<string, unknown>, options?: CallOptions): Promise<Answer>;
+  /** `GET` of something that is not JSON. */
+  fetchText(path: string): Promise<Pick<Answer, 'status' | 'headers' | 'text'>>;
+  close(): Promise<void>;
+}
+
+export interface TestApiOptions {
+  readonly environment?: Record<string, string>;
+  /** Address through which the API reaches Postgres, for example a proxy's; default: directly. */
+  readonly apiDatabaseUrl?: (databaseUrl: string) => string;
+  /** An existing database to use; it is not dropped. */
+  readonly databaseUrl?: string;
+  /** Keys that exist in that database already. */
+  readonly keys?: TestApi['keys'];
+  readonly ownTls?: boolean;
+  readonly plain?: boolean;
+}
+
+export const PARTNER_ID = 'P100001';
+
+/** A real API process in this one: TLS, Postgres, both listeners, on free ports. */
+export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const clone = options.databaseUrl === undefined ? await createTestDatabase() : undefined;
+  const databaseUrl = options.databaseUrl ?? clone?.url ?? '';
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: 4,
+    applicationName: 'test',
+    statementTimeoutMs: 0,
+  });
+  const keys = options.keys ?? (await provideKeys(database));
+  const tls = await createTestTls();
+  const logs: string[] = [];
+  const api = await startApi({
+    config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
+    databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
+    tls: options.ownTls === false ? null : tls,
+    logger: pino({ level: 'info' }, { write: (line: string) => void logs.push(line) }),
+    ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
+  });
+  const agent = new Agent({ connect: { ca: tls.cert } });
+  const scheme = options.ownTls === false ? 'http' : 'https';
+
+  const call = async ({
+    method = 'POST',
+    path = '/v1/finance-quote',
+    headers = {},
+    body,
+    key,
+  }: CallOptions = {}) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined;
+    const sentKey = key === undefined ? keys.test : key;
+    const answer = await request(`${scheme}://127.0.0.1:${api.apiPort}${path}`, {
+      method: method as 'POST',
+      dispatcher: agent,
+      headers: {
+        ...(sentKey !== null && { authorization: `Bearer ${sentKey}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: raw ? ((body ?? null) as string | null) : JSON.stringify(body),
+    });
+    const text = await answer.body.text();
+    if (path !== '/openapi.json')
+      expectDocumented({ method, path }, { status: answer.statusCode, headers: answer.headers, text });
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+  return {
+    port: api.apiPort,
+    internalPort: api.internalPort,
+    plainPort: api.plainPort,
+    ca: tls.cert,
+    partnerId: PARTNER_ID,
+    keys,
+    database,
+    databaseUrl,
+    logs,
+    call,
+    quote: (fields = {}, callOptions = {}) => call({ body: { ...goodQuote, ...fields }, ...callOptions }),
+    async fetchText(path) {
+      const answer = await request(`${scheme}://127.0.0.1:${api.apiPort}${path}`, { dispatcher: agent });
+      return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+    },
+    async close() {
+      await agent.destroy();
+      await api.close();
+      await database.close();
+      await clone?.close();
+    },
+  };
+}
+
+/** A body that every designated test merchant accepts. */
+export const goodQuote = {
+  merchant_id: 'M000001',
+  partner_id: PARTNER_ID,
+  loan_amount: '900.00',
+  customer_deposit: '100.00',
+  merchant_finance_url: 'https://shop.example/finance',
+};
+
+async function provideKeys({ db }: Database): Promise<{ test: string; live: string }> {
+  return db.transaction(async (tx) => {
+    await createPartner(tx, { partnerId: PARTNER_ID, name: 'Test partner' });
+    const test = await issueKey(tx, {
+      partnerId: PARTNER_ID,
+      environment: 'sandbox',
+      expiresInSeconds: null,
+    });
+    const live = await issueKey(tx, { partnerId: PARTNER_ID, environment: 'live', expiresInSeconds: null });
+    return { test: test.key, live: live.key };
+  });
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { migrateDatabase } from '../../db/migrate';
+import { startPostgres } from '../../dev/postgres';
+import { freePort } from './free-port';
+import { rememberServer } from './test-server';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { startWatchdog } from './watchdog';
+
+/** Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. */
+// oxlint-disable-next-line import/no-default-export -- Jest asks for one.
+export default async function globalSetup(): Promise<void> {
+  const directory = await temporaryDirectory('tests');
+  const dismissWatchdog = startWatchdog(directory);
+  const server = await startPostgres({
+    dataDir: join(directory, 'postgres'),
+    port: await freePort(),
+    password: randomBytes(12).toString('hex'),
+    settings: {
+      // Nothing here outlives the run. Tests about durability use startOwnPostgres.
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      autovacuum: 'off',
+      max_connections: 200,
+      shared_buffers: '64MB',
+    },
+  });
+  const stop = async () => {
+    await server.stop();
+    await removeDirectory(directory);
+    dismissWatchdog();
+  };
+  await createTemplate(server.url).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  rememberServer(server.url, stop);
+}
+
+async function createTemplate(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    await sql`create database template_quotes`;
+    const template = new URL(url);
+    template.pathname = '/template_quotes';
+    await migrateDatabase(template.href);
+    // Nobody may connect to it: a clone needs a source without sessions.
+    await sql`alter database template_quotes with is_template true allow_connections false`;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}

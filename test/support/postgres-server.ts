@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { startPostgres, type RunningPostgres } from '../../dev/postgres';
+import { childrenOf, signal, waitForEnd } from '../../dev/processes';
+import { freePort } from './free-port';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { startWatchdog } from './watchdog';
+
+/** A durable Postgres that belongs to one test, to be broken by it. Not migrated. */
+export interface OwnPostgres {
+  /** The same after every start. */
+  readonly url: string;
+  readonly port: number;
+  /** Again, on the same data and port; after any of the three stops. */
+  start(): Promise<void>;
+  /** Fast shutdown: sessions ended, checkpoint written. */
+  stop(): Promise<void>;
+  /** Immediate shutdown: no checkpoint; the next start recovers. */
+  stopImmediately(): Promise<void>;
+  /** kill -9 of the server and all of its sessions. */
+  kill(): Promise<void>;
+  /** SIGSTOP of the server and all of its sessions: connections stay open, and nothing answers. */
+  freeze(): Promise<void>;
+  unfreeze(): Promise<void>;
+  /** Ends it and deletes its data. */
+  close(): Promise<void>;
+}
+
+export async function startOwnPostgres(settings: Record<string, string | number> = {}): Promise<OwnPostgres> {
+  const directory = await temporaryDirectory('own-postgres');
+  const dismissWatchdog = startWatchdog(directory);
+  const port = await freePort();
+  const password = randomBytes(12).toString('hex');
+  let server: RunningPostgres;
+
+  const start = async () => {
+    server = await startPostgres({
+      dataDir: join(directory, 'postgres'),
+      port,
+      password,
+      settings: { max_connections: 60, shared_buffers: '32MB', ...settings },
+    });
+  };
+  /** Its sessions lead process groups of their own, so they are found as its children, and while it lives. */
+  const everyProcess = async () => [server.pid, ...(await childrenOf(server.pid))];
+  /** The server first: frozen, it starts no new session. */
+  const freeze = async () => {
+    signal(server.pid, 'SIGSTOP');
+    for (const pid of await everyProcess()) signal(pid, 'SIGSTOP');
+  };
+  const unfreeze = async () => {
+    for (const pid of await everyProcess()) signal(pid, 'SIGCONT');
+  };
+
+  await start().catch(async (error: unknown) => {
+    await removeDirectory(directory);
+    throw error;
+  });
+  return {
+    url: server!.url,
+    port,
+    start,
+    stop: () => server.stop(),
+    stopImmediately: async () => {
+      signal(server.pid, 'SIGQUIT');
+      await server.exited;
+    },
+    kill: async () => {
+      await freeze();
+      const pids = await everyProcess();
+      for (const pid of pids) signal(pid, 'SIGKILL');
+      await Promise.all([server.exited, ...pids.map((pid) => waitForEnd(pid, 5_000))]);
+    },
+    freeze,
+    unfreeze,
+    close: async () => {
+      await unfreeze();
+      signal(server.pid, 'SIGQUIT');
+      await server.stop();
+      await removeDirectory(directory);
+      dismissWatchdog();
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** Stands between a client and a server and misbehaves on request. Faults apply to open and to new connections. */
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections open at this moment. */
+  connections(): number;
+  /** Holds every chunk back for so long, in both directions. 0: no delay. */
+  delay(ms: number): void;
+  /** Passes at most so many bytes per 10 ms and direction. 0: as fast as it comes. */
+  drip(bytes: number): void;
+  /** Passes nothing on and closes nothing; new connections are accepted and hang. */
+  freeze(): void;
+  /** Passes on what has piled up. */
+  unfreeze(): void;
+  /** Resets every open connection. */
+  cut(): void;
+  /** Resets new connections as they come; open ones live on. */
+  refuse(on: boolean): void;
+  close(): Promise<void>;
+}
+
+const TICK_MS = 10;
+
+/** Forwards a free loopback port to `target`. */
+export async function startTcpProxy(target: { host?: string; port: number }): Promise<TcpProxy> {
+  const faults = { delayMs: 0, dripBytes: 0, frozen: false, refusing: false };
+  const sockets = new Set<Socket>();
+  const pumps = new Set<() => void>();
+  let clients = 0;
+
+  /** Copies one direction through a queue, so that every fault is a matter of when the queue is emptied. */
+  const join = (from: Socket, to: Socket) => {
+    const queue: { data: Buffer; due: number }[] = [];
+    let ended = false;
+    let finished = false;
+    const pump = () => {
+      if (faults.frozen || finished) return;
+      let allowance = faults.dripBytes || Number.POSITIVE_INFINITY;
+      for (let head = queue[0]; head && head.due <= Date.now() && allowance > 0; head = queue[0]) {
+        const part = head.data.subarray(0, allowance);
+        allowance -= part.length;
+        if (part.length === head.data.length) queue.shift();
+        else head.data = head.data.subarray(part.length);
+        to.write(part);
+      }
+      if (queue.length > 0 || !ended) return;
+      finished = true;
+      to.end();
+    };
+    pumps.add(pump);
+    const timer = setInterval(pump, TICK_MS);
+    from.on('data', (data) => {
+      queue.push({ data, due: Date.now() + faults.delayMs });
+      // With no fault set nothing waits for the tick.
+      if (faults.delayMs === 0 && faults.dripBytes === 0) pump();
+    });
+    from.on('end', () => {
+      ended = true;
+      pump();
+    });
+    from.on('close', () => {
+      clearInterval(timer);
+      pumps.delete(pump);
+      sockets.delete(from);
+      // A reset travels on; an orderly end has gone through the queue.
+      if (!ended) to.destroy();
+    });
+    from.on('error', () => to.resetAndDestroy());
+  };
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    if (faults.refusing) {
+      client.on('error', () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const upstream = connect({
+      host: target.host ?? '127.0.0.1',
+      port: target.port,
+      allowHalfOpen: true,
+      noDelay: true,
+    });
+    sockets.add(client).add(upstream);
+    clients += 1;
+    client.once('close', () => (clients -= 1));
+    join(client, upstream);
+    join(upstream, client);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+
+  const cut = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => clients,
+    delay: (ms) => void (faults.delayMs = ms),
+    drip: (bytes) => void (faults.dripBytes = bytes),
+    freeze: () => void (faults.frozen = true),
+    unfreeze: () => {
+      faults.frozen = false;
+      for (const pump of pumps) pump();
+    },
+    cut,
+    refuse: (on) => void (faults.refusing = on),
+    close: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
