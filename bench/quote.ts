@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   try {
     await migrateDatabase(postgres.url);
     const demo = await seedDemo(postgres.url, undefined);
-    const standard = demo.merchants.find((merchant) => merchant.shows.startsWith('standard'));
+    const standard = demo.merchants.find((merchant) => merchant.shows.startsWith('standard rates'));
     const body = JSON.stringify({
       merchant_id: standard?.id,
       partner_id: demo.partnerId,

@@ -9,17 +9,28 @@ export interface Amount {
   readonly pounds: number;
 }
 
+/** What the document says of each rule; the check itself is below, because its error codes are finer than a schema's. */
+const DOCUMENTED = {
+  positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
+  'not negative': {
+    pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$',
+    minimum: 0,
+    maximum: 999_999_999_999.99,
+  },
+} as const;
+
 /**
  * An amount in pounds: a string of digits with at most two decimals, or a JSON number (spec §2.2, design §3).
  * More than two decimals is `INVALID_AMOUNT_FORMAT`, anything else wrong is `INVALID_REQUEST`.
  */
 export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
   const example = rule === 'positive' ? '1000.00' : '0.00';
+  const { pattern, ...range } = DOCUMENTED[rule];
   const wire = z.union([
-    z.string().meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d{1,2})?$', examples: [example] }),
+    z.string().meta({ pattern, examples: [example] }),
     z.number().meta({
-      ...(rule === 'positive' ? { exclusiveMinimum: 0 } : { minimum: 0 }),
-      description: 'Accepted for older clients; send a string.',
+      ...range,
+      description: 'Accepted for older clients, with at most two decimal places; send a string.',
     }),
   ]);
   return wire

@@ -1,21 +1,13 @@
 import { z } from 'zod';
 import { amountSchema } from './amount';
+import { FINANCE_URL_PATTERN, isFinancePage } from './finance-url';
 import { merchantIdSchema, partnerIdSchema } from './identifiers';
-
-/** Control characters, white space, backslash and halves of surrogate pairs: URL parsers drop or rewrite these silently. */
-const UNSAFE_IN_URL = /[\u0000-\u0020\u007f-\u00a0\\\u2028\u2029\ufeff]|\p{Cs}/u;
-
-function isFinancePage(text: string): boolean {
-  if (!/^https:\/\//i.test(text) || UNSAFE_IN_URL.test(text) || !URL.canParse(text)) return false;
-  const url = new URL(text);
-  return url.username === '' && url.password === '';
-}
 
 const merchantFinanceUrlSchema = z
   .string()
   .refine(isFinancePage, 'merchant_finance_url must be a full https:// URL without user name and password.')
   .meta({
-    format: 'uri',
+    pattern: FINANCE_URL_PATTERN,
     description: "The merchant's finance page. Its own query and fragment are kept on every link.",
     examples: ['https://shop.example/finance'],
   });
@@ -35,8 +27,8 @@ const merchantReferenceSchema = z
   .meta({
     description:
       "The partner's own reference, returned on the quote and on every notification. No customer details. At most 64 characters: letters, digits, space, `.`, `-`, `_`; trimmed.",
-    maxLength: 64,
-    pattern: '^[A-Za-z0-9 ._-]*$',
+    // Length and characters are those of what is left after trimming.
+    pattern: '^\\s*[A-Za-z0-9 ._-]{0,64}\\s*$',
     examples: ['basket 2041'],
   });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FINANCE_URL_PATTERN } from './finance-url';
 
 const money = (description: string) =>
   z.string().meta({ description, pattern: '^\\d+\\.\\d{2}$', examples: ['1000.00'] });
@@ -34,7 +35,7 @@ export const productItemSchema = z
     cost_of_credit: money('Total interest over the term.'),
     total_amount_payable_excluding_deposit: money('Total repaid on the financed amount only.'),
     merchant_finance_url: z.string().meta({
-      format: 'uri',
+      pattern: FINANCE_URL_PATTERN,
       description:
         'Deep link that starts an application for exactly this product. Use it exactly as returned.',
     }),

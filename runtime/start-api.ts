@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { ulid } from 'ulid';
 import { buildApp } from '../api/app';
 import { createCatalogue } from '../api/catalogue/catalogue';
 import { buildInternalApp } from '../api/internal-app';
@@ -19,6 +17,7 @@ import { createQuoteWriter } from '../db/queries/insert-quotes';
 import { loadMerchant } from '../db/queries/merchants';
 import { keepPartitionsAhead } from '../db/partitions';
 import type { Config } from './config';
+import { newQuoteId, newRequestId } from './ids';
 import { connectRedis } from './redis';
 
 export interface ApiProcessOptions {
@@ -101,8 +100,8 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     trustedProxies: config.TRUSTED_PROXIES,
     storeQuote: writer.add,
     now,
-    newQuoteId: (at) => `qte_${ulid(at.getTime())}`,
-    newRequestId: () => `rq_${randomUUID()}`,
+    newQuoteId,
+    newRequestId,
   });
   const internal = buildInternalApp({
     logger,
@@ -111,8 +110,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       await withDeadline(sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
   });
-  const plain =
-    ports.plain === null ? null : buildPlainApp({ logger, newRequestId: () => `rq_${randomUUID()}` });
+  const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });
   const partitions = keepPartitionsAhead(sql, (error) => logger.error({ err: error }, 'quote partitions'));
 
   const drain = drainable(app);

@@ -1,4 +1,5 @@
 import type { ProductItem, QuoteResponseBody } from '../../contracts/quote-response';
+import type { FittedProduct } from '../../db/queries/fitted-products';
 import { formatPence } from '../../domain/money';
 import type { DepositAdjustment, PricedProduct, Quote } from '../../domain/quote';
 import { formatApr, formatRate } from '../../domain/rate';
@@ -65,18 +66,16 @@ function adjustmentToWire(adjustment: DepositAdjustment) {
   };
 }
 
-/** What is kept of every product that fitted, as JSON: what an application may later be opened for. */
-export function fittedToJson(quote: Quote): string {
-  return JSON.stringify(
-    quote.fitted.map(({ product, depositPence, loanPence, monthlyRepaymentPence, totalPayablePence }) => ({
-      productId: product.productId,
-      version: product.version,
-      lender: product.lender,
-      creditProduct: product.creditProduct,
-      depositPence,
-      loanPence,
-      monthlyRepaymentPence,
-      totalPayablePence,
-    })),
-  );
+/** What is kept of every product that fitted: what an application may later be opened for. */
+export function fittedProducts(quote: Quote): FittedProduct[] {
+  return quote.fitted.map(({ product, ...priced }) => ({
+    productId: product.productId,
+    version: product.version,
+    lender: product.lender,
+    creditProduct: product.creditProduct,
+    depositPence: priced.depositPence,
+    loanPence: priced.loanPence,
+    monthlyRepaymentPence: priced.monthlyRepaymentPence,
+    totalPayablePence: priced.totalPayablePence,
+  }));
 }

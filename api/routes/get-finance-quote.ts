@@ -11,7 +11,7 @@ import type { Catalogue } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/validate-body';
 import type { Caller } from '../plugins/authenticate';
-import { fittedToJson, quoteToWire } from '../quotes/to-wire';
+import { fittedProducts, quoteToWire } from '../quotes/to-wire';
 import { ukDay } from '../quotes/uk-day';
 import { serializer } from '../serializer';
 
@@ -66,7 +66,7 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       merchantReference: body.merchant_reference,
       requestId: request.id,
       response,
-      fitted: fittedToJson(quote),
+      fitted: fittedProducts(quote),
     });
     return reply.type('application/json; charset=utf-8').send(response);
   });

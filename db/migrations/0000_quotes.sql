@@ -108,8 +108,8 @@ CREATE TABLE "quotes" (
 	"merchant_finance_url" text NOT NULL,
 	"merchant_reference" text,
 	"request_id" text NOT NULL,
-	"response" json NOT NULL,
-	"fitted" json NOT NULL
+	"response" text NOT NULL,
+	"fitted" text NOT NULL
 ) PARTITION BY RANGE ("quote_id");
 --> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

@@ -1,6 +1,7 @@
 import { and, desc, eq, inArray, sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import { products, productVersions, quotes } from '../schema';
+import { decodeFitted, type FittedProduct } from './fitted-products';
 import { toDefinition, type ProductDefinition } from './product-row';
 
 /** A quote without its bodies. */
@@ -32,7 +33,7 @@ export interface StoredQuote extends QuoteSummary {
   /** The body that was answered. */
   readonly response: unknown;
   /** Every product that fitted, shown or not, as stored. */
-  readonly fitted: unknown;
+  readonly fitted: readonly FittedProduct[];
   /** The versions that `fitted` names, in its order. */
   readonly versions: readonly QuotedVersion[];
 }
@@ -57,7 +58,9 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
     .select({ ...SUMMARY, response: quotes.response, fitted: quotes.fitted })
     .from(quotes)
     .where(eq(quotes.quoteId, quoteId));
-  return row === undefined ? null : { ...row, versions: await loadVersions(db, namedVersions(row.fitted)) };
+  if (row === undefined) return null;
+  const fitted = decodeFitted(row.fitted);
+  return { ...row, fitted, versions: await loadVersions(db, fitted) };
 }
 
 /**
@@ -80,22 +83,7 @@ export async function listQuotes(
     .limit(filter.limit);
 }
 
-interface NamedVersion {
-  readonly productId: string;
-  readonly version: number;
-}
-
-/** Which versions a stored `fitted` names; entries that name none are passed over. */
-function namedVersions(fitted: unknown): NamedVersion[] {
-  if (!Array.isArray(fitted)) return [];
-  return fitted.flatMap((entry: Record<string, unknown> | null) => {
-    const productId = entry?.['product_id'] ?? entry?.['productId'];
-    const version = entry?.['version'];
-    return typeof productId === 'string' && typeof version === 'number' ? [{ productId, version }] : [];
-  });
-}
-
-async function loadVersions(db: DbOrTransaction, named: readonly NamedVersion[]): Promise<QuotedVersion[]> {
+async function loadVersions(db: DbOrTransaction, named: readonly FittedProduct[]): Promise<QuotedVersion[]> {
   if (named.length === 0) return [];
   const rows = await db
     .select({ creditProduct: products.creditProduct, columns: productVersions })

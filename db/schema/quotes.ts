@@ -1,5 +1,5 @@
-import { json, pgTable, text } from 'drizzle-orm/pg-core';
-import { moment, pence, serviceNow } from './columns';
+import { pgTable, text } from 'drizzle-orm/pg-core';
+import { jsonText, moment, pence, serviceNow } from './columns';
 
 /**
  * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
@@ -21,7 +21,7 @@ export const quotes = pgTable('quotes', {
   merchantReference: text('merchant_reference'),
   requestId: text('request_id').notNull(),
   /** The body that was answered, byte for byte. */
-  response: json('response').notNull(),
-  /** Every product that fitted, shown or not, with its version: what an application may be opened for. */
-  fitted: json('fitted').notNull(),
+  response: jsonText('response').notNull(),
+  /** Every product that fitted, shown or not, as db/queries/fitted-products.ts writes it. */
+  fitted: jsonText('fitted').notNull(),
 });

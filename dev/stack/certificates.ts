@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generate } from 'selfsigned';
+import { createAuthority, isIssuedBy, issueCertificate, type Validity } from '../tls/issue';
 import { writeAtomically } from './files';
 
 export interface DevelopmentTls {
@@ -18,8 +18,11 @@ const CA_DAYS = 3_650;
 const LEAF_DAYS = 365;
 const RENEW_DAYS = 30;
 
-/** Elliptic: made in milliseconds, where RSA takes up to seconds. */
-const algorithm = { keyType: 'ec', curve: 'P-256', algorithm: 'sha256' } as const;
+const OWN_NAMES = [
+  { type: 'dns', value: 'localhost' },
+  { type: 'ip', value: '127.0.0.1' },
+  { type: 'ip', value: '::1' },
+] as const;
 
 /** A development authority and a certificate for this machine's own names, made once and renewed when due. */
 export async function ensureCertificates(directory: string, now: Date): Promise<DevelopmentTls> {
@@ -32,51 +35,24 @@ export async function ensureCertificates(directory: string, now: Date): Promise<
   const [, , leaf = '', leafKey = ''] = old;
 
   if (!isUsable(ca, caKey, now)) {
-    const made = await generate(
-      [{ name: 'commonName', value: 'Partner Finance Quote Service, development' }],
-      {
-        ...algorithm,
-        ...validFor(CA_DAYS, now),
-        extensions: [
-          { name: 'basicConstraints', cA: true, critical: true },
-          { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-        ],
-      },
-    );
-    [ca, caKey] = [made.cert, made.private];
+    const made = await createAuthority('Partner Finance Quote Service development', validFor(CA_DAYS, now));
+    [ca, caKey] = [made.cert, made.key];
     await writeAtomically(caKeyFile, caKey, 0o600);
     await writeAtomically(tls.caFile, ca, 0o644);
   }
-  if (!isUsable(leaf, leafKey, now) || !new X509Certificate(leaf).verify(new X509Certificate(ca).publicKey)) {
-    const made = await generate([{ name: 'commonName', value: 'localhost' }], {
-      ...algorithm,
-      ...validFor(LEAF_DAYS, now),
-      ca: { key: caKey, cert: ca },
-      extensions: [
-        { name: 'basicConstraints', cA: false, critical: true },
-        { name: 'keyUsage', digitalSignature: true, critical: true },
-        { name: 'extKeyUsage', serverAuth: true },
-        {
-          name: 'subjectAltName',
-          altNames: [
-            { type: 2, value: 'localhost' },
-            { type: 7, ip: '127.0.0.1' },
-            { type: 7, ip: '::1' },
-          ],
-        },
-      ],
-    });
-    await writeAtomically(tls.keyFile, made.private, 0o600);
+  if (!isUsable(leaf, leafKey, now) || !isIssuedBy(leaf, ca)) {
+    const made = await issueCertificate({ cert: ca, key: caKey }, OWN_NAMES, validFor(LEAF_DAYS, now));
+    await writeAtomically(tls.keyFile, made.key, 0o600);
     await writeAtomically(tls.certFile, made.cert, 0o644);
   }
   return tls;
 }
 
 /** A day back, for clients whose clock is behind. */
-function validFor(days: number, now: Date): { notBeforeDate: Date; notAfterDate: Date } {
+function validFor(days: number, now: Date): Validity {
   return {
-    notBeforeDate: new Date(now.getTime() - DAY_MS),
-    notAfterDate: new Date(now.getTime() + (days - 1) * DAY_MS),
+    notBefore: new Date(now.getTime() - DAY_MS),
+    notAfter: new Date(now.getTime() + (days - 1) * DAY_MS),
   };
 }
 

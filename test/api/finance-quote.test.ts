@@ -1,4 +1,5 @@
 import { quoteResponseSchema } from '../../contracts/quote-response';
+import { decodeFitted } from '../../db/queries/fitted-products';
 import { createPartner } from '../../db/queries/partners';
 import { readFinanceLink } from '../../domain/finance-link';
 import { visibleText } from '../../domain/summary';
@@ -307,7 +308,7 @@ test('stores what it answered, and every product that fitted, before answering',
   );
   const id = answer.body.data.service_quote_id;
   const [row] = await api.database.sql`
-    select *, response::text as response_text, tableoid::regclass::text as part from quotes where quote_id = ${id}`;
+    select *, tableoid::regclass::text as part from quotes where quote_id = ${id}`;
   expect(row).toMatchObject({
     partner_id: 'P100001',
     environment: 'live',
@@ -316,9 +317,12 @@ test('stores what it answered, and every product that fitted, before answering',
     deposit_pence: '10000',
     merchant_reference: 'kept',
     request_id: 'trace-me',
-    response_text: answer.text,
-    fitted: [{ creditProduct: 'Product 0', version: 1, loanPence: 90_000, depositPence: 10_000 }],
+    response: answer.text,
   });
+  const fitted = decodeFitted(JSON.parse(String(row?.['fitted'])));
+  expect(fitted).toMatchObject([
+    { creditProduct: 'Product 0', version: 1, loanPence: 90_000, depositPence: 10_000 },
+  ]);
   expect(JSON.stringify(row)).not.toContain('ignored');
   const month = new Date().toISOString().slice(0, 7).replace('-', '_');
   expect(row?.['part']).toBe(`quotes_${month}`);

@@ -140,10 +140,16 @@ test('products: switches off and on; quotes: shows one with the versions behind 
       merchantReference: 'basket 1',
       requestId: 'rq_1',
       response: '{"success":true}',
-      fitted: JSON.stringify([
-        { productId, version: 1 },
-        { productId: 'prd_unknown', version: 1 },
-      ]),
+      fitted: [productId, 'prd_unknown'].map((id) => ({
+        productId: id,
+        version: 1,
+        lender: 'Example Bank',
+        creditProduct: 'Classic 12',
+        depositPence: 0,
+        loanPence: 120_000,
+        monthlyRepaymentPence: 10_521,
+        totalPayablePence: 126_252,
+      })),
     },
   ]);
   await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, apr: '12.9' }]));

@@ -87,5 +87,5 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return { port, internalPort, ca: tls.cert, child, output: () => written.join(''), end, close };
+  return { port, internalPort, ca: tls.ca, child, output: () => written.join(''), end, close };
 }

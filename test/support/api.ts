@@ -80,7 +80,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     logger: pino({ level: 'info' }, { write: (line: string) => void logs.push(line) }),
     ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
   });
-  const agent = new Agent({ connect: { ca: tls.cert } });
+  const agent = new Agent({ connect: { ca: tls.ca } });
   const scheme = options.ownTls === false ? 'http' : 'https';
 
   const call = async ({
@@ -116,7 +116,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     port: api.apiPort,
     internalPort: api.internalPort,
     plainPort: api.plainPort,
-    ca: tls.cert,
+    ca: tls.ca,
     partnerId: PARTNER_ID,
     keys,
     database,

@@ -1,23 +1,20 @@
-import { generate } from 'selfsigned';
+import { createAuthority, issueCertificate } from '../../dev/tls/issue';
 
 export interface TestTls {
+  /** Authority to trust, PEM. */
+  readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certificate for loopback, its own authority. */
+/** A certificate for loopback, from an authority of its own. */
 export async function createTestTls(): Promise<TestTls> {
-  const pems = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    extensions: [
-      {
-        name: 'subjectAltName',
-        altNames: [
-          { type: 2, value: 'localhost' },
-          { type: 7, ip: '127.0.0.1' },
-        ],
-      },
-    ],
-  });
-  return { cert: pems.cert, key: pems.private };
+  const day = 86_400_000;
+  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
+  const authority = await createAuthority('Test authority', validity);
+  const names = [
+    { type: 'dns', value: 'localhost' },
+    { type: 'ip', value: '127.0.0.1' },
+  ] as const;
+  return { ca: authority.cert, ...(await issueCertificate(authority, names, validity)) };
 }

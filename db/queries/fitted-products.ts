@@ -1,0 +1,37 @@
+/** A product that fitted a quote, as an application may later be opened for it. Money in pence. */
+export interface FittedProduct {
+  readonly productId: string;
+  readonly version: number;
+  readonly lender: string;
+  readonly creditProduct: string;
+  readonly depositPence: number;
+  readonly loanPence: number;
+  readonly monthlyRepaymentPence: number;
+  readonly totalPayablePence: number;
+}
+
+/** The order of the values in a stored entry. Append only: old quotes are read with it too. */
+const FIELDS = [
+  'productId',
+  'version',
+  'lender',
+  'creditProduct',
+  'depositPence',
+  'loanPence',
+  'monthlyRepaymentPence',
+  'totalPayablePence',
+] as const satisfies readonly (keyof FittedProduct)[];
+
+/** Values without names, an array each: there are as many of them as products, in every quote ever made. */
+export function encodeFitted(fitted: readonly FittedProduct[]): string {
+  return JSON.stringify(fitted.map((product) => FIELDS.map((field) => product[field])));
+}
+
+/** Reads what encodeFitted wrote. */
+export function decodeFitted(stored: unknown): FittedProduct[] {
+  const entries = stored as readonly (readonly (string | number)[])[];
+  return entries.map(
+    (values) =>
+      Object.fromEntries(FIELDS.map((field, at) => [field, values[at]])) as unknown as FittedProduct,
+  );
+}

@@ -1,0 +1,306 @@
+import { gzipSync } from 'node:zlib';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes } from './raw';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(async () => {
+  expectNoFaultLogged(api);
+  expect(await api.quote()).toMatchObject({ status: 200 });
+  await api.close();
+});
+
+const good = JSON.stringify(goodQuote);
+/** A good body with this text in place of a field's value. */
+const withRaw = (field: string, raw: string) =>
+  JSON.stringify({ ...goodQuote, [field]: '@@' }).replace('"@@"', () => raw);
+const post = async (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
+  (await exchange(api, quoteBytes(api, { body, headers, without }))).answers[0];
+
+describe('bodies that are not JSON', () => {
+  test.each<[string, string | Buffer]>([
+    ['nothing', ''],
+    ['white space', ' \t\r\n'],
+    ['a cut object', good.slice(0, -1)],
+    ['a trailing comma', `${good.slice(0, -1)},}`],
+    ['two objects', good + good],
+    ['trailing garbage', `${good}x`],
+    ['a trailing NUL', `${good}\0`],
+    ['single quotes', good.replaceAll('"', "'")],
+    ['a comment', `/* */${good}`],
+    ['names without quotes', '{merchant_id:"M000001"}'],
+    ['NaN', withRaw('loan_amount', 'NaN')],
+    ['Infinity', withRaw('loan_amount', '-Infinity')],
+    ['a number with a leading zero', withRaw('loan_amount', '0900')],
+    ['a number with a plus', withRaw('loan_amount', '+900')],
+    ['a hexadecimal number', withRaw('loan_amount', '0x384')],
+    ['a number that ends in a point', withRaw('loan_amount', '900.')],
+    ['full-width digits as a number', withRaw('loan_amount', '９００')],
+    ['a raw NUL in a text', withRaw('merchant_reference', '"a\0b"')],
+    ['a raw line break in a text', withRaw('merchant_reference', '"a\nb"')],
+    ['half an escape', withRaw('merchant_reference', '"\\u12"')],
+    ['an unknown escape', withRaw('merchant_reference', '"\\x41"')],
+    ['a byte order mark', `\ufeff${good}`],
+    ['UTF-16', Buffer.from(good, 'utf16le')],
+    ['UTF-16 with its mark', Buffer.from(`\ufeff${good}`, 'utf16le')],
+    ['Latin-1', Buffer.from(withRaw('merchant_reference', '"caf\u00e9"'), 'latin1')],
+    ['UTF-8 that is too long for its character', Buffer.from([0x7b, 0xc0, 0xa2, 0x7d])],
+    ['a lone continuation byte', Buffer.concat([Buffer.from(good), Buffer.from([0x80])])],
+    ['random bytes', Buffer.from(Array.from({ length: 512 }, (_, at) => (at * 167 + 13) % 256))],
+    ['gzip', gzipSync(good)],
+    ['8,000 opened arrays', '['.repeat(8_000)],
+    ['8,000 opened objects', '{"a":'.repeat(3_000)],
+    ['an array', `[${good}]`],
+    ['8,000 nested arrays', '['.repeat(8_000) + ']'.repeat(8_000)],
+    ['a text', JSON.stringify(good)],
+    ['a number', '1e400'],
+    ['null', 'null'],
+    ['true', 'true'],
+    ['a form', 'merchant_id=M000001&partner_id=P100001'],
+  ])('%s is refused', async (_what, body) => {
+    expectRefusal(await post(body), 400, 'INVALID_REQUEST');
+  });
+
+  test('a compressed body is refused, declared or not', async () => {
+    for (const encoding of ['gzip', 'deflate', 'br', 'gzip, gzip']) {
+      expectRefusal(await post(gzipSync(good), [`Content-Encoding: ${encoding}`]), 400, 'INVALID_REQUEST');
+    }
+  });
+});
+
+describe('lone halves of surrogate pairs', () => {
+  const fields = ['merchant_id', 'partner_id', 'loan_amount', 'customer_deposit', 'merchant_finance_url'];
+  const places = { prefix: '\\ud800', middle: 'a\\udfffb', alone: '\\ud800', swapped: '\\udc00\\ud800' };
+
+  test.each([...fields, 'merchant_reference'])('as escapes in %s are refused', async (field) => {
+    const honest = JSON.stringify((goodQuote as Record<string, unknown>)[field] ?? 'ref').slice(1, -1);
+    for (const part of Object.values(places)) {
+      for (const raw of [`"${part}"`, `"${honest}${part}"`, `"${part}${honest}"`]) {
+        expectRefusal(await post(withRaw(field, raw)), 400, 'INVALID_REQUEST');
+      }
+    }
+  });
+
+  test.each([...fields, 'merchant_reference'])('as raw bytes in %s are refused', async (field) => {
+    const [before = '', after = ''] = withRaw(field, '"a@b"').split('@');
+    for (const half of [
+      [0xed, 0xa0, 0x80],
+      [0xed, 0xbf, 0xbf],
+      [0xed, 0xa0, 0x80, 0xed, 0xb0, 0x80],
+    ]) {
+      const body = Buffer.concat([Buffer.from(before), Buffer.from(half), Buffer.from(after)]);
+      expectRefusal(await post(body), 400, 'INVALID_REQUEST');
+    }
+  });
+
+  test('in a name that is there twice come back as valid JSON', async () => {
+    const names = ['\\ud800', `${'a'.repeat(63)}\\ud83d\\ude00`];
+    for (const name of names) {
+      const answer = await post(`{"${name}":1,"${name}":2}`);
+      expectRefusal(answer, 400, 'INVALID_REQUEST');
+      expect(answer?.body.error.details.field.length).toBeLessThanOrEqual(64);
+    }
+  });
+
+  test('in a field nobody reads do no harm', async () => {
+    expect(await post(`${good.slice(0, -1)},"note":"\\ud800\\u0000"}`)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('names with a meaning to JavaScript', () => {
+  test.each([
+    '{"__proto__":{"loan_amount":"900.00"}}',
+    '{"\\u005f\\u005fproto\\u005f\\u005f":{"merchant_id":"M000001"}}',
+    '{"a":[{"b":{"__proto__":null}}]}',
+    '{"constructor":{"prototype":{"polluted":true}}}',
+    '{"a":{"constr\\u0075ctor":{"prototype":{}}}}',
+  ])('%s is refused', async (extra) => {
+    expectRefusal(await post(good.slice(0, -1) + ',' + extra.slice(1)), 400, 'INVALID_REQUEST');
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  test('a prototype cannot bring the fields', async () => {
+    expectRefusal(await post(`{"__proto__":${good}}`), 400, 'INVALID_REQUEST');
+  });
+
+  test.each(['constructor', 'toString', 'hasOwnProperty', 'toJSON', 'then', 'valueOf', 'length', ''])(
+    'a field called %p is ignored like any other',
+    async (name) => {
+      expect(await post(`${good.slice(0, -1)},${JSON.stringify(name)}:"x"}`)).toMatchObject({ status: 200 });
+    },
+  );
+});
+
+describe('numbers and digits', () => {
+  test.each([
+    ['loan_amount', '1e400'],
+    ['loan_amount', '-1e400'],
+    ['loan_amount', '9'.repeat(5_000)],
+    ['loan_amount', '-0'],
+    ['loan_amount', '-0.0'],
+    ['loan_amount', '1e-400'],
+    ['loan_amount', '"1e1"'],
+    ['loan_amount', '"1E1"'],
+    ['loan_amount', '"0x10"'],
+    ['loan_amount', '"１００"'],
+    ['loan_amount', '"٩٠٠"'],
+    ['loan_amount', '"900\\u0000"'],
+    ['loan_amount', '"900.00\\n"'],
+    ['loan_amount', '"\\ufeff900.00"'],
+    ['loan_amount', '"9\\u200b00.00"'],
+    ['loan_amount', '"−900"'],
+    ['loan_amount', '"Infinity"'],
+    ['loan_amount', '["900.00"]'],
+    ['loan_amount', '{"toString":"900.00"}'],
+    ['customer_deposit', '1e400'],
+    ['customer_deposit', '-0'],
+    ['customer_deposit', '"-0"'],
+    ['customer_deposit', '1e12'],
+    ['customer_deposit', '"1e1"'],
+    ['customer_deposit', '"１００"'],
+    ['customer_deposit', 'false'],
+    ['merchant_id', '"M１２３４５６"'],
+    ['merchant_id', '"M000001\\u0000"'],
+    ['merchant_id', '["M000001"]'],
+    ['merchant_id', '{"$ne":null}'],
+    ['partner_id', '"P100001\\n"'],
+    ['merchant_finance_url', '"https://shop.example/\\u0000"'],
+    ['merchant_finance_url', '"https://shop.example/\\r\\nSet-Cookie: a=b"'],
+    ['merchant_reference', '"a\\u0000b"'],
+    ['merchant_reference', '"ｂａｓｋｅｔ"'],
+    ['merchant_reference', '"a\\u202eb"'],
+    ['merchant_reference', '""; drop table quotes; --"'.replace('""', '"\'')],
+  ])('%s: %.40s is refused', async (field, raw) => {
+    const answer = await post(withRaw(field, raw));
+    expectRefusal(answer, 400, 'INVALID_REQUEST');
+    expect(answer?.body.error.details).toEqual({ field });
+  });
+
+  test.each(['1e308', '9'.repeat(300), `"${'9'.repeat(5_000)}"`, '1e12'])(
+    'a loan of %.20s is too high',
+    async (raw) => {
+      expectRefusal(await post(withRaw('loan_amount', raw)), 422, 'AMOUNT_TOO_HIGH');
+    },
+  );
+
+  test.each([`0.${'0'.repeat(300)}1`, `"0.${'0'.repeat(5_000)}"`, '900.0000000001', '5e-324'])(
+    'a loan of %.20s has too many decimals',
+    async (raw) => {
+      expectRefusal(await post(withRaw('loan_amount', raw)), 400, 'INVALID_AMOUNT_FORMAT');
+    },
+  );
+
+  test('1e1 is JSON for ten pounds, and 900.000 for nine hundred', async () => {
+    for (const raw of ['1e1', '9E2', '900.000', '0.9e3']) {
+      expect(await post(withRaw('loan_amount', raw))).toMatchObject({ status: 200 });
+    }
+  });
+
+  test('the highest deposit there can be is priced exactly', async () => {
+    const answer = await post(withRaw('customer_deposit', '"999999999999.99"'));
+    expect(answer?.status).toBe(200);
+    for (const { purchase_price } of answer?.body.data.products ?? []) {
+      expect(purchase_price).toBe('1000000000899.99');
+    }
+  });
+});
+
+describe('size and depth', () => {
+  test('nesting up to the size of a body is read and ignored', async () => {
+    const deep = `${good.slice(0, -1)},"x":${'['.repeat(7_900)}${']'.repeat(7_900)}}`;
+    expect(await post(deep)).toMatchObject({ status: 200 });
+    expectRefusal(await post(withRaw('merchant_id', '['.repeat(7_900) + ']'.repeat(7_900))), 400);
+    const poisoned = `${'{"a":'.repeat(2_500)}{"__proto__":1}${'}'.repeat(2_500)}`;
+    expectRefusal(await post(poisoned), 400, 'INVALID_REQUEST');
+  });
+
+  test('thousands of fields, also of one name', async () => {
+    const many = Array.from({ length: 1_500 }, (_, at) => `"f${at}":0`).join();
+    expect(await post(`${good.slice(0, -1)},${many}}`)).toMatchObject({ status: 200 });
+    expectRefusal(await post(`{${'"a":1,'.repeat(2_000)}"a":1}`), 400, 'INVALID_REQUEST');
+  });
+
+  test.each([
+    ['16 KiB and a byte', 16 * 1024 + 1],
+    ['1 MiB and a byte', 1024 * 1024 + 1],
+    ['10 MB', 10_000_000],
+  ])('%s is refused as too large', async (_what, size) => {
+    const body = good.padEnd(size, ' ');
+    const { answers } = await exchange(api, quoteBytes(api, { body }));
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    expect(answers[0]?.body.error.message).toContain('16 KiB');
+  });
+
+  test('exactly 16 KiB is read', async () => {
+    expect(await post(good.padEnd(16 * 1024, ' '))).toMatchObject({ status: 200 });
+  });
+
+  test('an announced size is refused before it is sent', async () => {
+    for (const size of [10_000_000, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+      const answer = await post('', [`Content-Length: ${size}`], ['content-length']);
+      expectRefusal(answer, 400, 'INVALID_REQUEST');
+    }
+  });
+
+  test('chunks without end are refused once they are too many, and the connection ends', async () => {
+    const head = quoteBytes(api, {
+      without: ['content-length'],
+      headers: ['Transfer-Encoding: chunked'],
+      body: '',
+    });
+    let sent = 0;
+    const { answers, closed } = await exchange(api, '', {
+      untilClosed: true,
+      patienceMs: 15_000,
+      drive: (socket) => {
+        socket.write(head);
+        const chunk = Buffer.from(`1000\r\n${' '.repeat(4_096)}\r\n`);
+        const feed = setInterval(() => {
+          if (socket.destroyed) return clearInterval(feed);
+          socket.write(chunk);
+          sent += 4_096;
+        }, 5);
+        socket.once('close', () => clearInterval(feed));
+      },
+    });
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    expect(answers).toHaveLength(1);
+    expect(closed).toBe(true);
+    expect(sent).toBeLessThan(20_000_000);
+  });
+});
+
+describe('text that others may run', () => {
+  test.each(['"', '<', '>', '`', '{', '}', '|', '^', '\\'])(
+    'a URL with %s is none: it would end an attribute, or be rewritten',
+    async (character) => {
+      const answer = await api.quote({ merchant_finance_url: `https://shop.example/a${character}b` });
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: { details: { field: 'merchant_finance_url' } } },
+      });
+    },
+  );
+
+  test.each([
+    'https:///shop.example/',
+    'https://?a',
+    'https://#',
+    'https://[::1',
+    'https://a:99999/',
+    'https://%/',
+  ])('the URL %s without a host is refused', async (merchant_finance_url) => {
+    expect(await api.quote({ merchant_finance_url })).toMatchObject({ status: 400 });
+  });
+
+  test('a URL with all that it may hold stays text in the summary', async () => {
+    const url =
+      "https://münchen.example:8443/(größe)/%zz/%?a='b'&amp;lt;c=!*@$,;~[]&d=\u{1f600}#'onload='alert(1)";
+    const answer = await api.quote({ merchant_finance_url: url });
+    expect(answer.status).toBe(200);
+    const { finance_offer_summary: summary } = answer.body.data.summary;
+    expect(summary).toMatch(/^[^<>"&']+<a href="[^<>"']*">Learn more<\/a>$/);
+  });
+});

@@ -1,0 +1,140 @@
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { goodQuote, type TestApi } from '../support/api';
+
+/** One answer as it came over the wire. */
+export interface RawAnswer {
+  readonly status: number;
+  /** By lower-case name; a repeated one joined with ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
+  readonly body: any;
+  readonly text: string;
+}
+
+export interface Exchange {
+  readonly answers: RawAnswer[];
+  /** Whether the server ended the connection. */
+  readonly closed: boolean;
+  readonly tookMs: number;
+}
+
+export interface ExchangeOptions {
+  /** Ends after so many answers (default 1), or once the server closes. */
+  readonly answers?: number;
+  /** Also waits for the server to close after the answers. */
+  readonly untilClosed?: boolean;
+  /** Gives up listening after this long, in milliseconds. */
+  readonly patienceMs?: number;
+  /** Called once connected, instead of writing `bytes` at once. */
+  readonly drive?: (socket: TLSSocket) => void;
+}
+
+type Target = Pick<TestApi, 'port' | 'ca'>;
+
+/** Opens a TLS connection without any HTTP client on it. Errors after connecting count as the end. */
+export function openTls(target: Target, options: ConnectionOptions = {}): TLSSocket {
+  const socket = connect({ host: '127.0.0.1', port: target.port, ca: target.ca, ...options });
+  return socket.on('error', () => undefined);
+}
+
+/** Sends bytes as they are and collects what comes back. */
+export function exchange(
+  target: Target,
+  bytes: string | Buffer,
+  { answers: wanted = 1, untilClosed = false, patienceMs = 5_000, drive }: ExchangeOptions = {},
+): Promise<Exchange> {
+  return new Promise((resolve) => {
+    const startedAt = performance.now();
+    const socket = openTls(target);
+    let received: Buffer<ArrayBufferLike> = Buffer.alloc(0);
+    const finish = (closed: boolean) => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ answers: readAnswers(received), closed, tookMs: performance.now() - startedAt });
+    };
+    const timer = setTimeout(() => finish(false), patienceMs);
+    socket.once('secureConnect', () => (drive ? drive(socket) : socket.write(bytes)));
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      if (!untilClosed && readAnswers(received).length >= wanted) finish(false);
+    });
+    socket.once('close', () => finish(true));
+  });
+}
+
+/** Every complete answer in the bytes. */
+function readAnswers(bytes: Buffer): RawAnswer[] {
+  const answers: RawAnswer[] = [];
+  for (let at = 0; ;) {
+    const end = bytes.indexOf('\r\n\r\n', at);
+    if (end === -1) return answers;
+    const [statusLine = '', ...lines] = bytes.toString('latin1', at, end).split('\r\n');
+    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
+    const headers: Record<string, string> = {};
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).toLowerCase();
+      const value = line.slice(colon + 1).trim();
+      headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+    }
+    const length = Number(headers['content-length'] ?? 0);
+    if (bytes.length < end + 4 + length) return answers;
+    const text = bytes.toString('utf8', end + 4, end + 4 + length);
+    at = end + 4 + length;
+    // 100 Continue is not the answer.
+    if (status >= 200) answers.push({ status, headers, text, body: text === '' ? undefined : parse(text) });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface RequestParts {
+  readonly line?: string;
+  /** Header lines to add. */
+  readonly headers?: readonly string[];
+  /** Leaves the header lines of these names out. */
+  readonly without?: readonly string[];
+  readonly body?: string | Buffer;
+}
+
+/** A good quote request in bytes, changed in these parts. */
+export function quoteBytes(api: TestApi, parts: RequestParts = {}): Buffer {
+  const body = Buffer.from(parts.body ?? JSON.stringify(goodQuote));
+  const lines = [
+    'Host: 127.0.0.1',
+    `Authorization: Bearer ${api.keys.test}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ].filter((line) => !parts.without?.some((name) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`)));
+  const head = [parts.line ?? 'POST /v1/finance-quote HTTP/1.1', ...lines, ...(parts.headers ?? [])];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+}
+
+/** The contract's form: the id, the envelope, a documented code. */
+export function expectRefusal(answer: RawAnswer | undefined, status: number | number[], code?: string): void {
+  expect(answer).toBeDefined();
+  expect([status].flat()).toContain(answer?.status);
+  expect(answer?.headers['x-request-id']).toMatch(/^[\x21-\x7e]{1,128}$/);
+  expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer?.body).toMatchObject({
+    success: false,
+    error: { code: code ?? expect.stringMatching(/^[A-Z_]+$/), message: expect.any(String) },
+  });
+}
+
+/** Nothing that was sent may have looked like a fault of ours. */
+export function expectNoFaultLogged(api: TestApi): void {
+  const faults = api.logs.filter((line) => {
+    const { level, status } = JSON.parse(line) as { level: number; status?: number };
+    return level >= 50 || (status !== undefined && status >= 500);
+  });
+  expect(faults).toEqual([]);
+}
+
+export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
