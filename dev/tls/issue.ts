@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate as NodeCertificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 
-x509.cryptoProvider.set(webcrypto as unknown as Crypto);
+x509.cryptoProvider.set(webcrypto);
 
 /** Elliptic: made in milliseconds, where RSA takes up to seconds. */
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256' } as const;
@@ -26,12 +26,12 @@ export async function createAuthority(commonName: string, validity: Validity): P
     serialNumber: serialNumber(),
     name: `CN=${commonName}`,
     ...validity,
-    keys: keys as unknown as CryptoKeyPair,
+    keys: keys,
     signingAlgorithm: SIGNING,
     extensions: [
       new x509.BasicConstraintsExtension(true, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey as unknown as CryptoKey),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
   return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
@@ -50,15 +50,15 @@ export async function issueCertificate(
     subject: `CN=${names[0]?.value ?? 'localhost'}`,
     issuer: issuer.subject,
     ...validity,
-    publicKey: keys.publicKey as unknown as CryptoKey,
-    signingKey: (await signingKey(authority.key)) as unknown as CryptoKey,
+    publicKey: keys.publicKey,
+    signingKey: await signingKey(authority.key),
     signingAlgorithm: SIGNING,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.SubjectAlternativeNameExtension([...names]),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey as unknown as CryptoKey),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
     ],
   });
