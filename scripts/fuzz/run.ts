@@ -143,7 +143,8 @@ function report(run: {
   const cases = [...run.statuses.values()].reduce((sum, count) => sum + count, 0);
   const faults = run.apiLog.split('\n').filter((line) => /"level":(50|60)/.test(line));
   console.log(`\nfuzz: ${cases} requests to POST /v1/finance-quote in ${run.seconds.toFixed(0)} s; answers:`);
-  for (const [status, count] of [...run.statuses].toSorted()) console.log(`  ${status}: ${count}`);
+  for (const [status, count] of [...run.statuses].toSorted(([a], [b]) => a.localeCompare(b)))
+    console.log(`  ${status}: ${count}`);
   if (!run.passed) console.log('fuzz: schemathesis has findings, see above');
   if (cases < CASES) console.log(`fuzz: fewer cases than the ${CASES} asked for`);
   for (const line of faults.slice(0, 10)) console.log(`fuzz: the API logged ${line}`);

@@ -46,7 +46,7 @@ export function exchange(
   return new Promise((resolve) => {
     const startedAt = performance.now();
     const socket = openTls(target);
-    let received: Buffer<ArrayBufferLike> = Buffer.alloc(0);
+    let received: Buffer = Buffer.alloc(0);
     const finish = (closed: boolean) => {
       clearTimeout(timer);
       socket.destroy();
