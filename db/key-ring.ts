@@ -1,0 +1,107 @@
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
+
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+/** Drawn at random: safe for 2^32 seals under one key. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Short, so that a key put in the place of its id is refused. */
+const KEY_ID = /^[a-z0-9][a-z0-9_-]{0,15}$/;
+const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{43}=?$/;
+
+/** The row that a sealed secret belongs to: it opens nowhere else. */
+export interface SealedFor {
+  readonly endpointId: string;
+  readonly secretId: string;
+}
+
+export interface Sealed {
+  /** Id of the key that sealed it. */
+  readonly keyId: string;
+  /** Nonce (12 bytes), ciphertext, tag (16 bytes). */
+  readonly ciphertext: Uint8Array;
+}
+
+/** Seals with its first key, opens with any. Keys stay inside: printing or logging a ring shows none. */
+export interface KeyRing {
+  /** Id of the key that seals. */
+  readonly currentKeyId: string;
+  /** All ids, the current one first. */
+  readonly keyIds: readonly string[];
+  seal(secret: string, place: SealedFor): Sealed;
+  /** @throws KeyRingError when the key is not in the ring, or the ciphertext was changed or belongs elsewhere. */
+  open(sealed: Sealed, place: SealedFor): string;
+}
+
+/** A key ring that cannot be read, or a secret it cannot open. The message holds no key and no secret. */
+export class KeyRingError extends Error {
+  override readonly name = 'KeyRingError';
+}
+
+/**
+ * Reads a key ring: `id1:base64key,id2:base64key`, the first of which seals. Keys are 32 bytes.
+ * @throws KeyRingError that says which entry is at fault by its position, never by its text.
+ */
+export function parseKeyRing(text: string): KeyRing {
+  const keys = new Map<string, KeyObject>();
+  for (const [index, entry] of text.split(',').entries()) {
+    const [id = '', key = '', ...more] = entry.trim().split(':');
+    const position = `key ring: entry ${index + 1}`;
+    if (more.length > 0 || !KEY_ID.test(id)) {
+      throw new KeyRingError(
+        `${position} must be <id>:<key>, the id 1 to 16 of a-z, 0-9, "-" and "_", beginning with a letter or digit`,
+      );
+    }
+    const bytes = Buffer.from(key, 'base64');
+    if (!BASE64_OF_32_BYTES.test(key) || bytes.length !== KEY_BYTES) {
+      throw new KeyRingError(`${position} must have a key of 32 bytes in base64 (openssl rand -base64 32)`);
+    }
+    if (keys.has(id)) throw new KeyRingError(`${position} repeats the id of an earlier one`);
+    keys.set(id, createSecretKey(bytes));
+  }
+  return keyRing(keys);
+}
+
+function keyRing(keys: ReadonlyMap<string, KeyObject>): KeyRing {
+  const [current] = keys;
+  if (current === undefined) throw new KeyRingError('key ring: there is no key');
+  const [currentKeyId, currentKey] = current;
+  return {
+    currentKeyId,
+    keyIds: [...keys.keys()],
+    seal: (secret, place) => {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, currentKey, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(associatedData(place));
+      const sealed = [nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()];
+      return { keyId: currentKeyId, ciphertext: Buffer.concat(sealed) };
+    },
+    open: ({ keyId, ciphertext }, place) => {
+      const key = keys.get(keyId);
+      if (key === undefined) throw new KeyRingError(`key ring: there is no key with the id ${keyId}`);
+      return open(key, ciphertext, place);
+    },
+  };
+}
+
+function open(key: KeyObject, ciphertext: Uint8Array, place: SealedFor): string {
+  try {
+    const bytes = Buffer.from(ciphertext);
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(associatedData(place));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    const secret = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+    return Buffer.concat([secret, decipher.final()]).toString('utf8');
+  } catch (cause) {
+    throw new KeyRingError(
+      `key ring: secret ${place.secretId} cannot be opened: it was changed, belongs to another row, or its key was replaced under the same id`,
+      { cause },
+    );
+  }
+}
+
+function associatedData({ endpointId, secretId }: SealedFor): Buffer {
+  return Buffer.from(JSON.stringify([endpointId, secretId]), 'utf8');
+}

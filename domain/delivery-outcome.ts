@@ -1,0 +1,97 @@
+/** Why an attempt failed. Each is the partner's failure: what is wrong on our side is thrown, never an outcome. */
+export type DeliveryFailure =
+  /** An answer outside 2xx, 3xx and 410. */
+  | 'http_status'
+  /** A 3xx answer. Never followed. */
+  | 'redirect'
+  /** 410: the partner wants no more. */
+  | 'gone'
+  /** No connection: refused, no route, or no answer in time. */
+  | 'connect'
+  /** Connected, but no answer in time. */
+  | 'timeout'
+  /** The certificate or the protocol version is not acceptable. */
+  | 'tls'
+  /** The name does not resolve. */
+  | 'dns'
+  /** The connection ended before a status line. */
+  | 'reset'
+  /** The URL or an address behind its name is one we do not connect to. */
+  | 'blocked_address'
+  /** The answer is not HTTP/1.1. */
+  | 'protocol';
+
+/** What one attempt came to. JSON-safe, and without secrets: it may be stored in workflow history. */
+export type DeliveryOutcome =
+  | { readonly kind: 'delivered'; readonly httpStatus: number; readonly durationMs: number }
+  | {
+      readonly kind: 'failed';
+      readonly failure: DeliveryFailure;
+      /** Null when there was no status line. */
+      readonly httpStatus: number | null;
+      /** Whole milliseconds from the first DNS query to the decision. */
+      readonly durationMs: number;
+      /** The answer's Retry-After, in milliseconds from then; null when it has none that can be read. */
+      readonly retryAfterMs: number | null;
+    };
+
+/** The outcome of an answer with this status: only 2xx succeeds. */
+export function outcomeOfStatus(
+  httpStatus: number,
+  durationMs: number,
+  retryAfterMs: number | null,
+): DeliveryOutcome {
+  if (httpStatus >= 200 && httpStatus <= 299) return { kind: 'delivered', httpStatus, durationMs };
+  return { kind: 'failed', failure: failureOfStatus(httpStatus), httpStatus, durationMs, retryAfterMs };
+}
+
+function failureOfStatus(httpStatus: number): DeliveryFailure {
+  if (httpStatus === 410) return 'gone';
+  return httpStatus >= 300 && httpStatus <= 399 ? 'redirect' : 'http_status';
+}
+
+/** What follows an attempt: it is done, it is tried again, or it is given up at once (410). */
+export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop' {
+  if (outcome.kind === 'delivered') return 'done';
+  return outcome.failure === 'gone' ? 'stop' : 'retry';
+}
+
+/** One line for people: tables, the Temporal UI, logs. */
+export function describeOutcome(outcome: DeliveryOutcome): string {
+  const after = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
+  if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} in ${after}`;
+  const asked =
+    outcome.retryAfterMs === null ? '' : `, asks for ${seconds(outcome.retryAfterMs)} of patience`;
+  return `${describeFailure(outcome.failure, outcome.httpStatus)} after ${after}${asked}`;
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1_000).toFixed(1))} s`;
+}
+
+function describeFailure(failure: DeliveryFailure, httpStatus: number | null): string {
+  switch (failure) {
+    case 'http_status':
+      return `answered ${httpStatus}`;
+    case 'redirect':
+      return `answered ${httpStatus}, a redirect, which is not followed`;
+    case 'gone':
+      return 'answered 410: the endpoint wants no more';
+    case 'connect':
+      return 'no connection';
+    case 'timeout':
+      return 'no answer in time';
+    case 'tls':
+      return 'TLS failed: check the certificate and its chain';
+    case 'dns':
+      return 'the name does not resolve';
+    case 'reset':
+      return 'connection ended before an answer';
+    case 'blocked_address':
+      return 'not sent: the URL or its address is not a public one';
+    case 'protocol':
+      return 'the answer is not HTTP/1.1';
+    default:
+      return failure satisfies never;
+  }
+}

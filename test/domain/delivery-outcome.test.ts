@@ -1,0 +1,64 @@
+import {
+  afterOutcome,
+  describeOutcome,
+  outcomeOfStatus,
+  type DeliveryFailure,
+} from '../../domain/delivery-outcome';
+
+it.each([200, 201, 202, 204, 250, 299])('%d is delivered', (status) => {
+  const outcome = outcomeOfStatus(status, 83, 5_000);
+  expect(outcome).toEqual({ kind: 'delivered', httpStatus: status, durationMs: 83 });
+  expect(afterOutcome(outcome)).toBe('done');
+  expect(describeOutcome(outcome)).toBe(`delivered: ${status} in 83 ms`);
+});
+
+it.each([
+  [300, 'redirect'],
+  [301, 'redirect'],
+  [302, 'redirect'],
+  [304, 'redirect'],
+  [307, 'redirect'],
+  [308, 'redirect'],
+  [399, 'redirect'],
+  [400, 'http_status'],
+  [401, 'http_status'],
+  [403, 'http_status'],
+  [404, 'http_status'],
+  [429, 'http_status'],
+  [500, 'http_status'],
+  [503, 'http_status'],
+  [599, 'http_status'],
+  [999, 'http_status'],
+] as const)('%d is a failure that is tried again: %s', (httpStatus, failure) => {
+  const outcome = outcomeOfStatus(httpStatus, 1_500, null);
+  expect(outcome).toEqual({ kind: 'failed', failure, httpStatus, durationMs: 1_500, retryAfterMs: null });
+  expect(afterOutcome(outcome)).toBe('retry');
+});
+
+test('410 is given up at once', () => {
+  const outcome = outcomeOfStatus(410, 12, null);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'gone', httpStatus: 410 });
+  expect(afterOutcome(outcome)).toBe('stop');
+});
+
+it.each([
+  ['http_status', 500, 'answered 500 after 1.5 s, asks for 120 s of patience'],
+  [
+    'redirect',
+    302,
+    'answered 302, a redirect, which is not followed after 1.5 s, asks for 120 s of patience',
+  ],
+] as const)('%s is described in one line', (failure, httpStatus, text) => {
+  const outcome = { kind: 'failed', failure, httpStatus, durationMs: 1_500, retryAfterMs: 120_000 } as const;
+  expect(describeOutcome(outcome)).toBe(text);
+});
+
+it.each<DeliveryFailure>(['connect', 'timeout', 'tls', 'dns', 'reset', 'blocked_address', 'protocol'])(
+  '%s without a status is tried again, and says so without one',
+  (failure) => {
+    const outcome = { kind: 'failed', failure, httpStatus: null, durationMs: 5, retryAfterMs: null } as const;
+    expect(afterOutcome(outcome)).toBe('retry');
+    expect(describeOutcome(outcome)).toMatch(/^[^\n]{5,80} after 5 ms$/);
+    expect(describeOutcome(outcome)).not.toContain('null');
+  },
+);
