@@ -17,8 +17,8 @@ export class ApiError extends Error {
   }
 }
 
-/** The HTTP status of an error code (spec §7.4). */
-export function statusOf(code: ErrorCode): 400 | 401 | 404 | 422 | 429 | 500 {
+/** The HTTP status of an error code (spec §7.4, §7.5). */
+export function statusOf(code: ErrorCode): 400 | 401 | 404 | 409 | 422 | 429 | 500 {
   switch (code) {
     case 'INVALID_REQUEST':
     case 'MISSING_FIELD':
@@ -29,10 +29,13 @@ export function statusOf(code: ErrorCode): 400 | 401 | 404 | 422 | 429 | 500 {
     case 'MERCHANT_NOT_FOUND':
     case 'NOT_FOUND':
       return 404;
+    case 'WEBHOOK_NOT_REGISTERED':
+      return 409;
     case 'AMOUNT_TOO_LOW':
     case 'AMOUNT_TOO_HIGH':
       return 422;
     case 'RATE_LIMIT_EXCEEDED':
+    case 'TEST_NOTIFICATION_LIMIT_REACHED':
       return 429;
     case 'INTERNAL_SERVER_ERROR':
     case 'MERCHANT_CONFIGURATION_INCOMPLETE':

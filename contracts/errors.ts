@@ -10,7 +10,9 @@ export const errorCodes = [
   'NOT_FOUND',
   'AMOUNT_TOO_LOW',
   'AMOUNT_TOO_HIGH',
+  'WEBHOOK_NOT_REGISTERED',
   'RATE_LIMIT_EXCEEDED',
+  'TEST_NOTIFICATION_LIMIT_REACHED',
   'INTERNAL_SERVER_ERROR',
   'MERCHANT_CONFIGURATION_INCOMPLETE',
 ] as const;
@@ -29,6 +31,16 @@ export const errorDetailsSchema = z
     missing_fields: z
       .array(z.string())
       .meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing.' }),
+    environment: z
+      .enum(['sandbox', 'live'])
+      .meta({ description: 'WEBHOOK_NOT_REGISTERED / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.' }),
+    limit: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).' }),
+    used: z.int().meta({
+      description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries of this month, those under way included.',
+    }),
+    resets_at: z.iso
+      .datetime()
+      .meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: when the next month begins, UTC.' }),
   })
   .partial()
   .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
@@ -81,9 +93,25 @@ export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; 
       message: 'loan_amount is above the maximum of £2,000,000.00.',
       details: { provided_loan_amount: 2_000_000.01, maximum_allowed: 2_000_000 },
     }),
+    WEBHOOK_NOT_REGISTERED: example(
+      "No webhook is registered for the key's environment, or it is disabled",
+      'WEBHOOK_NOT_REGISTERED',
+      {
+        message: 'No webhook is registered for the sandbox environment.',
+        details: { environment: 'sandbox' },
+      },
+    ),
     RATE_LIMIT_EXCEEDED: example('More than 100 requests in a minute with one key', 'RATE_LIMIT_EXCEEDED', {
       message: 'More than 100 requests in 60 seconds with this key. Retry in 12 s.',
     }),
+    TEST_NOTIFICATION_LIMIT_REACHED: example(
+      'All 100 test deliveries of this environment and month are used or under way',
+      'TEST_NOTIFICATION_LIMIT_REACHED',
+      {
+        message: 'All 100 test notifications of this month are used in the sandbox environment.',
+        details: { environment: 'sandbox', limit: 100, used: 100, resets_at: '2026-12-01T00:00:00.000Z' },
+      },
+    ),
     INTERNAL_SERVER_ERROR: example('A fault on our side', 'INTERNAL_SERVER_ERROR', {
       message: 'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
     }),

@@ -1,0 +1,42 @@
+import { TEST_EVENT_TYPE, type TestEvent } from './webhook-event';
+import type { TestLender } from './test-notification';
+
+/** Sample references: eight alphanumerics for `lender_a`, seven digits for `lender_b` (spec §4.2). */
+const SAMPLES: Readonly<Record<TestLender, string>> = { lender_a: 'TE5T0000', lender_b: '0000000' };
+
+/** Of the right form, and never given to a real application, quote or merchant. */
+const NO_ULID = '0'.repeat(26);
+
+export interface TestEventInput {
+  readonly eventId: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly createdAt: Date;
+  /** Whose sample reference to carry; null for the standard payload. */
+  readonly lender: TestLender | null;
+}
+
+/** The payload of a test notification. Its text is made once, stored, and sent byte for byte. */
+export function testEvent({ eventId, environment, createdAt, lender }: TestEventInput): TestEvent {
+  const at = createdAt.toISOString();
+  return {
+    event_id: eventId,
+    event_type: TEST_EVENT_TYPE,
+    api_version: 'v1',
+    environment,
+    created_at: at,
+    sequence: 1,
+    data: {
+      credit_application_id: `app_${NO_ULID}`,
+      service_quote_id: `qte_${NO_ULID}`,
+      merchant_reference: 'TEST',
+      merchant_id: 'M000000',
+      lender: lender ?? 'test_lender',
+      lender_reference: lender === null ? 'TEST' : SAMPLES[lender],
+      status: 'test',
+      previous_status: null,
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+      occurred_at: at,
+    },
+  };
+}

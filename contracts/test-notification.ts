@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { TEST_EVENT_TYPE } from './webhook-event';
+
+/** Lenders whose sample reference a test notification can carry. */
+export const testLenders = ['lender_a', 'lender_b'] as const;
+export type TestLender = (typeof testLenders)[number];
+
+/** The query of `POST /v1/notifications/test`. Other parameters are ignored. */
+export const testNotificationQuerySchema = z.object({
+  lender: z.enum(testLenders, 'lender must be lender_a or lender_b.').optional().meta({
+    description:
+      'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it the standard payload is sent.',
+  }),
+});
+
+/**
+ * The answer of `POST /v1/notifications/test`: 200 when the first attempt delivered the event, else 202.
+ * `failed` is for a test that is not tried again: the endpoint answered 410, or was removed meanwhile.
+ */
+export const testNotificationResponseSchema = z
+  .object({
+    success: z.literal(true),
+    data: z.object({
+      notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+      event_id: z.string().meta({
+        description: 'The `event_id` of the event and its header `webhook-id`.',
+        examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
+      }),
+      event_type: z.literal(TEST_EVENT_TYPE),
+      environment: z
+        .enum(['sandbox', 'live'])
+        .meta({ description: 'The environment of the key, and so of the endpoint.' }),
+      status: z.enum(['delivered', 'retrying', 'queued', 'failed']).meta({
+        description:
+          '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it is not tried again.',
+      }),
+      attempt: z
+        .object({
+          http_status: z
+            .int()
+            .nullable()
+            .meta({
+              description: 'What the endpoint answered; null when it gave no answer.',
+              examples: [200],
+            }),
+          duration_ms: z
+            .int()
+            .min(0)
+            .meta({ description: 'How long that took.', examples: [83] }),
+        })
+        .nullable()
+        .meta({ description: 'The last attempt that has ended; null when none has.' }),
+    }),
+  })
+  .meta({ id: 'TestNotificationResponse' });
+
+export type TestNotificationBody = z.infer<typeof testNotificationResponseSchema>;

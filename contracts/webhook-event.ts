@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { APPLICATION_STATES } from '../domain/application-states';
+
+/** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
+export const MAX_EVENT_BYTES = 20_000;
+
+export const TEST_EVENT_TYPE = 'credit_application.test';
+
+const money = (description: string) =>
+  z.string().meta({ description, pattern: '^\\d+\\.\\d{2}$', examples: ['900.00'] });
+const moment = (description: string) =>
+  z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.000Z'] });
+
+const status = z.enum(APPLICATION_STATES).meta({
+  description: 'State of the application. More may be added: leave alone what you do not know.',
+  examples: ['accepted'],
+});
+
+/** Everything but the status, which is where a test event differs. */
+const application = {
+  credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  service_quote_id: z
+    .string()
+    .meta({ description: 'The quote it came from.', examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  merchant_reference: z
+    .string()
+    .nullable()
+    .meta({ description: 'The reference sent with the quote.', examples: ['basket 2041'] }),
+  merchant_id: z.string().meta({ examples: ['M100001'] }),
+  lender: z.string().meta({ description: 'Key of the lender.', examples: ['lender_a'] }),
+  lender_reference: z.string().meta({
+    description: "The lender's own reference; its format differs per lender.",
+    examples: ['AB12CD34'],
+  }),
+} as const;
+
+const amounts = {
+  loan_amount: money('Amount financed, in pounds.'),
+  customer_deposit: money('Deposit, in pounds.'),
+  occurred_at: moment('When the lender says it happened, UTC.'),
+} as const;
+
+const envelope = {
+  event_id: z.string().meta({
+    description: 'The same in every attempt, and in the header webhook-id: drop what you have seen.',
+    examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
+  }),
+  api_version: z.literal('v1'),
+  environment: z.enum(['sandbox', 'live']),
+  created_at: moment('When the event was made, UTC.'),
+  sequence: z
+    .int()
+    .min(1)
+    .meta({
+      description: 'Counts the events of one application: drop one that is older than what you have.',
+      examples: [3],
+    }),
+} as const;
+
+/** A change of a credit application's state. */
+export const applicationEventSchema = z
+  .object({
+    event_id: envelope.event_id,
+    event_type: z.enum(APPLICATION_STATES.map((state) => `credit_application.${state}` as const)).meta({
+      description: 'More may be added: answer 2xx to what you do not know, and drop it.',
+      examples: ['credit_application.accepted'],
+    }),
+    api_version: envelope.api_version,
+    environment: envelope.environment,
+    created_at: envelope.created_at,
+    sequence: envelope.sequence,
+    data: z.object({
+      ...application,
+      status,
+      previous_status: status.nullable().meta({ description: 'Null for the first event of an application.' }),
+      ...amounts,
+    }),
+  })
+  .meta({ id: 'CreditApplicationEvent' });
+
+export type ApplicationEvent = z.infer<typeof applicationEventSchema>;
+
+/** The test event: the same shape and types, with placeholders for what there is none of (spec §6.1). */
+export const testEventSchema = z
+  .object({
+    event_id: envelope.event_id,
+    event_type: z.literal(TEST_EVENT_TYPE),
+    api_version: envelope.api_version,
+    environment: envelope.environment,
+    created_at: envelope.created_at,
+    sequence: envelope.sequence,
+    data: z.object({
+      ...application,
+      status: z.literal('test').meta({ description: 'No state of an application.' }),
+      previous_status: z.null(),
+      ...amounts,
+    }),
+  })
+  .meta({ id: 'TestEvent' });
+
+export type TestEvent = z.infer<typeof testEventSchema>;
+export type WebhookEvent = ApplicationEvent | TestEvent;

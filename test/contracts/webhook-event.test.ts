@@ -1,0 +1,83 @@
+import { APPLICATION_STATES } from '../../domain/application-states';
+import { testEvent } from '../../contracts/test-event';
+import {
+  testNotificationQuerySchema,
+  testNotificationResponseSchema,
+} from '../../contracts/test-notification';
+import { applicationEventSchema, MAX_EVENT_BYTES, testEventSchema } from '../../contracts/webhook-event';
+
+const input = {
+  eventId: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+  environment: 'sandbox',
+  createdAt: new Date('2026-11-21T12:00:00.000Z'),
+} as const;
+
+it.each([
+  ['lender_a', /^[A-Z0-9]{8}$/],
+  ['lender_b', /^\d{7}$/],
+  [null, /^TEST$/],
+] as const)('the test event of %s carries a reference of its form', (lender, form) => {
+  const event = testEvent({ ...input, lender });
+  expect(testEventSchema.parse(event)).toEqual(event);
+  expect(event.data.lender_reference).toMatch(form);
+  expect(event.data.lender).toBe(lender ?? 'test_lender');
+  expect(event.event_type).toBe('credit_application.test');
+  expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(MAX_EVENT_BYTES);
+});
+
+test('the test event has the fields of a real one, in the same order, and differs in type and status alone', () => {
+  const event = testEvent({ ...input, lender: 'lender_a' });
+  const real = {
+    ...event,
+    event_type: 'credit_application.accepted',
+    data: { ...event.data, status: 'accepted', previous_status: 'submitted' },
+  };
+  const parsed = applicationEventSchema.strict().parse(real);
+  expect(Object.keys(parsed)).toEqual(Object.keys(event));
+  expect(Object.keys(parsed.data)).toEqual(Object.keys(event.data));
+});
+
+test('a test event can never be read as a real one', () => {
+  const event = testEvent({ ...input, lender: null });
+  expect(applicationEventSchema.safeParse(event).success).toBe(false);
+  expect(APPLICATION_STATES).not.toContain(event.data.status);
+});
+
+test('every state has its event type', () => {
+  expect(applicationEventSchema.shape.event_type.options).toEqual(
+    APPLICATION_STATES.map((state) => `credit_application.${state}`),
+  );
+});
+
+it.each([
+  [{}, true],
+  [{ lender: 'lender_a' }, true],
+  [{ lender: 'lender_b', other: 'x' }, true],
+  [{ lender: 'lender_c' }, false],
+  [{ lender: '' }, false],
+  [{ lender: 'LENDER_A' }, false],
+  [{ lender: ['lender_a', 'lender_b'] }, false],
+])('the query %j is accepted: %s', (query, accepted) => {
+  expect(testNotificationQuerySchema.safeParse(query).success).toBe(accepted);
+});
+
+test('an answer may be without an attempt, and an attempt without a status', () => {
+  const answer = (attempt: unknown) => ({
+    success: true,
+    data: {
+      notification_id: 'ntf_1',
+      event_id: 'evt_1',
+      event_type: 'credit_application.test',
+      environment: 'live',
+      status: 'queued',
+      attempt,
+    },
+  });
+  for (const attempt of [
+    null,
+    { http_status: null, duration_ms: 5_000 },
+    { http_status: 500, duration_ms: 9 },
+  ]) {
+    expect(testNotificationResponseSchema.safeParse(answer(attempt)).success).toBe(true);
+  }
+});
