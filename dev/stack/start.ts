@@ -6,7 +6,7 @@ import { StackFailure } from '../failure';
 import { ensureCertificates } from './certificates';
 import { ensurePassword, readStackFile, writeStackFile } from './files';
 import { lockInstance } from './instance-lock';
-import { checkPorts } from './ports';
+import { checkPorts } from '../ports';
 import { createProgress } from './progress';
 import type { Stack, StackInfo, StackOptions } from './types';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { StackFailure } from '../failure';
-import { allProcesses, argumentsOf } from '../processes';
+import { StackFailure } from './failure';
+import { allProcesses, argumentsOf } from './processes';
 
 export interface WantedPort {
   /** The setting that changes it. */

@@ -1,0 +1,120 @@
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { claimFile } from '../claim-file';
+import { StackFailure } from '../failure';
+import { buildCli, CLI_VERSION, downloadCli, type Obtaining } from './obtain';
+import { runProgram } from './run-program';
+import { openToolsFolder, type ToolsFolder } from './tools-folder';
+
+const DRAFT = 'new-';
+
+export interface ExecutableOptions {
+  /** Where what was built or downloaded is kept; by default the user's cache folder. */
+  readonly toolsDir: string | undefined;
+  readonly onProgress?: (message: string) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** Where ready-made binaries are; default https://temporal.download. */
+  readonly downloadSite?: string;
+  /** Leave the one on the PATH alone. */
+  readonly ignorePath?: boolean;
+}
+
+/**
+ * Finds Temporal's command line, which holds the dev server: on the PATH; as kept from an earlier start; by download;
+ * built with Go. Processes that look for it at once wait for one another.
+ * @returns its absolute path.
+ * @throws StackFailure naming every way that was tried, and why it failed.
+ */
+export async function findTemporal(options: ExecutableOptions): Promise<string> {
+  const onPath = options.ignorePath ? undefined : await findOnPath();
+  if (onPath !== undefined) return onPath;
+  const tools = await openToolsFolder(options.toolsDir);
+  // Homes are shared between machines of different kinds.
+  const file = join(
+    tools.path,
+    `temporal-cli-${CLI_VERSION}-${process.platform}-${process.arch}`,
+    'temporal',
+  );
+  if (await works(file)) return file;
+  return withLock(`${dirname(file)}.lock`, options, async () => {
+    if (!(await works(file))) await obtain(file, tools, options);
+    return file;
+  });
+}
+
+/** In a folder of its own, moved when complete and tried: what is there under its name works. */
+async function obtain(file: string, tools: ToolsFolder, options: ExecutableOptions): Promise<void> {
+  const { signal, downloadSite = 'https://temporal.download', onProgress = () => undefined } = options;
+  const goFolder = join(tools.path, 'go');
+  const ways: [string, (obtaining: Obtaining) => Promise<void>][] = [
+    ['download', (obtaining) => downloadCli(downloadSite, obtaining)],
+    ['go install', (obtaining) => buildCli(obtaining, goFolder, tools.homeWritable)],
+  ];
+  const faults: string[] = ['  PATH: there is no `temporal`'];
+  // What a killed start left: the lock is ours.
+  for (const name of await readdir(tools.path))
+    if (name.startsWith(DRAFT)) await rm(join(tools.path, name), { recursive: true, force: true });
+  for (const [name, way] of ways) {
+    const folder = await mkdtemp(join(tools.path, DRAFT));
+    try {
+      await way({ folder, onProgress, signal });
+      await version(join(folder, 'temporal'));
+      await mkdir(dirname(file), { recursive: true });
+      await rename(join(folder, 'temporal'), file);
+      return;
+    } catch (error) {
+      if (signal?.aborted) throw new StackFailure('Stopped while starting.');
+      faults.push(`  ${name}: ${explain(error)}`);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  throw new StackFailure(
+    `Temporal's dev server cannot be had here:\n${faults.join('\n')}\n` +
+      'Install Go or the Temporal CLI (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server of your own.',
+  );
+}
+
+async function withLock<T>(file: string, options: ExecutableOptions, task: () => Promise<T>): Promise<T> {
+  let told = false;
+  for (;;) {
+    const holder = await claimFile(file, {});
+    if (holder === undefined) break;
+    if (!told) options.onProgress?.(`waiting for process ${holder.pid}, which gets Temporal's dev server`);
+    told = true;
+    await sleep(200);
+    if (options.signal?.aborted) throw new StackFailure('Stopped while starting.');
+  }
+  try {
+    return await task();
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+async function findOnPath(): Promise<string | undefined> {
+  try {
+    const path = (await runProgram('/bin/sh', ['-c', 'command -v temporal'], { timeoutMs: 5_000 })).trim();
+    return path.startsWith('/') && (await works(path)) ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function works(file: string): Promise<boolean> {
+  return version(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function version(file: string): Promise<string> {
+  return runProgram(file, ['--version'], { timeoutMs: 20_000 });
+}
+
+function explain(error: unknown): string {
+  const { message, cause } = error as Error;
+  // What `fetch` says alone is "fetch failed".
+  return cause instanceof Error ? `${message} (${cause.message})` : message;
+}

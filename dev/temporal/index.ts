@@ -1,0 +1,3 @@
+export { findTemporal } from './executable';
+export { stopTemporalLeftovers } from './leftovers';
+export { type RunningTemporal, startTemporal, temporalDataFile, type TemporalOptions } from './start';

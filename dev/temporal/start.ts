@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { StackFailure } from '../failure';
+import { openLog } from '../log-file';
+import { checkPorts } from '../ports';
+import { stopTemporalLeftovers, stopTemporalServer } from './leftovers';
+import { waitUntilReady } from './ready';
+
+export interface TemporalOptions {
+  /** As findTemporal gives it. */
+  readonly executable: string;
+  /** Created when it is missing. Its parent gets the log, `<dir>.log`. */
+  readonly dataDir: string;
+  /** On 127.0.0.1, like all that it listens on. */
+  readonly port: number;
+  /** Of the web page; null: none. */
+  readonly uiPort: number | null;
+  readonly namespace?: string;
+  /** False: do not wait for the disk. For directories that are thrown away. */
+  readonly sync?: boolean;
+  readonly onProgress?: (message: string) => void;
+  /** Gives up starting, and leaves nothing running. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RunningTemporal {
+  /** `host:port` of its gRPC service, without TLS. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly uiUrl: string | null;
+  readonly pid: number;
+  readonly logFile: string;
+  /** Resolves when the server has ended, for whatever reason. */
+  readonly exited: Promise<void>;
+  /** Orderly, about 2 s; harder after 10 s. Safe to call twice. */
+  stop(): Promise<void>;
+  /** kill -9, without waiting. What was acknowledged is in its file. */
+  kill(): void;
+}
+
+/** As production has them (docs/operations.md). Eager workflow start is the server's default. */
+const DYNAMIC_CONFIG = [
+  'matching.useNewMatcher=true',
+  'matching.enableFairness=true',
+  'system.enableActivityEagerExecution=true',
+];
+
+/** The file that holds the server's state. */
+export function temporalDataFile(dataDir: string): string {
+  return join(resolve(dataDir), 'temporal.db');
+}
+
+/**
+ * Starts a real Temporal server (the CLI's dev server) in a process group of its own, with our search attributes. It
+ * outlives a killed parent; the next start on the same directory stops it first.
+ * @throws StackFailure when it does not start; the message names the port in use, or holds the end of its log.
+ */
+export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
+  const dataDir = resolve(options.dataDir);
+  const logFile = `${dataDir}.log`;
+  const namespace = options.namespace ?? 'default';
+  const address = `127.0.0.1:${options.port}`;
+  await mkdir(dataDir, { recursive: true });
+  await stopTemporalLeftovers(temporalDataFile(dataDir), options.onProgress ?? (() => undefined));
+  if (options.signal?.aborted) throw new StackFailure('Stopped while starting.');
+
+  // Another server there would answer, and seem to be ours.
+  await checkPorts([
+    { setting: 'TEMPORAL_PORT', host: '127.0.0.1', port: options.port },
+    ...(options.uiPort === null
+      ? []
+      : [{ setting: 'TEMPORAL_UI_PORT', host: '127.0.0.1', port: options.uiPort }]),
+  ]);
+  const { log, offset } = await openLog(logFile);
+  const child = spawn(options.executable, serverArguments(dataDir, namespace, options), {
+    detached: true,
+    cwd: dataDir,
+    // Nothing of ours: TEMPORAL_… would be taken for flags. It wants a home.
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: dataDir, TZ: 'UTC' },
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  const exited = endOf(child);
+  await log.close();
+  const outcome = await waitUntilReady({
+    address,
+    namespace,
+    child,
+    logFile,
+    offset,
+    signal: options.signal,
+  });
+  if (outcome !== 'ready') {
+    child.kill('SIGKILL');
+    await exited;
+    throw outcome;
+  }
+  // Our process may end without it: then the next start finds it.
+  child.unref();
+  return {
+    address,
+    namespace,
+    uiUrl: options.uiPort === null ? null : `http://127.0.0.1:${options.uiPort}`,
+    pid: child.pid ?? 0,
+    logFile,
+    exited,
+    stop: stopOnce(child, exited),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** The data file first: leftovers are known by it. */
+function serverArguments(dataDir: string, namespace: string, options: TemporalOptions): string[] {
+  const { port, uiPort, sync = true } = options;
+  return [
+    'server',
+    'start-dev',
+    '--db-filename',
+    temporalDataFile(dataDir),
+    '--ip=127.0.0.1',
+    `--port=${port}`,
+    uiPort === null ? '--headless' : `--ui-port=${uiPort}`,
+    `--namespace=${namespace}`,
+    '--log-format=json',
+    '--log-level=error',
+    ...(sync ? [] : ['--sqlite-pragma=synchronous=0']),
+    ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
+    ...SEARCH_ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`),
+  ];
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  await new Promise<void>((done) => {
+    child.once('error', () => done());
+    child.once('exit', () => done());
+  });
+}
+
+function stopOnce(child: ChildProcess, exited: Promise<void>): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+    child.ref();
+    await stopTemporalServer(child.pid);
+    await exited;
+  };
+  return () => (stopping ??= stop());
+}
