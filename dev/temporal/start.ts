@@ -81,16 +81,13 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: dataDir, TZ: 'UTC' },
     stdio: ['ignore', log.fd, log.fd],
   });
+  let failure: Error | undefined;
+  child.once('error', (error) => (failure = error));
   const exited = endOf(child);
   await log.close();
-  const outcome = await waitUntilReady({
-    address,
-    namespace,
-    child,
-    logFile,
-    offset,
-    signal: options.signal,
-  });
+  const fault = () => failure;
+  const { signal } = options;
+  const outcome = await waitUntilReady({ address, namespace, child, fault, logFile, offset, signal });
   if (outcome !== 'ready') {
     child.kill('SIGKILL');
     await exited;
