@@ -12,9 +12,10 @@ import { rateLimitCheck } from './plugins/rate-limit';
 import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
+import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
 
-export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'> {
+export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
   readonly logger: FastifyBaseLogger;
@@ -67,6 +68,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       await checkRateLimit(request.caller.keyId, reply);
     });
     getFinanceQuote(keyed, deps);
+    await keyed.register(async (bodiless) => sendTestNotification(bodiless, deps));
   });
   getDocumentation(app);
   return app;

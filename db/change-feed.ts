@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { connectionSettings, type DatabaseConfig } from './connect';
 
 /** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
-const CHANNEL = 'catalogue';
+export const CATALOGUE_CHANNEL = 'catalogue';
 /** Interval of the echo: three may be lost before memory stops being trusted. */
 const ECHO_INTERVAL_MS = 250;
 /** Memory older than this is not trusted. Together with the load on connect it keeps a revocation under a second. */
@@ -15,10 +15,12 @@ const RECONNECT_MS = 250;
 
 export interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
+  /** What to listen to. The first one also carries the echo. */
+  readonly channels: readonly [string, ...string[]];
   /** Called after LISTEN and before memory is trusted: drop or reload everything. A rejection means another try. */
   readonly onConnect: () => Promise<void>;
-  /** Called with every change, in commit order, for example `merchant:M100001`. */
-  readonly onChange: (subject: string) => void;
+  /** Called with every notification, in commit order: for example `merchant:M100001` on the channel `catalogue`. */
+  readonly onChange: (subject: string, channel: string) => void;
   readonly onError: (error: unknown) => void;
   /** Monotonic milliseconds. */
   readonly monotonicMs: () => number;
@@ -86,7 +88,8 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
 }
 
 function connect(options: ChangeFeedOptions): Session {
-  const { database, onConnect, onChange, onError, monotonicMs } = options;
+  const { database, channels, onConnect, onChange, onError, monotonicMs } = options;
+  const [echoChannel] = channels;
   const mark = randomUUID();
   const sentAtMs = new Map<string, number>();
   const sql = postgres(database.url, {
@@ -104,8 +107,8 @@ function connect(options: ChangeFeedOptions): Session {
       session.closed = true;
     },
     // Known to the library, missing from its types; `sql.listen` would reconnect silently, and a gap is what we must see.
-    onnotify: (_channel: string, payload: string) => {
-      if (!payload.startsWith('echo:')) return onChange(payload);
+    onnotify: (channel: string, payload: string) => {
+      if (!payload.startsWith('echo:')) return onChange(payload, channel);
       const sent = sentAtMs.get(payload);
       if (sent === undefined) return;
       session.echoSentAtMs = sent;
@@ -124,13 +127,13 @@ function connect(options: ChangeFeedOptions): Session {
   };
   void (async () => {
     try {
-      await sql.unsafe(`listen ${CHANNEL}`);
+      for (const channel of channels) await sql.unsafe(`listen ${channel}`);
       await onConnect();
       session.loaded = true;
       for (let nonce = 0; !session.closed; nonce += 1) {
         const payload = `echo:${mark}:${nonce}`;
         sentAtMs.set(payload, monotonicMs());
-        await sql`select pg_notify(${CHANNEL}, ${payload})`;
+        await sql`select pg_notify(${echoChannel}, ${payload})`;
         await new Promise((resolve) => setTimeout(resolve, ECHO_INTERVAL_MS));
       }
     } catch (error) {

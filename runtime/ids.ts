@@ -21,6 +21,16 @@ export function newQuoteId(at: Date): string {
   return `qte_${ulid(at.getTime(), randomFraction)}`;
 }
 
+/** A notification id: `ntf_` and a ULID of the moment. */
+export function newNotificationId(at: Date): string {
+  return `ntf_${ulid(at.getTime(), randomFraction)}`;
+}
+
+/** An event id: `evt_` and a ULID of the moment. */
+export function newEventId(at: Date): string {
+  return `evt_${ulid(at.getTime(), randomFraction)}`;
+}
+
 /** A request id: `rq_` and a UUID. */
 export function newRequestId(): string {
   return `rq_${randomUUID()}`;

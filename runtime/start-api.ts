@@ -4,20 +4,24 @@ import type { Logger } from 'pino';
 import { buildApp } from '../api/app';
 import { createCatalogue } from '../api/catalogue/catalogue';
 import { buildInternalApp } from '../api/internal-app';
+import { createAttemptWatch } from '../api/notifications/attempt-watch';
 import { createRateLimiter } from '../api/limits/rate-limiter';
 import { createApiMetrics } from '../api/metrics';
 import { drainable } from '../api/plugins/drain';
 import { buildPlainApp } from '../api/plain-app';
 import type { TlsFiles } from '../api/server-options';
-import { openChangeFeed } from '../db/change-feed';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
 import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/queries/api-keys';
 import { createQuoteWriter } from '../db/queries/insert-quotes';
+import { readProgress } from '../db/queries/notification-progress';
+import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
+import { insertTestNotification } from '../db/queries/test-notifications';
 import { loadMerchant } from '../db/queries/merchants';
 import { keepPartitionsAhead } from '../db/partitions';
 import type { Config } from './config';
-import { newQuoteId, newRequestId } from './ids';
+import { newEventId, newNotificationId, newQuoteId, newRequestId } from './ids';
 import { connectRedis } from './redis';
 
 export interface ApiProcessOptions {
@@ -68,10 +72,16 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     readTimeoutMs: timeoutMs,
     onError: onCatalogueError,
   });
+  const attempts = createAttemptWatch();
   const feed = openChangeFeed({
     database: { url: config.DATABASE_LISTEN_URL ?? databaseUrl, applicationName: 'pfqs api' },
-    onConnect: catalogue.onConnect,
-    onChange: catalogue.onChange,
+    channels: [CATALOGUE_CHANNEL, ATTEMPTS_CHANNEL],
+    onConnect: async () => {
+      await catalogue.onConnect();
+      attempts.lookAgain();
+    },
+    onChange: (subject, channel) =>
+      channel === ATTEMPTS_CHANNEL ? attempts.heard(subject) : catalogue.onChange(subject),
     onError: onCatalogueError,
     monotonicMs,
   });
@@ -99,8 +109,15 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     tls: options.tls,
     trustedProxies: config.TRUSTED_PROXIES,
     storeQuote: writer.add,
+    storeTest: (notification) =>
+      withDeadline(insertTestNotification(database.db, notification), timeoutMs, 'test notification'),
+    readProgress: (notificationId) =>
+      withDeadline(readProgress(database.db, notificationId), timeoutMs, 'test notification'),
+    attempts,
     now,
     newQuoteId,
+    newNotificationId,
+    newEventId,
     newRequestId,
   });
   const internal = buildInternalApp({
@@ -111,7 +128,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     },
   });
   const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });
-  const partitions = keepPartitionsAhead(sql, (error) => logger.error({ err: error }, 'quote partitions'));
+  const partitions = keepPartitionsAhead(sql, (error) => logger.error({ err: error }, 'partitions'));
 
   const drain = drainable(app);
   const others = [internal, ...(plain ? [plain] : [])];

@@ -4,3 +4,5 @@ export * from './merchants';
 export * from './partners';
 export * from './products';
 export * from './quotes';
+export * from './notifications';
+export * from './webhooks';

@@ -1,0 +1,31 @@
+import type { Db } from '../db/connect';
+import type { KeyRing } from '../db/key-ring';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import type { HmacSha256 } from '../domain/webhook-signature';
+
+/** What the activities need from their process. */
+export interface ActivityDeps {
+  readonly db: Db;
+  /** Opens the sealed webhook secrets. */
+  readonly keyRing: KeyRing;
+  /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
+  readonly send: SendWebhook;
+  readonly hmac: HmacSha256;
+  readonly now: () => Date;
+  /** Tells operators what no caller hears of. */
+  readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
+  /** An attempt has ended; for metrics. */
+  readonly onAttempt: (outcome: DeliveryOutcome, environment: 'sandbox' | 'live') => void;
+}
+
+export type SendWebhook = (request: {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}) => Promise<{
+  readonly outcome: DeliveryOutcome;
+  /** The first 8 KiB of what was answered. */
+  readonly answer: string;
+  /** Address that was connected to; null when none was. */
+  readonly address: string | null;
+}>;

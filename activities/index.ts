@@ -1,0 +1,18 @@
+import type { ActivityDeps } from './deps';
+import { withHeartbeat } from './heartbeat';
+import { createEndDelivery, createRecordResult } from './record-result';
+import { createSendAttempt, type NotificationRef } from './send-attempt';
+
+export type { ActivityDeps, SendWebhook } from './deps';
+
+/** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */
+export function createActivities(deps: ActivityDeps) {
+  const sendAttempt = createSendAttempt(deps);
+  return {
+    sends: { sendAttempt: (ref: NotificationRef) => withHeartbeat(() => sendAttempt(ref)) },
+    records: { recordResult: createRecordResult(deps), endDelivery: createEndDelivery(deps) },
+  };
+}
+
+export type SendActivities = ReturnType<typeof createActivities>['sends'];
+export type RecordActivities = ReturnType<typeof createActivities>['records'];

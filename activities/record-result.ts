@@ -1,0 +1,43 @@
+import { recordAttempt, endNotification, type EndState } from '../db/queries/record-attempt';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import type { ActivityDeps } from './deps';
+import type { NotificationRef } from './send-attempt';
+
+/** The end of a notification that was not delivered. */
+export interface NotificationEnd {
+  readonly state: EndState;
+  readonly reason: string;
+}
+
+export interface AttemptResult {
+  readonly notificationId: string;
+  readonly attemptNumber: number;
+  readonly outcome: DeliveryOutcome;
+  readonly address: string | null;
+  /** Null while further attempts follow, and for a delivery. */
+  readonly end: NotificationEnd | null;
+}
+
+/**
+ * Writes down what an attempt came to. Apart from the send, so that a database that is away never sends again; doing it
+ * twice changes nothing.
+ */
+export function createRecordResult({ db, warn }: Pick<ActivityDeps, 'db' | 'warn'>) {
+  return async function recordResult(result: AttemptResult): Promise<void> {
+    const { outcome, address, end } = result;
+    const { disabledEndpointId } = await recordAttempt(db, result, { outcome, address }, end);
+    if (disabledEndpointId !== null) {
+      warn(
+        { endpointId: disabledEndpointId, notificationId: result.notificationId },
+        'an endpoint answered 410 and is disabled: ask the partner, then ops webhooks enable',
+      );
+    }
+  };
+}
+
+/** Ends a notification between attempts, for example because an operator cancelled it. */
+export function createEndDelivery({ db }: Pick<ActivityDeps, 'db'>) {
+  return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
+    await endNotification(db, ref, ref.end);
+  };
+}

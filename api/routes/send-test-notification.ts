@@ -1,0 +1,136 @@
+import type { FastifyInstance } from 'fastify';
+import { testEvent } from '../../contracts/test-event';
+import {
+  testNotificationQuerySchema,
+  testNotificationResponseSchema,
+  type TestLender,
+  type TestNotificationBody,
+} from '../../contracts/test-notification';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import type { NotificationProgress } from '../../db/queries/notification-progress';
+import type { NewTestNotification, TestNotificationAnswer } from '../../db/queries/test-notifications';
+import { ApiError } from '../errors';
+import type { AttemptWatch } from '../notifications/attempt-watch';
+import type { Caller } from '../plugins/authenticate';
+import { emptyBody } from '../plugins/empty-body';
+import { serializer } from '../serializer';
+
+/** A first attempt takes at most 20 s; ten are what a caller can be asked to wait. */
+const WAIT_MS = 10_000;
+
+export interface SendTestNotificationDeps {
+  /** Reserves a place in the month and stores the notification, in one transaction. */
+  readonly storeTest: (notification: NewTestNotification) => Promise<TestNotificationAnswer>;
+  readonly readProgress: (notificationId: string) => Promise<NotificationProgress | null>;
+  readonly attempts: AttemptWatch;
+  readonly now: () => Date;
+  /** `ntf_` and a ULID of the moment. */
+  readonly newNotificationId: (at: Date) => string;
+  /** `evt_` and a ULID of the moment. */
+  readonly newEventId: (at: Date) => string;
+}
+
+/**
+ * `POST /v1/notifications/test` (spec §4.2, §7.5). The API only writes a row and waits for what becomes of it: without
+ * Temporal it answers 202 `queued`, and the event is sent once there is one.
+ */
+export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
+  const serialize = serializer<TestNotificationBody>(testNotificationResponseSchema);
+  emptyBody(app);
+
+  app.post('/v1/notifications/test', async (request, reply) => {
+    const { caller } = request;
+    const lender = lenderOf(request.query);
+    const at = deps.now();
+    const notificationId = deps.newNotificationId(at);
+    const eventId = deps.newEventId(at);
+    const { environment, partnerId } = caller;
+    const event = testEvent({ eventId, environment, createdAt: at, lender });
+    const subscription = deps.attempts.subscribe(notificationId);
+    try {
+      const stored = await deps.storeTest({
+        notificationId,
+        eventId,
+        eventType: TEST_EVENT_TYPE,
+        partnerId,
+        environment,
+        body: JSON.stringify(event),
+        requestId: request.id,
+      });
+      if (stored.kind !== 'stored') throw refusal(stored, caller);
+      const { status, attempt } = await firstWord();
+      return await reply
+        .code(status === 'delivered' ? 200 : 202)
+        .type('application/json; charset=utf-8')
+        .send(
+          serialize({
+            success: true,
+            data: {
+              notification_id: notificationId,
+              event_id: eventId,
+              event_type: TEST_EVENT_TYPE,
+              environment,
+              status,
+              attempt: attempt && { http_status: attempt.httpStatus, duration_ms: attempt.durationMs },
+            },
+          }),
+        );
+    } finally {
+      subscription.end();
+    }
+
+    /** Waits for the end of the first attempt. A database that is away by then changes nothing: it is queued. */
+    async function firstWord() {
+      const endsAtMs = performance.now() + WAIT_MS;
+      for (;;) {
+        const progress = await deps.readProgress(notificationId).catch((error: unknown) => {
+          request.log.warn({ err: error, notificationId }, 'a test notification was not read again');
+          return null;
+        });
+        const status = statusOf(progress);
+        const leftMs = endsAtMs - performance.now();
+        if (status !== 'queued' || leftMs <= 0) return { status, attempt: progress?.attempt ?? null };
+        await subscription.next(leftMs);
+      }
+    }
+  });
+}
+
+function lenderOf(query: unknown): TestLender | null {
+  const parsed = testNotificationQuerySchema.safeParse(query);
+  if (parsed.success) return parsed.data.lender ?? null;
+  throw new ApiError('INVALID_REQUEST', 'lender must be lender_a or lender_b.', { field: 'lender' });
+}
+
+function statusOf(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
+  switch (progress?.state) {
+    case undefined:
+      return 'queued';
+    case 'delivered':
+      return 'delivered';
+    case 'pending':
+    case 'started':
+      return progress?.attempt ? 'retrying' : 'queued';
+    case 'held':
+    case 'failed':
+    case 'cancelled':
+    case 'expired':
+      return 'failed';
+  }
+}
+
+function refusal(
+  answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,
+  { environment }: Caller,
+): ApiError {
+  if (answer.kind === 'no_endpoint') {
+    const message = `No webhook is registered for the ${environment} environment, or it is disabled.`;
+    return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
+  }
+  const { limit, delivered, reserved, monthEndsAt } = answer;
+  return new ApiError(
+    'TEST_NOTIFICATION_LIMIT_REACHED',
+    `All ${limit} test notifications of this month are used or under way in the ${environment} environment.`,
+    { environment, limit, used: delivered + reserved, resets_at: monthEndsAt.toISOString() },
+  );
+}

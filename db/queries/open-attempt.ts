@@ -1,0 +1,82 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Db, DbOrTransaction } from '../connect';
+import { deliveryAttempts, notifications } from '../schema';
+import { releaseMonth, reserveMonth } from './reserve-month';
+import { findEndpoint, liveSecrets, type SealedSecret } from './webhook-endpoints';
+
+type Notification = typeof notifications.$inferSelect;
+
+/** What an attempt needs, or why there is none to make. */
+export type OpenedAttempt =
+  | {
+      readonly kind: 'open';
+      readonly attemptNumber: number;
+      readonly notification: Pick<
+        Notification,
+        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment'
+      >;
+      readonly endpoint: { readonly endpointId: string; readonly url: string };
+      readonly secrets: readonly SealedSecret[];
+    }
+  /** It has ended, or another generation has taken over: whoever asks has nothing left to do. */
+  | { readonly kind: 'over'; readonly state: Notification['state'] }
+  | { readonly kind: 'no_endpoint'; readonly eventType: string }
+  /** A test whose new month has no place left. */
+  | { readonly kind: 'monthly_limit' };
+
+/**
+ * Writes the row of an attempt before it is sent; the row lock numbers attempts, not Temporal. A row left unfinished by
+ * a process that died is closed as `unknown`. The endpoint and its secrets are those of now, not of the first attempt.
+ * A test's place in the limit moves to the UTC month that this attempt starts in.
+ */
+export async function openAttempt(
+  db: Db,
+  { notificationId, generation }: { notificationId: string; generation: number },
+): Promise<OpenedAttempt> {
+  return db.transaction(async (tx) => {
+    const [row] = await tx
+      .select()
+      .from(notifications)
+      .where(eq(notifications.notificationId, notificationId))
+      .for('update');
+    if (row === undefined) return { kind: 'over', state: 'expired' };
+    const live = row.state === 'pending' || row.state === 'started';
+    if (!live || row.generation !== generation) return { kind: 'over', state: row.state };
+    await closeUnfinished(tx, notificationId);
+    const endpoint = await findEndpoint(tx, row.partnerId, row.environment);
+    if (endpoint?.state !== 'active') return { kind: 'no_endpoint', eventType: row.eventType };
+    const secrets = await liveSecrets(tx, endpoint.endpointId);
+    const moved = await moveReservation(tx, row);
+    if (moved === undefined) return { kind: 'monthly_limit' };
+    const attemptNumber = row.attempts + 1;
+    const { endpointId, url } = endpoint;
+    await tx.insert(deliveryAttempts).values({ notificationId, attemptNumber, generation, endpointId });
+    await tx
+      .update(notifications)
+      .set({ attempts: attemptNumber, reservedMonth: moved.month, state: 'started' })
+      .where(eq(notifications.notificationId, notificationId));
+    return { kind: 'open', attemptNumber, notification: row, endpoint: { endpointId, url }, secrets };
+  });
+}
+
+/** Nobody knows what became of it: the process that sent it did not live to say. */
+export async function closeUnfinished(tx: DbOrTransaction, notificationId: string): Promise<void> {
+  await tx
+    .update(deliveryAttempts)
+    .set({ finishedAt: sql`service_now()`, outcome: 'unknown' })
+    .where(and(eq(deliveryAttempts.notificationId, notificationId), isNull(deliveryAttempts.finishedAt)));
+}
+
+/** @returns the month the place is held in from now on, null for what holds none; nothing when there is none to have. */
+async function moveReservation(
+  tx: DbOrTransaction,
+  row: Notification,
+): Promise<{ month: string | null } | undefined> {
+  if (row.reservedMonth === null) return { month: null };
+  const [now] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
+  if (now?.month === row.reservedMonth) return { month: row.reservedMonth };
+  const month = await reserveMonth(tx, row);
+  if (month === null) return undefined;
+  await releaseMonth(tx, row, row.reservedMonth);
+  return { month };
+}

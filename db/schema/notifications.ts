@@ -1,0 +1,123 @@
+import { sql } from 'drizzle-orm';
+import { check, date, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { moment, serviceNow } from './columns';
+
+/** Where a notification stands. All but the first three are ends; `held` waits for an endpoint without a workflow. */
+export const NOTIFICATION_STATES = [
+  'pending',
+  'started',
+  'held',
+  'delivered',
+  'failed',
+  'cancelled',
+  'expired',
+] as const;
+
+/**
+ * Notifications: what is owed to a partner, and what became of it. Written in the transaction of the change that caused
+ * them; the dispatcher makes each a workflow. Partitioned by month through the id, as quotes are.
+ */
+export const notifications = pgTable(
+  'notifications',
+  {
+    /** `ntf_` and a ULID. */
+    notificationId: text('notification_id').primaryKey(),
+    /** `evt_` and a ULID: what the partner sees, the same at every attempt. */
+    eventId: text('event_id').notNull(),
+    eventType: text('event_type').notNull(),
+    partnerId: text('partner_id').notNull(),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** The credit application it tells of, and its place among the events of that one; null for a test. */
+    applicationId: text('application_id'),
+    sequence: integer('sequence'),
+    /** The body that is sent and signed, byte for byte. */
+    body: text('body').notNull(),
+    state: text('state', { enum: NOTIFICATION_STATES }).notNull().default('pending'),
+    /** Why it ended otherwise than delivered. */
+    endReason: text('end_reason'),
+    /** Part of the workflow's id: a resend or a release from hold is a new one. */
+    generation: integer('generation').notNull().default(1),
+    /** Attempts so far; numbers them. */
+    attempts: integer('attempts').notNull().default(0),
+    /** First day of the UTC month whose limit a test notification holds a place in, until it has ended. */
+    reservedMonth: date('reserved_month', { mode: 'string' }),
+    /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
+    failedMonth: date('failed_month', { mode: 'string' }),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    /** The dispatcher takes it from this moment on; taking it moves this on by the lease. */
+    dueAt: moment('due_at').notNull().default(serviceNow),
+    startedAt: moment('started_at'),
+    /** When the sweep last asked Temporal about it. */
+    checkedAt: moment('checked_at'),
+    /** The first 2xx. Set once, and counted with it. */
+    deliveredAt: moment('delivered_at'),
+    endedAt: moment('ended_at'),
+    requestId: text('request_id'),
+  },
+  (t) => [
+    // The dispatcher's claim.
+    index('notifications_due')
+      .on(t.dueAt)
+      .where(sql`${t.state} = 'pending'`),
+    // The sweep's reconciliation with Temporal, and `ops notifications list --undelivered`.
+    index('notifications_started')
+      .on(t.checkedAt)
+      .where(sql`${t.state} = 'started'`),
+    // `ops notifications list --partner`.
+    index('notifications_partner').on(t.partnerId, t.notificationId),
+    check(
+      'notifications_state',
+      sql`${t.state} in ('pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired')`,
+    ),
+  ],
+);
+
+/** Attempts to deliver: written before the send, finished after it. Partitioned with their notifications. */
+export const deliveryAttempts = pgTable(
+  'delivery_attempts',
+  {
+    notificationId: text('notification_id').notNull(),
+    /** 1, 2, 3 … per notification, over all generations. */
+    attemptNumber: integer('attempt_number').notNull(),
+    generation: integer('generation').notNull(),
+    endpointId: text('endpoint_id').notNull(),
+    startedAt: moment('started_at').notNull().default(serviceNow),
+    finishedAt: moment('finished_at'),
+    /** `unknown`: the process that sent it died before it could say. Null while it is under way. */
+    outcome: text('outcome', { enum: ['delivered', 'failed', 'unknown'] }),
+    /** What went wrong (domain/delivery-outcome.ts). */
+    failure: text('failure'),
+    httpStatus: integer('http_status'),
+    durationMs: integer('duration_ms'),
+    /** What the endpoint asked for with Retry-After. */
+    retryAfterMs: integer('retry_after_ms'),
+    /** Address that was connected to. */
+    address: text('address'),
+    /** The first 8 KiB of what it answered. */
+    answer: text('answer'),
+  },
+  (t) => [primaryKey({ columns: [t.notificationId, t.attemptNumber] })],
+);
+
+/** Deliveries per partner, environment, UTC month of the attempt and event type. Each notification counts once, for ever. */
+export const monthlyCounts = pgTable(
+  'monthly_counts',
+  {
+    partnerId: text('partner_id').notNull(),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** First day of the month. */
+    month: date('month', { mode: 'string' }).notNull(),
+    eventType: text('event_type').notNull(),
+    delivered: integer('delivered').notNull().default(0),
+    failed: integer('failed').notNull().default(0),
+    /** Places held by test notifications that have not ended. */
+    reserved: integer('reserved').notNull().default(0),
+  },
+  (t) => [
+    primaryKey({ columns: [t.partnerId, t.environment, t.month, t.eventType] }),
+    check(
+      'monthly_counts_not_negative',
+      sql`${t.delivered} >= 0 and ${t.failed} >= 0 and ${t.reserved} >= 0`,
+    ),
+  ],
+);

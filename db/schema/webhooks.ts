@@ -1,0 +1,56 @@
+import { check, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bytea, moment, serviceNow } from './columns';
+import { partners } from './partners';
+
+/** Where a partner hears of its credit applications; at most one per environment that is not removed. */
+export const webhookEndpoints = pgTable(
+  'webhook_endpoints',
+  {
+    /** `whe_` and a ULID. */
+    endpointId: text('endpoint_id').primaryKey(),
+    partnerId: text('partner_id')
+      .notNull()
+      .references(() => partners.partnerId),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    url: text('url').notNull(),
+    /** `disabled`: nothing is sent until it is enabled; `removed`: another took its place, or none. */
+    state: text('state', { enum: ['active', 'disabled', 'removed'] })
+      .notNull()
+      .default('active'),
+    /** Why it is disabled: `operator`, `gone` (it answered 410) or `failing`. */
+    disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    updatedAt: moment('updated_at').notNull().default(serviceNow),
+  },
+  (t) => [
+    // The one endpoint of a key's environment: every send and every test notification.
+    uniqueIndex('webhook_endpoints_current')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.state} <> 'removed'`),
+    check('webhook_endpoints_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check('webhook_endpoints_state', sql`${t.state} in ('active', 'disabled', 'removed')`),
+  ],
+);
+
+/** Signing secrets, encrypted (db/key-ring.ts). The newest signs for good; older ones as long as their overlap lasts. */
+export const webhookSecrets = pgTable(
+  'webhook_secrets',
+  {
+    /** `whs_` and a ULID. */
+    secretId: text('secret_id').primaryKey(),
+    endpointId: text('endpoint_id')
+      .notNull()
+      .references(() => webhookEndpoints.endpointId),
+    /** Key of the key ring that sealed it. */
+    keyId: text('key_id').notNull(),
+    ciphertext: bytea('ciphertext').notNull(),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    /** From this moment on it no longer signs; null: no end. Rotation sets it. */
+    expiresAt: moment('expires_at'),
+  },
+  (t) => [
+    // The secrets that sign a delivery.
+    index('webhook_secrets_endpoint').on(t.endpointId),
+  ],
+);

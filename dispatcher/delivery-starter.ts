@@ -1,0 +1,58 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { ClaimedNotification } from '../db/queries/dispatch';
+import type { deliverNotification } from '../workflows';
+import { deliveryWorkflowId, SEARCH_ATTRIBUTES } from '../workflows/names';
+
+/** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
+export const START_DEADLINE_MS = 1_500;
+
+const keyword = (name: string) => defineSearchAttributeKey(name, 'KEYWORD');
+const KEYS = {
+  partner: keyword(SEARCH_ATTRIBUTES.partner),
+  environment: keyword(SEARCH_ATTRIBUTES.environment),
+  eventType: keyword(SEARCH_ATTRIBUTES.eventType),
+  application: keyword(SEARCH_ATTRIBUTES.application),
+  status: keyword(SEARCH_ATTRIBUTES.status),
+};
+
+export interface DeliveryStarterDeps {
+  /** On the worker's own connection: then the first workflow task needs no polling (eager start). */
+  readonly client: Client;
+  readonly taskQueue: string;
+  /** Waits before each attempt of an event of this type, in milliseconds. */
+  readonly ladderFor: (eventType: string) => readonly number[];
+}
+
+export type StartDelivery = (notification: ClaimedNotification) => Promise<void>;
+
+/**
+ * Starts the workflow of a claimed notification. That it exists already is as good as having started it.
+ * @throws after 1.5 s at the latest, when Temporal cannot be asked.
+ */
+export function createDeliveryStarter({ client, taskQueue, ladderFor }: DeliveryStarterDeps): StartDelivery {
+  return async (notification) => {
+    const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
+    try {
+      await client.withDeadline(Date.now() + START_DEADLINE_MS, () =>
+        client.workflow.start<typeof deliverNotification>('deliverNotification', {
+          workflowId: deliveryWorkflowId(notificationId, generation),
+          taskQueue,
+          args: [{ notificationId, generation, ladderMs: ladderFor(eventType) }],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          requestEagerStart: true,
+          staticSummary: `${eventType} to ${partnerId}, ${environment}`,
+          typedSearchAttributes: [
+            { key: KEYS.partner, value: partnerId },
+            { key: KEYS.environment, value: environment },
+            { key: KEYS.eventType, value: eventType },
+            { key: KEYS.status, value: 'sending' },
+            ...(applicationId === null ? [] : [{ key: KEYS.application, value: applicationId }]),
+          ],
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  };
+}

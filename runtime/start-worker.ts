@@ -1,0 +1,177 @@
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { NativeConnectionOptions } from '@temporalio/worker';
+import { createActivities, type SendWebhook } from '../activities';
+import { openChangeFeed } from '../db/change-feed';
+import { connectDatabase, type Db } from '../db/connect';
+import { withDeadline } from '../db/deadline';
+import type { KeyRing } from '../db/key-ring';
+import {
+  backlog,
+  claimDue,
+  claimUnchecked,
+  giveBack,
+  markStarted,
+  restartNotification,
+} from '../db/queries/dispatch';
+import { endNotification } from '../db/queries/record-attempt';
+import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
+import { createDeliveryStarter } from '../dispatcher/delivery-starter';
+import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
+import { startReconciler } from '../dispatcher/reconciler';
+import { hmacSha256 } from '../outbound/hmac';
+import { createWorkerMetrics } from './worker-metrics';
+import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
+import { checkTemporal } from './temporal-check';
+
+/** Pauses between attempts to reach Temporal, in milliseconds. */
+const RECONNECT_MS = [500, 1_000, 2_000, 5_000] as const;
+
+export interface WorkerProcessOptions {
+  readonly databaseUrl: string;
+  readonly databaseListenUrl: string;
+  readonly databasePoolSize: number;
+  readonly databaseTimeoutMs: number;
+  readonly temporal: { readonly connection: NativeConnectionOptions; readonly namespace: string };
+  readonly taskQueue: string;
+  readonly workflows: WorkerSessionOptions['workflows'];
+  readonly keyRing: KeyRing;
+  readonly send: SendWebhook;
+  readonly ladderFor: (eventType: string) => readonly number[];
+  readonly logger: Logger;
+  /** Longest time until a row that was not heard of is found. */
+  readonly sweepMs: number;
+  readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
+  readonly mostSends: number;
+}
+
+export interface WorkerProcess {
+  readonly registry: Registry;
+  /** @throws saying what is missing: Postgres, Temporal, its namespace or its search attributes. */
+  checkReady(): Promise<void>;
+  /** Starts nothing more, finishes what is under way, then lets go of Temporal and Postgres. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts one worker process: the dispatcher, the reconciler and both Temporal workers. It comes up without Temporal, and
+ * keeps trying: until then rows wait in Postgres.
+ */
+export function startWorker(options: WorkerProcessOptions): WorkerProcess {
+  const { logger, taskQueue } = options;
+  const database = connectDatabase({
+    url: options.databaseUrl,
+    poolSize: options.databasePoolSize,
+    applicationName: 'pfqs worker',
+    statementTimeoutMs: options.databaseTimeoutMs,
+  });
+  const { db, sql } = database;
+  const metrics = createWorkerMetrics(() => backlog(db));
+  const activities = createActivities({
+    db,
+    keyRing: options.keyRing,
+    send: options.send,
+    hmac: hmacSha256,
+    now: () => new Date(),
+    warn: (details, message) => logger.warn(details, message),
+    onAttempt: (outcome, environment) => metrics.observeAttempt(outcome, environment),
+  });
+  let session: WorkerSession | null = null;
+  let dispatcher: Dispatcher | null = null;
+  let stopping = false;
+  let endWait: () => void = () => undefined;
+
+  const feed = openChangeFeed({
+    database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
+    channels: [NOTIFICATIONS_CHANNEL],
+    onConnect: async () => dispatcher?.wake(),
+    onChange: () => dispatcher?.wake(),
+    onError: (error) =>
+      logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
+    monotonicMs: () => performance.now(),
+  });
+
+  const running = (async () => {
+    for (let tries = 0; !stopping; tries += 1) {
+      try {
+        session = await openWorkerSession({
+          ...options.temporal,
+          ...options,
+          activities,
+          connection: options.temporal.connection,
+        });
+        tries = 0;
+        logger.info({ taskQueue }, 'worker: connected to Temporal');
+        await serve(session);
+      } catch (error) {
+        logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+      }
+      session = null;
+      if (stopping) return;
+      const pauseMs = RECONNECT_MS[Math.min(tries, RECONNECT_MS.length - 1)];
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pauseMs);
+        endWait = () => (clearTimeout(timer), resolve());
+      });
+    }
+  })();
+
+  async function serve(current: WorkerSession): Promise<void> {
+    const own = dispatch(current, db);
+    dispatcher = own.dispatcher;
+    try {
+      await current.running;
+    } finally {
+      dispatcher = null;
+      await own.stop();
+    }
+  }
+
+  function dispatch({ client }: WorkerSession, on: Db) {
+    const own = startDispatcher({
+      claim: (wanted) => claimDue(on, wanted),
+      markStarted: (started) => markStarted(on, started),
+      giveBack: (claimed, pauseMs) => giveBack(on, claimed, pauseMs),
+      start: createDeliveryStarter({ client, taskQueue, ladderFor: options.ladderFor }),
+      onStarted: (count) => metrics.started.inc(count),
+      onError: (error, what) => {
+        metrics.dispatchErrors.inc();
+        logger.warn({ err: error }, what);
+      },
+      sweepMs: options.sweepMs,
+      batch: 64,
+    });
+    const reconciler = startReconciler({
+      client,
+      claimUnchecked: (wanted) => claimUnchecked(on, wanted),
+      restart: (one) => restartNotification(on, one, { nextGeneration: true }),
+      end: (one, state, reason) => endNotification(on, one, { state, reason }),
+      onFound: (one, what) => {
+        metrics.reconciled.inc();
+        logger.warn({ ...one }, `a notification under way was mended: ${what}`);
+      },
+      onError: (error, what) => logger.warn({ err: error }, what),
+      ...options.reconcile,
+    });
+    return { dispatcher: own, stop: () => Promise.all([own.stop(), reconciler.stop()]) };
+  }
+
+  return {
+    registry: metrics.registry,
+    async checkReady() {
+      await withDeadline(sql`select 1`, 1_000, 'readiness');
+      if (session === null) throw new Error('Temporal is not reachable');
+      await checkTemporal(session, options.temporal.namespace);
+    },
+    async close() {
+      stopping = true;
+      endWait();
+      // First, so that nothing new is started while the workers finish.
+      await dispatcher?.stop();
+      await session?.stop();
+      await running;
+      await feed.close();
+      await database.close();
+    },
+  };
+}

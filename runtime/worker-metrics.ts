@@ -1,0 +1,59 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+
+/** What a worker process counts. Names are in docs/operations.md. */
+export function createWorkerMetrics(backlog: () => Promise<{ pending: number; oldestMs: number }>) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const attempts = new Histogram({
+    name: 'pfqs_delivery_attempt_seconds',
+    help: 'Attempts to deliver by environment and outcome: delivered, or what failed.',
+    labelNames: ['environment', 'outcome'] as const,
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20],
+    registers,
+  });
+  const started = new Counter({
+    name: 'pfqs_delivery_started_total',
+    help: 'Deliveries whose workflow was started.',
+    registers,
+  });
+  const dispatchErrors = new Counter({
+    name: 'pfqs_dispatch_error_total',
+    help: 'Rounds of the dispatcher that failed in part or whole: Temporal or Postgres is away.',
+    registers,
+  });
+  const reconciled = new Counter({
+    name: 'pfqs_delivery_reconciled_total',
+    help: 'Notifications whose row and workflow disagreed, and were mended.',
+    registers,
+  });
+  const pending = new Gauge({
+    name: 'pfqs_notifications_pending',
+    help: 'Notifications that wait for their workflow.',
+    registers,
+    async collect() {
+      const { pending: count, oldestMs } = await backlog();
+      this.set(count);
+      oldest.set(oldestMs / 1_000);
+    },
+  });
+  const oldest = new Gauge({
+    name: 'pfqs_notifications_oldest_pending_seconds',
+    help: 'Age of the oldest of them.',
+    registers,
+  });
+  return {
+    registry,
+    started,
+    dispatchErrors,
+    reconciled,
+    pending,
+    observeAttempt(outcome: DeliveryOutcome, environment: 'sandbox' | 'live'): void {
+      const what = outcome.kind === 'delivered' ? 'delivered' : outcome.failure;
+      attempts.observe({ environment, outcome: what }, outcome.durationMs / 1_000);
+    },
+  };
+}
+
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;

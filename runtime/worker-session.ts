@@ -1,0 +1,91 @@
+import { Client } from '@temporalio/client';
+import {
+  NativeConnection,
+  Worker,
+  type NativeConnectionOptions,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
+import type { createActivities } from '../activities';
+import { sendsQueueOf } from '../workflows/names';
+
+/** Above the activity timeout of 40 s: a stop finishes what is being sent. */
+const SHUTDOWN_GRACE = '45 seconds';
+const SHUTDOWN_FORCE = '60 seconds';
+
+export interface WorkerSessionOptions {
+  readonly connection: NativeConnectionOptions;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Prebuilt workflow code, or the file to build it from. */
+  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly path: string };
+  readonly activities: ReturnType<typeof createActivities>;
+  /** Most deliveries under way in this process. */
+  readonly mostSends: number;
+}
+
+/** A connected pair of workers: workflows and records, and the sends. */
+export interface WorkerSession {
+  /** On the same connection, so that starts can be eager. */
+  readonly client: Client;
+  readonly connection: NativeConnection;
+  /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
+  readonly running: Promise<void>;
+  /** Takes no more tasks, finishes those under way within the grace. */
+  stop(): Promise<void>;
+}
+
+/** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
+export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
+  const { namespace, taskQueue, workflows, activities, mostSends } = options;
+  const connection = await NativeConnection.connect(options.connection);
+  const shared = {
+    connection,
+    namespace,
+    shutdownGraceTime: SHUTDOWN_GRACE,
+    shutdownForceTime: SHUTDOWN_FORCE,
+  } as const;
+  const workers: Worker[] = [];
+  try {
+    workers.push(
+      await Worker.create({
+        ...shared,
+        taskQueue,
+        activities: activities.records,
+        ...('bundle' in workflows ? { workflowBundle: workflows.bundle } : { workflowsPath: workflows.path }),
+      }),
+      await Worker.create({
+        ...shared,
+        taskQueue: sendsQueueOf(taskQueue),
+        activities: activities.sends,
+        maxConcurrentActivityTaskExecutions: mostSends,
+      }),
+    );
+  } catch (error) {
+    await connection.close().catch(() => undefined);
+    throw error;
+  }
+  const runs = workers.map((worker) => worker.run());
+  const shutdown = () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  const running = (async () => {
+    try {
+      await Promise.all(runs);
+    } finally {
+      shutdown();
+      await Promise.allSettled(runs);
+      await connection.close().catch(() => undefined);
+    }
+  })();
+  // Whoever waits for it hears of a failure; nobody has to.
+  running.catch(() => undefined);
+  return {
+    client: new Client({ connection, namespace }),
+    connection,
+    running,
+    async stop() {
+      shutdown();
+      await running.catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,1 @@
+export { deliverNotification } from './deliver-notification';

@@ -1,0 +1,33 @@
+/** Names that others know workflows by: task queues, ids, signals and search attributes. */
+
+/** Workflow tasks and the records of what happened. */
+export const NOTIFICATIONS_QUEUE = 'notifications';
+
+/** The sends have a queue of their own, so that slow partners hold up nothing else. */
+export const sendsQueueOf = (taskQueue: string) => `${taskQueue}-sends`;
+
+/** Unique per notification and generation; starting the same again is refused by Temporal, and that is harmless. */
+export const deliveryWorkflowId = (notificationId: string, generation: number) =>
+  `notification/${notificationId}/${generation}`;
+
+/** Signals of `deliverNotification`. */
+export const DELIVERY_SIGNALS = {
+  /** Wait no longer for the next attempt. */
+  retryNow: 'retryNow',
+  /** Make no attempt until resumed. */
+  pause: 'pause',
+  resume: 'resume',
+  /** Make no further attempt. One that is under way is finished first. */
+  cancel: 'cancel',
+} as const;
+
+export type DeliverySignal = keyof typeof DELIVERY_SIGNALS;
+
+/** Search attributes, all of type Keyword: what the Temporal UI can filter deliveries by. */
+export const SEARCH_ATTRIBUTES = {
+  partner: 'PartnerId',
+  environment: 'Environment',
+  eventType: 'EventType',
+  application: 'ApplicationId',
+  status: 'NotificationStatus',
+} as const;
