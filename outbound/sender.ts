@@ -1,0 +1,159 @@
+import { createSecureContext, rootCertificates } from 'node:tls';
+import { outcomeOfStatus, type DeliveryFailure, type DeliveryOutcome } from '../domain/delivery-outcome';
+import { parseRetryAfter } from '../domain/retry-after';
+import { checkWebhookUrl } from '../domain/webhook-url';
+import { createAddressGuard } from './addresses';
+import { openConnection } from './connect';
+import { ConnectionPool } from './connection-pool';
+import { DeliveryFault } from './delivery-fault';
+import { exchange, StaleConnection, type Head } from './exchange';
+import { readAnswer } from './read-answer';
+import { resolveTarget, type AddressResolver } from './resolve';
+
+/** All in milliseconds. */
+export interface SendTimeouts {
+  /** For the addresses of the name. */
+  readonly dnsMs: number;
+  /** For TCP and TLS together. */
+  readonly connectMs: number;
+  /** From the connection to the end of the answer's headers. */
+  readonly headersMs: number;
+  /** For the answer's body, which decides nothing any more: a slow one must not hold its place for long. */
+  readonly bodyMs: number;
+  /** For everything together. */
+  readonly totalMs: number;
+}
+
+export const SEND_TIMEOUTS: SendTimeouts = {
+  dnsMs: 5_000,
+  connectMs: 5_000,
+  headersMs: 15_000,
+  bodyMs: 5_000,
+  totalMs: 20_000,
+};
+
+export interface SenderOptions {
+  /** Private targets that are allowed all the same; none in production (`parseAllowedCidrs`). */
+  readonly allowedCidrs: readonly string[];
+  /** Ports allowed besides 443; none in production (`parseAllowedPorts`). */
+  readonly allowedPorts: readonly number[];
+  readonly resolver: AddressResolver;
+  /** Names, lower case, that DNS is not asked for: the embedded stack's own. Their addresses are guarded as any. */
+  readonly hosts?: ReadonlyMap<string, readonly string[]>;
+  /** Authorities trusted besides the well-known ones, PEM. */
+  readonly ca?: string;
+  /** Default: `SEND_TIMEOUTS`. */
+  readonly timeouts?: Partial<SendTimeouts>;
+  /** Unix milliseconds, for a Retry-After that is a date. */
+  readonly now: () => number;
+}
+
+export interface SendInput {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent byte for byte as UTF-8. */
+  readonly body: string;
+  /** Cancels the exchange: `send` then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SendResult {
+  readonly outcome: DeliveryOutcome;
+  /** The first 8 KiB of the answer; null when there was none. Not for workflow history. */
+  readonly answer: string | null;
+  /** What we were connected to; null when we were not, or got no answer. */
+  readonly address: string | null;
+  /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  readonly detail: string | null;
+}
+
+export interface Sender {
+  /**
+   * POSTs once. Whatever the partner's side does is an outcome.
+   * @throws what is our own fault (no DNS server, too many open files), and the signal's reason when cancelled.
+   */
+  send(input: SendInput): Promise<SendResult>;
+  /** Closes idle connections. Exchanges under way go on. */
+  close(): void;
+}
+
+/** Makes a sender of webhooks: one guarded and bounded HTTPS POST at a time, on HTTP/1.1 and TLS 1.2 or later. */
+export function createSender(options: SenderOptions): Sender {
+  const { allowedPorts, resolver, hosts = new Map(), now } = options;
+  const timeouts = { ...SEND_TIMEOUTS, ...options.timeouts };
+  const isAllowed = createAddressGuard(options.allowedCidrs);
+  const secureContext = createSecureContext({
+    minVersion: 'TLSv1.2',
+    ...(options.ca !== undefined && { ca: [...rootCertificates, options.ca] }),
+  });
+  const rules = { allowedPorts, allowedNames: new Set(hosts.keys()) };
+  const pool = new ConnectionPool(true);
+  const unpooled = new ConnectionPool(false);
+
+  async function post(input: SendInput, signal: AbortSignal): Promise<Head> {
+    // Checked at registration; and again, since rules and rows change.
+    const target = checkWebhookUrl(input.url, rules);
+    if (!target.ok) throw new DeliveryFault('blocked_address', target.reason);
+    const { hostname, port } = target;
+    const deps = { resolver, hosts, isAllowed, dnsMs: timeouts.dnsMs };
+    const open = async () => {
+      const addresses = await resolveTarget(hostname, deps, signal);
+      const { connectMs } = timeouts;
+      return openConnection({ hostname, port, addresses, isAllowed, secureContext, connectMs }, signal);
+    };
+    const request = {
+      open,
+      hostname,
+      port,
+      path: new URL(target.url).pathname,
+      headers: input.headers,
+      body: Buffer.from(input.body, 'utf8'),
+      headersMs: timeouts.headersMs,
+    };
+    try {
+      return await exchange({ ...request, pool }, signal);
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+      return exchange({ ...request, pool: unpooled }, signal);
+    }
+  }
+
+  async function send(input: SendInput): Promise<SendResult> {
+    input.signal?.throwIfAborted();
+    const startedAt = performance.now();
+    const elapsed = () => Math.round(performance.now() - startedAt);
+    const end = new AbortController();
+    const timer = setTimeout(
+      () => end.abort(new DeliveryFault('timeout', 'the exchange took too long')),
+      timeouts.totalMs,
+    );
+    const cancel = () => end.abort(input.signal?.reason);
+    input.signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      const { response, address } = await post(input, end.signal);
+      const retryAfter = response.headers['retry-after'];
+      const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
+      const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
+      // After a failure the next attempt begins anew: name, address, certificate.
+      if (outcome.kind === 'failed') pool.spend(response.socket);
+      return {
+        outcome,
+        address,
+        answer: await readAnswer(response, timeouts.bodyMs, end.signal),
+        detail: null,
+      };
+    } catch (error) {
+      if (!(error instanceof DeliveryFault)) throw error;
+      return { outcome: failed(error.failure, elapsed()), answer: null, address: null, detail: error.detail };
+    } finally {
+      clearTimeout(timer);
+      input.signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  return { send, close: () => pool.destroy() };
+}
+
+function failed(failure: DeliveryFailure, durationMs: number): DeliveryOutcome {
+  return { kind: 'failed', failure, httpStatus: null, durationMs, retryAfterMs: null };
+}

@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import {
+  answering,
+  closeAll,
+  closeLater,
+  HOST,
+  post,
+  startRawReceiver,
+  startReceiver,
+  testSender,
+} from './partner';
+
+afterEach(closeAll);
+
+/** Sends once to a partner that answers these bytes. */
+async function sendTo(bytes: string) {
+  const receiver = closeLater(await startRawReceiver(answering(bytes)));
+  const sender = await testSender({ ports: [receiver.port] });
+  return { receiver, result: await sender.send(post(receiver.url)) };
+}
+
+test('the partner gets the body byte for byte, our headers, and its own name', async () => {
+  let received: unknown;
+  const receiver = closeLater(
+    await startReceiver((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { method, url, headers, httpVersion } = request;
+        received = { method, url, httpVersion, headers, body: Buffer.concat(chunks).toString('utf8') };
+        response.end('thank you');
+      });
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  const result = await sender.send(post(receiver.url));
+  expect(result).toMatchObject({
+    outcome: { kind: 'delivered', httpStatus: 200 },
+    answer: 'thank you',
+    address: '127.0.0.1',
+    detail: null,
+  });
+  expect(received).toMatchObject({
+    method: 'POST',
+    url: '/hook',
+    httpVersion: '1.1',
+    body: '{"amount":"£5"}',
+    headers: {
+      host: `${HOST}:${receiver.port}`,
+      'webhook-id': 'evt_1',
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': '16',
+      'accept-encoding': 'identity',
+    },
+  });
+  expect(result.outcome.durationMs).toBeGreaterThan(0);
+});
+
+it.each([200, 201, 202, 204, 299])('%d is a success', async (status) => {
+  const { result } = await sendTo(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`);
+  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: status });
+});
+
+it.each([
+  [400, 'http_status'],
+  [401, 'http_status'],
+  [403, 'http_status'],
+  [404, 'http_status'],
+  [410, 'gone'],
+  [429, 'http_status'],
+  [500, 'http_status'],
+  [503, 'http_status'],
+  [999, 'http_status'],
+])('%d is a failure: %s, and its answer is kept', async (status, failure) => {
+  const { result } = await sendTo(`HTTP/1.1 ${status} X\r\nContent-Length: 4\r\n\r\noops`);
+  expect(result.outcome).toMatchObject({ kind: 'failed', failure, httpStatus: status, retryAfterMs: null });
+  expect(result.answer).toBe('oops');
+});
+
+it.each([301, 302, 303, 307, 308])('%d is not followed, wherever it leads', async (status) => {
+  const elsewhere = closeLater(await startReceiver((_request, response) => response.end()));
+  for (const location of [elsewhere.url, 'https://169.254.169.254/latest/meta-data/', '/other']) {
+    const { result, receiver } = await sendTo(
+      `HTTP/1.1 ${status} X\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`,
+    );
+    expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'redirect', httpStatus: status });
+    expect(receiver.connections()).toBe(1);
+  }
+  expect(elsewhere.connections()).toBe(0);
+});
+
+it.each([
+  ['120', 120_000],
+  ['Sat, 21 Nov 2026 12:02:00 GMT', 120_000],
+  ['Saturday, 21-Nov-26 12:02:00 GMT', 120_000],
+  ['-5', null],
+  ['soon', null],
+  ['99999999999999', 365 * 86_400_000],
+])('Retry-After: %s is read as %s ms', async (retryAfter, retryAfterMs) => {
+  for (const status of [429, 503]) {
+    const receiver = closeLater(
+      await startRawReceiver(
+        answering(`HTTP/1.1 ${status} X\r\nRetry-After: ${retryAfter}\r\nContent-Length: 0\r\n\r\n`),
+      ),
+    );
+    const now = () => Date.UTC(2026, 10, 21, 12, 0, 0);
+    const sender = await testSender({ ports: [receiver.port], now });
+    const { outcome } = await sender.send(post(receiver.url));
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      failure: 'http_status',
+      httpStatus: status,
+      retryAfterMs,
+    });
+  }
+});
+
+test('interim answers are passed over, 100 without an Expect included', async () => {
+  const interim =
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+  const { result } = await sendTo(`${interim}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`);
+  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 202 });
+});
+
+it.each([
+  ['101, which nobody asked for', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['no HTTP', '220 mail.partner.test ESMTP\r\n'],
+  ['HTTP/2.0', 'HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['headers of more than 16 KiB', `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`],
+  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+])('%s is a failure of the protocol', async (_what, bytes) => {
+  const { result } = await sendTo(bytes);
+  expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
+  expect(result.answer).toBeNull();
+});
+
+test('a connection that ends before an answer is a reset', async () => {
+  for (const end of ['closed', 'reset', 'half a line']) {
+    const receiver = closeLater(
+      await startRawReceiver((socket, reset) => {
+        if (end === 'reset') reset();
+        else socket.end(end === 'closed' ? '' : 'HTTP/1.1 200');
+      }),
+    );
+    const sender = await testSender({ ports: [receiver.port] });
+    const { outcome } = await sender.send(post(receiver.url));
+    expect(outcome).toMatchObject({ kind: 'failed', failure: 'reset', httpStatus: null });
+    // Sent once: the connection was a new one.
+    expect(receiver.connections()).toBe(1);
+  }
+});
+
+test('a connection that ends in the body of a 2xx is a success', async () => {
+  const receiver = closeLater(
+    await startRawReceiver((socket, reset) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf', () => setTimeout(reset, 50));
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  const { outcome } = await sender.send(post(receiver.url));
+  expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+});
+
+test('an endless body is a success, of which 8 KiB are kept and little more is read', async () => {
+  let written = 0;
+  let closed: () => void = () => {};
+  const gone = new Promise<void>((resolve) => (closed = resolve));
+  const receiver = closeLater(
+    await startReceiver((_request, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write('x'.repeat(16_384))) written += 16_384;
+      };
+      response.on('drain', more).on('close', closed);
+      more();
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  const result = await sender.send(post(receiver.url));
+  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+  expect(result.answer).toBe('x'.repeat(8_192));
+  await gone;
+  // What fits into the buffers of the two sockets, far from endless.
+  expect(written).toBeLessThan(16_000_000);
+});
+
+test('a compressed answer is never unpacked', async () => {
+  const bomb = gzipSync(Buffer.alloc(50_000_000));
+  const receiver = closeLater(
+    await startReceiver((_request, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  const before = process.memoryUsage().rss;
+  const result = await sender.send(post(receiver.url));
+  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+  expect(result.answer).toBe('(compressed, though identity was asked for)');
+  expect(process.memoryUsage().rss - before).toBeLessThan(40_000_000);
+});
+
+test('what is kept is text that can be stored: no NUL, no half character', async () => {
+  const body = `\0${'é'.repeat(5_000)}`;
+  const receiver = closeLater(await startReceiver((_request, response) => response.end(body)));
+  const sender = await testSender({ ports: [receiver.port] });
+  const { answer } = await sender.send(post(receiver.url));
+  expect(answer).toBe(`\uFFFD${'é'.repeat(4_095)}`);
+});
+
+test('a header that cannot be sent is our fault, and is thrown', async () => {
+  const receiver = closeLater(await startReceiver((_request, response) => response.end()));
+  const sender = await testSender({ ports: [receiver.port] });
+  const input = { ...post(receiver.url), headers: { 'webhook-id': 'a\r\nb' } };
+  await expect(sender.send(input)).rejects.toThrow('Invalid character in header');
+  expect(receiver.connections()).toBe(0);
+});
+
+test('a body of 20 KB arrives whole', async () => {
+  const body = JSON.stringify({ text: 'ü'.repeat(9_990) });
+  let hash = '';
+  const receiver = closeLater(
+    await startReceiver((request, response) => {
+      const sum = createHash('sha256');
+      request.on('data', (chunk: Buffer) => sum.update(chunk));
+      request.on('end', () => {
+        hash = sum.digest('hex');
+        response.end();
+      });
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  await sender.send({ ...post(receiver.url), body });
+  expect(hash).toBe(createHash('sha256').update(body, 'utf8').digest('hex'));
+});

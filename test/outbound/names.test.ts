@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { checkRegistrationTarget } from '../../outbound/check-registration-target';
+import { openConnection } from '../../outbound/connect';
+import { createResolver } from '../../outbound/resolve';
+import { startDnsServer } from '../support/dns-server';
+import { closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
+
+afterEach(closeAll);
+
+const yes = (options = {}) => startReceiver((_request, response) => response.end(), options);
+
+test.each([
+  ['private', ['10.1.2.3']],
+  ['loopback', ['127.0.0.1']],
+  ['loopback in IPv6', ['::1']],
+  ['unspecified', ['0.0.0.0']],
+  ['the metadata service', ['169.254.169.254']],
+  ['carrier-grade NAT', ['100.64.0.1']],
+  ['unique local', ['fd00::1']],
+  ['IPv4-mapped', ['::ffff:127.0.0.1']],
+  ['NAT64', ['64:ff9b::7f00:1']],
+  ['6to4', ['2002:7f00:1::1']],
+  ['public and private', ['1.1.1.1', '127.0.0.1']],
+  ['public, and private in the other family', ['1.1.1.1', '::1']],
+])('a name that resolves to %s is refused before any connection', async (_what, addresses) => {
+  const receiver = closeLater(await yes());
+  const sender = await testSender({ ports: [receiver.port], allowedCidrs: [], dns: () => addresses });
+  const result = await sender.send(post(receiver.url));
+  expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'blocked_address', httpStatus: null });
+  expect(result.address).toBeNull();
+  expect(receiver.connections()).toBe(0);
+});
+
+test.each([
+  'https://127.0.0.1',
+  'https://2130706433',
+  'https://0x7f000001',
+  'https://0177.0.0.1',
+  'https://127.1',
+  'https://[::1]',
+  'https://[::ffff:127.0.0.1]',
+  'https://localhost',
+  'https://localhost.',
+  `https://${HOST}.`,
+  'https://intranet',
+  `https://user:secret@${HOST}`,
+  `http://${HOST}`,
+])('%s is refused at the send, too, without a question to DNS', async (origin) => {
+  const receiver = closeLater(await yes());
+  const sender = await testSender({ ports: [receiver.port] });
+  const { outcome } = await sender.send(post(`${origin}:${receiver.port}/`));
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'blocked_address' });
+  expect(sender.questions).toEqual([]);
+  expect(receiver.connections()).toBe(0);
+});
+
+test.each(['/?a=b', '/#top'])('a URL with %s is refused at the send, too', async (path) => {
+  const sender = await testSender();
+  expect((await sender.send(post(`https://${HOST}${path}`))).outcome).toMatchObject({
+    failure: 'blocked_address',
+  });
+});
+
+test('a port that is not allowed is refused at the send, too', async () => {
+  const receiver = closeLater(await yes());
+  const sender = await testSender({ ports: [] });
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'blocked_address' });
+  expect(receiver.connections()).toBe(0);
+});
+
+test('the address connected to is the one that was checked, however the name changes', async () => {
+  const receiver = closeLater(await yes());
+  const inside = closeLater(await yes({ address: '127.0.0.2', port: receiver.port }));
+  let asked = 0;
+  const sender = await testSender({
+    ports: [receiver.port],
+    allowedCidrs: ['127.0.0.1/32'],
+    dns: (_name, type) => {
+      if (type === 'A') asked += 1;
+      return asked === 1 ? ['127.0.0.1'] : ['127.0.0.2'];
+    },
+  });
+  expect(await sender.send(post(receiver.url))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    address: '127.0.0.1',
+  });
+  expect(asked).toBe(1);
+  sender.close();
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'blocked_address' });
+  expect(inside.connections()).toBe(0);
+});
+
+test('a socket that is connected to another address than allowed is closed before a byte is written', async () => {
+  let bytes = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => (bytes += chunk.length));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const options = {
+    hostname: HOST,
+    port: (server.address() as AddressInfo).port,
+    addresses: ['127.0.0.1'],
+    isAllowed: () => false,
+    secureContext: createSecureContext(),
+    connectMs: 1_000,
+  };
+  const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
+  await expect(openConnection(options, new AbortController().signal)).rejects.toMatchObject({
+    failure: 'blocked_address',
+  });
+  await closed;
+  expect(bytes).toBe(0);
+  server.close();
+});
+
+test('a second address is tried when the first refuses, within the same limit', async () => {
+  const receiver = closeLater(await yes());
+  const sender = await testSender({ ports: [receiver.port], dns: () => ['127.0.0.9', '127.0.0.1'] });
+  expect(await sender.send(post(receiver.url))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    address: '127.0.0.1',
+  });
+});
+
+test('IPv4 is tried before IPv6, and an address that this machine cannot reach is a failure to connect', async () => {
+  const receiver = closeLater(await yes());
+  const both = await testSender({
+    ports: [receiver.port],
+    dns: () => ['100::1', '127.0.0.1'],
+    allowedCidrs: ['100::/64', '127.0.0.0/8'],
+  });
+  expect(await both.send(post(receiver.url))).toMatchObject({
+    outcome: { kind: 'delivered' },
+    address: '127.0.0.1',
+  });
+  const six = await testSender({
+    ports: [receiver.port],
+    dns: () => ['100::1'],
+    allowedCidrs: ['100::/64'],
+    timeouts: { connectMs: 300 },
+  });
+  expect((await six.send(post(receiver.url))).outcome).toMatchObject({ failure: 'connect' });
+});
+
+test.each([
+  ['NXDOMAIN', { rcode: 3 }, 'ENOTFOUND'],
+  ['SERVFAIL', { rcode: 2 }, 'ESERVFAIL'],
+  ['REFUSED', { rcode: 5 }, 'EREFUSED'],
+  ['no address', [], 'ENODATA'],
+] as const)('%s is a failure of DNS', async (_what, answer, detail) => {
+  const sender = await testSender({ dns: () => answer, timeouts: { dnsMs: 10_000 } });
+  const result = await sender.send(post(`https://${HOST}/hook`));
+  expect(result).toMatchObject({ outcome: { kind: 'failed', failure: 'dns', httpStatus: null }, detail });
+});
+
+test('one family that fails, or never answers, does not stop the other', async () => {
+  const receiver = closeLater(await yes());
+  for (const answer of [{ rcode: 2 }, { rcode: 3 }, 'silence'] as const) {
+    const sender = await testSender({
+      ports: [receiver.port],
+      dns: (_name, type) => (type === 'A' ? ['127.0.0.1'] : answer),
+    });
+    expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+  }
+});
+
+test('no DNS server at all is our fault, and is thrown', async () => {
+  const dns = await startDnsServer(() => []);
+  await dns.close();
+  const sender = await testSender({ resolver: createResolver([dns.address]) });
+  await expect(sender.send(post(`https://${HOST}/`))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+});
+
+test('names of our own are not asked for, and their addresses are guarded as any', async () => {
+  const receiver = closeLater(await yes());
+  const hosts = new Map([
+    [HOST, ['127.0.0.1']],
+    ['receiver.localhost', ['127.0.0.1']],
+    ['bad.localhost', ['127.0.0.1', '10.0.0.1']],
+  ]);
+  const sender = await testSender({ ports: [receiver.port], hosts, dns: () => ({ rcode: 3 }) });
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+  const to = (name: string) => sender.send(post(`https://${name}:${receiver.port}/`));
+  // Connected to, but the certificate is for another name.
+  expect((await to('receiver.localhost')).outcome).toMatchObject({ failure: 'tls' });
+  expect((await to('bad.localhost')).outcome).toMatchObject({ failure: 'blocked_address' });
+  expect((await to('other.localhost')).outcome).toMatchObject({ failure: 'blocked_address' });
+  expect(sender.questions).toEqual([]);
+});
+
+describe('at registration', () => {
+  const check = async (url: string, addresses: readonly string[] | { rcode: number }) => {
+    const server = closeLater(await startDnsServer(() => addresses));
+    const resolver = createResolver([server.address]);
+    return checkRegistrationTarget(url, { allowedCidrs: [], allowedPorts: [], resolver });
+  };
+
+  test('a public name is accepted with what it resolves to', async () => {
+    expect(await check('https://Hooks.partner.test/in', ['1.1.1.1', '2606:4700::1111'])).toEqual({
+      ok: true,
+      url: 'https://hooks.partner.test/in',
+      hostname: 'hooks.partner.test',
+      addresses: ['1.1.1.1', '2606:4700::1111'],
+    });
+  });
+
+  test.each([
+    [
+      'https://hooks.partner.test/in',
+      ['1.1.1.1', '10.0.0.1'],
+      'blocked_address',
+      '10.0.0.1 is not a public address',
+    ],
+    ['https://hooks.partner.test/in', { rcode: 3 }, 'dns', 'does not resolve (ENOTFOUND)'],
+    ['https://127.0.0.1/', ['1.1.1.1'], 'ip_address', 'IP address'],
+    ['https://hooks.partner.test:8443/', ['1.1.1.1'], 'port', '443'],
+  ] as const)('%s with %j is refused: %s', async (url, addresses, reason, message) => {
+    const result = await check(url, addresses);
+    expect(result).toMatchObject({ ok: false, reason });
+    expect((result as { message: string }).message).toContain(message);
+  });
+});

@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
+import { createAuthority, issueCertificate, type IssuedCertificate } from '../../dev/tls/issue';
+import { createResolver } from '../../outbound/resolve';
+import { createSender, type Sender, type SenderOptions } from '../../outbound/sender';
+import { startDnsServer, type DnsAnswer } from '../support/dns-server';
+
+export const HOST = 'hooks.partner.test';
+const DAY = 86_400_000;
+export const VALID = { notBefore: new Date(Date.now() - DAY), notAfter: new Date(Date.now() + DAY) };
+export const EXPIRED = { notBefore: new Date(Date.now() - 3 * DAY), notAfter: new Date(Date.now() - DAY) };
+
+export const authority = createAuthority('Partner authority', VALID);
+
+export async function certificateFor(name = HOST, validity = VALID): Promise<IssuedCertificate> {
+  return issueCertificate(await authority, [{ type: 'dns', value: name }], validity);
+}
+
+export interface Receiver {
+  readonly port: number;
+  readonly url: string;
+  /** TCP connections so far. */
+  readonly connections: () => number;
+  /** Connections that are open. */
+  readonly open: () => number;
+  readonly close: () => Promise<void>;
+  /** New connections get this certificate. */
+  readonly renew: (certificate: IssuedCertificate) => void;
+}
+
+export interface ReceiverOptions {
+  readonly tls?: TlsOptions;
+  readonly address?: string;
+  readonly port?: number;
+}
+
+/** A partner's HTTPS server on loopback. */
+export async function startReceiver(
+  listener: RequestListener,
+  options: ReceiverOptions = {},
+): Promise<Receiver> {
+  return listen(createHttpsServer({ ...(await certificateFor()), ...options.tls }, listener), options);
+}
+
+/** The same, but bytes for bytes: `onData` is called when a request, or more of it, has come in. */
+export async function startRawReceiver(
+  onData: (socket: TLSSocket, reset: () => void) => void,
+  options: ReceiverOptions = {},
+): Promise<Receiver> {
+  const underneath = new Map<number | undefined, Socket>();
+  const server = createTlsServer({ ...(await certificateFor()), ...options.tls }, (socket) => {
+    const reset = () => void underneath.get(socket.remotePort)?.resetAndDestroy();
+    socket.on('error', () => {});
+    socket.on('data', () => onData(socket, reset));
+  });
+  server.on('connection', (socket: Socket) => underneath.set(socket.remotePort, socket));
+  return listen(server, options);
+}
+
+/** Writes this as soon as a request has come in. */
+export function answering(text: string): (socket: TLSSocket) => void {
+  return (socket) => void socket.write(text);
+}
+
+async function listen(
+  server: ReturnType<typeof createTlsServer>,
+  options: ReceiverOptions,
+): Promise<Receiver> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(options.port ?? 0, options.address ?? '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `https://${HOST}:${port}/hook`,
+    connections: () => connections,
+    open: () => sockets.size,
+    renew: (certificate) => server.setSecureContext(certificate),
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Waits, for at most 5 s, until `read` gives this value. */
+export async function eventually<T>(read: () => T, expected: T): Promise<void> {
+  for (const endsAt = Date.now() + 5_000; read() !== expected; await delay(10)) {
+    if (Date.now() > endsAt) throw new Error(`still ${String(read())}, not ${String(expected)}`);
+  }
+}
+
+/** Parts of a test that are closed after it. */
+const opened: (() => unknown)[] = [];
+
+export function closeLater<T extends { close: () => unknown }>(part: T): T {
+  opened.push(() => part.close());
+  return part;
+}
+
+export async function closeAll(): Promise<void> {
+  for (const close of opened.splice(0).toReversed()) await close();
+}
+
+export interface TestSenderOptions extends Partial<SenderOptions> {
+  readonly dns?: (name: string, type: 'A' | 'AAAA') => DnsAnswer;
+  /** Ports allowed besides 443. */
+  readonly ports?: readonly number[];
+}
+
+/** A sender that asks a DNS server of its own, where every name is 127.0.0.1, and may go to loopback. */
+export async function testSender(
+  options: TestSenderOptions = {},
+): Promise<Sender & { readonly questions: readonly string[] }> {
+  const { dns = () => ['127.0.0.1'], ports = [], ...rest } = options;
+  const server = closeLater(await startDnsServer(dns));
+  const resolver = createResolver([server.address]);
+  opened.push(() => resolver.cancel());
+  const sender = createSender({
+    allowedCidrs: ['127.0.0.0/8'],
+    allowedPorts: ports,
+    resolver,
+    ca: (await authority).cert,
+    now: Date.now,
+    ...rest,
+  });
+  closeLater(sender);
+  return { ...sender, questions: server.questions };
+}
+
+export const post = (url: string, more: { signal?: AbortSignal } = {}) => ({
+  url,
+  headers: { 'webhook-id': 'evt_1' },
+  body: '{"amount":"£5"}',
+  ...more,
+});

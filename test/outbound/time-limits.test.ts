@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import {
+  answering,
+  closeAll,
+  closeLater,
+  eventually,
+  HOST,
+  post,
+  startRawReceiver,
+  testSender,
+} from './partner';
+
+afterEach(closeAll);
+
+/** Limits so short that a test is, each told from the others by its length. */
+const SHORT = { dnsMs: 2_000, connectMs: 300, headersMs: 400, bodyMs: 200, totalMs: 700 };
+/** What a busy machine may add. */
+const SLACK_MS = 1_500;
+
+const sendTo = async (port: number, timeouts = {}) => {
+  const sender = await testSender({ ports: [port], timeouts: { ...SHORT, ...timeouts } });
+  const startedAt = performance.now();
+  const result = await sender.send(post(`https://${HOST}:${port}/hook`));
+  return { ...result, tookMs: performance.now() - startedAt };
+};
+
+function expectAbout(tookMs: number, limitMs: number): void {
+  expect(tookMs).toBeGreaterThan(limitMs - 20);
+  expect(tookMs).toBeLessThan(limitMs + SLACK_MS);
+}
+
+test('a partner that never answers is given up at the limit for headers', async () => {
+  const receiver = closeLater(await startRawReceiver(() => {}));
+  const { outcome, tookMs } = await sendTo(receiver.port);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout', httpStatus: null });
+  expectAbout(tookMs, SHORT.headersMs);
+});
+
+test('a partner that drips its headers is given up just the same', async () => {
+  const receiver = closeLater(
+    await startRawReceiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const drip = setInterval(() => socket.write('X: y\r\n'), 20);
+      socket.once('close', () => clearInterval(drip));
+    }),
+  );
+  const { outcome, tookMs } = await sendTo(receiver.port);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout' });
+  expectAbout(tookMs, SHORT.headersMs);
+});
+
+test('interim answers without end do not outlast the exchange', async () => {
+  const receiver = closeLater(
+    await startRawReceiver((socket) => {
+      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
+      socket.once('close', () => clearInterval(drip));
+    }),
+  );
+  const { outcome, tookMs } = await sendTo(receiver.port, { headersMs: 60_000 });
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout' });
+  expectAbout(tookMs, SHORT.totalMs);
+});
+
+test('a body that drips is a success, decided at the headers; it is read for no longer than its limit', async () => {
+  const receiver = closeLater(
+    await startRawReceiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
+      const drip = setInterval(() => socket.write('x'), 20);
+      socket.once('close', () => clearInterval(drip));
+    }),
+  );
+  const { outcome, answer, tookMs } = await sendTo(receiver.port);
+  expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+  expect(outcome.durationMs).toBeLessThan(tookMs - SHORT.bodyMs + 20);
+  expect(answer).toMatch(/^x+$/);
+  expectAbout(tookMs, SHORT.bodyMs);
+  await eventually(receiver.open, 0);
+});
+
+test('a handshake that never comes is given up at the limit for connecting', async () => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { outcome, tookMs } = await sendTo(port);
+  server.close();
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
+  expectAbout(tookMs, SHORT.connectMs);
+});
+
+test('a connection that never comes is given up at the limit for connecting', async () => {
+  // A stopped process whose queue of connections is full: the kernel drops every further one without an answer.
+  const child = spawn(process.execPath, [
+    '-e',
+    `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+      console.log(server.address().port);
+      process.kill(process.pid, 'SIGSTOP');
+    });`,
+  ]);
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  try {
+    await Promise.race(fillers.map((socket) => once(socket, 'connect')));
+    const { outcome, tookMs } = await sendTo(port);
+    expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
+    expectAbout(tookMs, SHORT.connectMs);
+  } finally {
+    for (const socket of fillers) socket.destroy();
+    child.kill('SIGKILL');
+  }
+});
+
+test('a refused connection fails at once', async () => {
+  const receiver = await startRawReceiver(() => {});
+  await receiver.close();
+  const { outcome, detail, tookMs } = await sendTo(receiver.port);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect', httpStatus: null });
+  expect(detail).toBe('ECONNREFUSED');
+  expect(tookMs).toBeLessThan(SLACK_MS);
+});
+
+test('a DNS that does not answer is given up at its limit', async () => {
+  const sender = await testSender({ dns: () => 'silence', timeouts: { ...SHORT, dnsMs: 250 } });
+  const startedAt = performance.now();
+  const { outcome } = await sender.send(post(`https://${HOST}/hook`));
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'dns' });
+  expectAbout(performance.now() - startedAt, 250);
+});
+
+test('a cancelled exchange throws the reason and leaves no connection behind', async () => {
+  const cancel = new AbortController();
+  const reason = new Error('worker stops');
+  const receiver = closeLater(await startRawReceiver(() => cancel.abort(reason)));
+  const sender = await testSender({ ports: [receiver.port] });
+  await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
+  await eventually(receiver.open, 0);
+  await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
+  expect(receiver.connections()).toBe(1);
+});
+
+test('an exchange cancelled while it looks up or connects throws the reason', async () => {
+  const reason = new Error('worker stops');
+  const cancelSoon = () => {
+    const cancel = new AbortController();
+    setTimeout(() => cancel.abort(reason), 50);
+    return cancel.signal;
+  };
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connecting = await testSender({ ports: [port] });
+  await expect(connecting.send(post(`https://${HOST}:${port}/`, { signal: cancelSoon() }))).rejects.toBe(
+    reason,
+  );
+  const lookingUp = await testSender({ dns: () => 'silence' });
+  await expect(lookingUp.send(post(`https://${HOST}/`, { signal: cancelSoon() }))).rejects.toBe(reason);
+  server.close();
+});
+
+test('cancelling after a 2xx does not undo it', async () => {
+  const cancel = new AbortController();
+  const receiver = closeLater(
+    await startRawReceiver(answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx')),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  setTimeout(() => cancel.abort(new Error('worker stops')), 300);
+  const { outcome, answer } = await sender.send(post(receiver.url, { signal: cancel.signal }));
+  expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+  expect(answer).toBe('x');
+});

@@ -1,0 +1,146 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import {
+  authority,
+  certificateFor,
+  closeAll,
+  closeLater,
+  EXPIRED,
+  HOST,
+  post,
+  startReceiver,
+  testSender,
+  VALID,
+  type ReceiverOptions,
+} from './partner';
+
+afterEach(closeAll);
+
+const yes = (tls: ReceiverOptions['tls'] = {}) =>
+  startReceiver((_request, response) => response.end(), { tls });
+
+async function expectTlsFailure(tls: ReceiverOptions['tls'], detail: string | RegExp): Promise<void> {
+  let requests = 0;
+  const receiver = closeLater(
+    await startReceiver(
+      (_request, response) => {
+        requests += 1;
+        response.end();
+      },
+      { tls },
+    ),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  const result = await sender.send(post(receiver.url));
+  expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'tls', httpStatus: null });
+  expect(result.detail).toMatch(detail);
+  expect(requests).toBe(0);
+}
+
+test('an expired certificate is refused', async () => {
+  await expectTlsFailure(await certificateFor(HOST, EXPIRED), 'CERT_HAS_EXPIRED');
+});
+
+test('a certificate that is not valid yet is refused', async () => {
+  const tomorrow = {
+    notBefore: new Date(Date.now() + 86_400_000),
+    notAfter: new Date(Date.now() + 172_800_000),
+  };
+  await expectTlsFailure(await certificateFor(HOST, tomorrow), 'CERT_NOT_YET_VALID');
+});
+
+test('a self-signed certificate is refused', async () => {
+  await expectTlsFailure(await createAuthority(HOST, VALID), /SELF_SIGNED|INVALID_PURPOSE/);
+});
+
+test('a certificate of an authority that is not trusted is refused, with its chain and without', async () => {
+  const stranger = await createAuthority('Partner authority', VALID);
+  const certificate = await issueCertificate(stranger, [{ type: 'dns', value: HOST }], VALID);
+  await expectTlsFailure(certificate, /UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/);
+  const chain = { key: certificate.key, cert: certificate.cert + stranger.cert };
+  await expectTlsFailure(chain, /SELF_SIGNED_CERT_IN_CHAIN|CERT_SIGNATURE_FAILURE|UNABLE_TO_VERIFY/);
+});
+
+test('a certificate for another host is refused', async () => {
+  await expectTlsFailure(await certificateFor('other.partner.test'), 'ERR_TLS_CERT_ALTNAME_INVALID');
+});
+
+test('TLS 1.1 is refused, 1.2 is spoken', async () => {
+  const certificate = await certificateFor();
+  const ciphers = 'DEFAULT@SECLEVEL=0';
+  await expectTlsFailure(
+    { ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers },
+    /ERR_SSL|EPROTO/,
+  );
+  const receiver = closeLater(await yes({ ...certificate, maxVersion: 'TLSv1.2' }));
+  const sender = await testSender({ ports: [receiver.port] });
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+});
+
+test('a partner that wants a certificate of ours is a TLS failure, in either version', async () => {
+  const certificate = await certificateFor();
+  const { cert: ca } = await authority;
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    await expectTlsFailure({ ...certificate, ca, requestCert: true, maxVersion }, /ERR_SSL|EPROTO/);
+  }
+});
+
+test('a server that does not speak TLS is a TLS failure, and gets no request', async () => {
+  let received = '';
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sender = await testSender({ ports: [port] });
+  const { outcome } = await sender.send(post(`https://${HOST}:${port}/hook`));
+  server.close();
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'tls' });
+  expect(received).not.toContain('POST');
+});
+
+test('a certificate that changes between attempts is checked anew', async () => {
+  let status = 500;
+  const receiver = closeLater(
+    await startReceiver((_request, response) => {
+      response.statusCode = status;
+      response.end();
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'http_status' });
+  status = 200;
+  receiver.renew(await certificateFor(HOST, EXPIRED));
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'tls' });
+  receiver.renew(await certificateFor());
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+});
+
+test('no variable of the environment turns the checks off, or leads through a proxy', async () => {
+  let proxied = 0;
+  const proxy = createServer((socket) => {
+    proxied += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const set = {
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    HTTPS_PROXY: address,
+    https_proxy: address,
+    ALL_PROXY: address,
+  };
+  const before = { ...process.env };
+  Object.assign(process.env, set, { NODE_USE_ENV_PROXY: '1' });
+  try {
+    await expectTlsFailure(await certificateFor(HOST, EXPIRED), 'CERT_HAS_EXPIRED');
+  } finally {
+    for (const name of [...Object.keys(set), 'NODE_USE_ENV_PROXY']) delete process.env[name];
+    Object.assign(process.env, before);
+    proxy.close();
+  }
+  expect(proxied).toBe(0);
+});

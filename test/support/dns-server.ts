@@ -1,0 +1,78 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIPv4 } from 'node:net';
+import * as ipaddr from 'ipaddr.js';
+
+/** Addresses of both families, a response code (2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED), or no answer at all. */
+export type DnsAnswer = readonly string[] | { readonly rcode: number } | 'silence';
+
+export interface DnsServer {
+  /** For `Resolver.setServers`. */
+  readonly address: string;
+  /** What was asked so far, as `A name` and `AAAA name`. */
+  readonly questions: string[];
+  close(): Promise<void>;
+}
+
+const A = 1;
+const AAAA = 28;
+
+/** A small DNS server over UDP on loopback; it asks `answer` for each question. */
+export async function startDnsServer(
+  answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer,
+): Promise<DnsServer> {
+  const socket = createSocket('udp4');
+  const questions: string[] = [];
+  socket.on('message', (query, peer) => {
+    const { name, end } = readName(query);
+    const type = query.readUInt16BE(end) === AAAA ? 'AAAA' : 'A';
+    questions.push(`${type} ${name}`);
+    const given = answer(name, type);
+    if (given === 'silence') return;
+    socket.send(respond(query, end + 4, type, given), peer.port, peer.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    questions,
+    close: () => new Promise((resolve) => socket.close(resolve)),
+  };
+}
+
+function readName(query: Buffer): { name: string; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), end: at + 1 };
+}
+
+function respond(
+  query: Buffer,
+  questionEnd: number,
+  type: 'A' | 'AAAA',
+  given: Exclude<DnsAnswer, 'silence'>,
+): Buffer {
+  const rcode = 'rcode' in given ? given.rcode : 0;
+  const addresses = 'rcode' in given ? [] : given.filter((address) => isIPv4(address) === (type === 'A'));
+  const head = Buffer.alloc(12);
+  query.copy(head, 0, 0, 2);
+  // Response, recursion desired and available.
+  head.writeUInt16BE(0x8180 | rcode, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt16BE(addresses.length, 6);
+  const records = addresses.map((address) => {
+    const data = Buffer.from(ipaddr.parse(address).toByteArray());
+    const record = Buffer.alloc(12);
+    // The name of the question, class IN, no time to live.
+    record.writeUInt16BE(0xc00c, 0);
+    record.writeUInt16BE(type === 'A' ? A : AAAA, 2);
+    record.writeUInt16BE(1, 4);
+    record.writeUInt16BE(data.length, 10);
+    return Buffer.concat([record, data]);
+  });
+  return Buffer.concat([head, query.subarray(12, questionEnd), ...records]);
+}
