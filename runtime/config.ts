@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bound stand here. */
 
@@ -20,6 +21,14 @@ const settings = z.object({
   INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener.'),
   INTERNAL_PORT: port.default(8081).describe('Port of the internal listener: health, readiness, metrics.'),
   POSTGRES_PORT: port.default(54_329).describe('Port of the embedded Postgres.'),
+  TEMPORAL_PORT: port.default(7233).describe('Port of the embedded Temporal.'),
+  TEMPORAL_UI_PORT: port.default(8233).describe('Port of its web page.'),
+  RECEIVER_PORT: port.default(8445).describe("Port of the demo partner's receiver."),
+  TOOLS_DIR: z
+    .string()
+    .optional()
+    .describe("Where programs built or downloaded once are kept, instead of the user's cache folder."),
+  ...temporalSettings,
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
@@ -76,7 +85,7 @@ const settings = z.object({
 });
 
 /** Settings whose value may hold a password: the boot log says only whether they are set. */
-const SECRET = new Set(['DATABASE_URL', 'DATABASE_LISTEN_URL', 'REDIS_URL']);
+const SECRET = new Set<string>(['DATABASE_URL', 'DATABASE_LISTEN_URL', 'REDIS_URL', ...TEMPORAL_SECRETS]);
 
 export type Config = Readonly<z.infer<typeof settings>>;
 

@@ -4,11 +4,16 @@ import postgres from 'postgres';
 import { migrateDatabase } from '../../db/migrate';
 import { startPostgres } from '../../dev/postgres';
 import { freePort } from './free-port';
+import { offerOnDemand } from './on-demand';
+import { temporalOfRun } from './temporal-run';
 import { rememberServer } from './test-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
-/** Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. */
+/**
+ * Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. One
+ * Temporal, one workflow bundle, when a file asks for them.
+ */
 // oxlint-disable-next-line import/no-default-export -- Jest asks for one.
 export default async function globalSetup(): Promise<void> {
   const directory = await temporaryDirectory('tests');
@@ -27,8 +32,11 @@ export default async function globalSetup(): Promise<void> {
       shared_buffers: '64MB',
     },
   });
+  const temporal = temporalOfRun(directory);
+  const withdraw = await offerOnDemand(temporal.starters);
   const stop = async () => {
-    await server.stop();
+    await withdraw();
+    await Promise.all([server.stop(), temporal.stop()]);
     await removeDirectory(directory);
     dismissWatchdog();
   };

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+
+const CALL_TIMEOUT_MS = 5_000;
+/** A server that caches its search attributes reads them again after a minute at most. */
+const PATIENCE_MS = 90_000;
+/** gRPC status. */
+const INVALID_ARGUMENT = 3;
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+
+/**
+ * Which of our search attributes the namespace lacks. Asked by queries, because Temporal Cloud refuses the operator API.
+ * @throws when Temporal cannot be asked.
+ */
+export async function missingSearchAttributes(
+  connection: ConnectionLike,
+  namespace: string,
+): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of SEARCH_ATTRIBUTES) {
+    try {
+      await within(connection, () =>
+        connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
+      );
+    } catch (error) {
+      const code: number | undefined = isGrpcServiceError(error) ? error.code : undefined;
+      if (code !== INVALID_ARGUMENT) throw error;
+      missing.push(name);
+    }
+  }
+  return missing;
+}
+
+/**
+ * Registers those that the namespace lacks, and waits until they can be used. Any number of processes may do so at once.
+ * @throws naming them, when this Temporal does not let us.
+ */
+export async function ensureSearchAttributes(connection: ConnectionLike, namespace: string): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  let missing = await missingSearchAttributes(connection, namespace);
+  let refusal = '';
+  while (missing.length > 0) {
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+    try {
+      await within(connection, () =>
+        connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
+      );
+    } catch (error) {
+      // Another process may be doing the same: what counts is whether they come.
+      refusal = (error as Error).message;
+    }
+    missing = await missingSearchAttributes(connection, namespace);
+    const refused = refusal !== '' && !/exist/i.test(refusal);
+    if (missing.length > 0 && (refused || Date.now() > deadline))
+      throw new Error(
+        `Namespace ${namespace} lacks the search attributes ${missing.join(', ')} (type Keyword), and registering them ` +
+          `failed (${refusal || 'they do not appear'}). Register them with the Temporal CLI or, in Temporal Cloud, with tcld.`,
+      );
+    if (missing.length > 0) await sleep(250);
+  }
+}
+
+async function within<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
+  return connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+}

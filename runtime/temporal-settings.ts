@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+const flag = z.enum(['true', 'false', '1', '0']);
+const text = z.string();
+
+/** Where Temporal is and how to get in, by the names that all Temporal tools share (`@temporalio/envconfig` reads them). */
+export const temporalSettings = {
+  TEMPORAL_ADDRESS: text
+    .regex(/^[^\s/]+:\d+$/, 'must be host:port')
+    .optional()
+    .describe('Temporal to use instead of the embedded one, host:port.'),
+  TEMPORAL_NAMESPACE: text.optional().describe('Its namespace.'),
+  TEMPORAL_API_KEY: text.optional().describe('API key (Temporal Cloud). Implies TLS.'),
+  TEMPORAL_TLS: flag.optional().describe('Whether to use TLS.'),
+  TEMPORAL_TLS_SERVER_NAME: text.optional().describe('Name its certificate must have.'),
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: text.optional().describe('Authority to trust, PEM file.'),
+  TEMPORAL_TLS_SERVER_CA_CERT_DATA: text.optional().describe('The same, PEM.'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: text.optional().describe('Our certificate, PEM file.'),
+  TEMPORAL_TLS_CLIENT_CERT_DATA: text.optional().describe('The same, PEM.'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: text.optional().describe('Its key, PEM file.'),
+  TEMPORAL_TLS_CLIENT_KEY_DATA: text.optional().describe('The same, PEM.'),
+  TEMPORAL_CONFIG_FILE: text
+    .optional()
+    .describe('TOML file with all of these, as the Temporal CLI reads it.'),
+  TEMPORAL_PROFILE: text.optional().describe('Which profile of that file.'),
+} as const;
+
+export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
+
+/** Those of them that the boot log may not show. */
+export const TEMPORAL_SECRETS = [
+  'TEMPORAL_API_KEY',
+  'TEMPORAL_TLS_CLIENT_KEY_DATA',
+  'TEMPORAL_TLS_CLIENT_CERT_DATA',
+  'TEMPORAL_TLS_SERVER_CA_CERT_DATA',
+] as const;

@@ -1,0 +1,153 @@
+import { writeFile } from 'node:fs/promises';
+import { createSecureServer } from 'node:http2';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { describeConfig, readConfig } from '../../runtime/config';
+import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/search-attributes';
+import { connectTemporal } from '../../runtime/temporal';
+import { externalTemporal, temporalTarget } from '../../runtime/temporal-target';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { createTestTls, type TestTls } from '../support/tls';
+
+const temporal = testTemporal();
+let directory: string;
+let tls: TestTls;
+let caFile: string;
+const listeners: Server[] = [];
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('temporal-settings');
+  tls = await createTestTls();
+  caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, tls.ca);
+});
+
+afterAll(async () => {
+  await Promise.all(listeners.map((server) => new Promise((resolve) => server.close(resolve))));
+  await removeDirectory(directory);
+});
+
+async function listen(server: Server): Promise<string> {
+  listeners.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `localhost:${(server.address() as AddressInfo).port}`;
+}
+
+const settings = (environment: Record<string, string>) => readConfig(environment);
+
+test('means the embedded server when nothing is set', () => {
+  const config = settings({ TEMPORAL_PORT: '7999', TEMPORAL_NAMESPACE: 'quotes' });
+  expect(externalTemporal(config)).toBeUndefined();
+  expect(temporalTarget(config)).toEqual({ namespace: 'quotes', connection: { address: '127.0.0.1:7999' } });
+});
+
+test('takes address, namespace and key from a config file, the environment first', async () => {
+  const file = join(directory, 'temporal.toml');
+  await writeFile(
+    file,
+    '[profile.cloud]\naddress = "cloud.example:7233"\nnamespace = "from.file"\napi_key = "from-file"\n',
+  );
+  const given = { TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: 'cloud', TEMPORAL_NAMESPACE: 'ours' };
+  expect(externalTemporal(settings(given))).toEqual({
+    namespace: 'ours',
+    connection: { address: 'cloud.example:7233', apiKey: 'from-file', tls: true },
+  });
+});
+
+test.each([
+  [{ TEMPORAL_API_KEY: 'k' }, /needs TEMPORAL_ADDRESS/],
+  [{ TEMPORAL_TLS: 'true' }, /needs TEMPORAL_ADDRESS/],
+  [{ TEMPORAL_PROFILE: 'cloud' }, /TEMPORAL_CONFIG_FILE/],
+  [{ TEMPORAL_CONFIG_FILE: '/nowhere.toml' }, /there is no \/nowhere\.toml/],
+  [{ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere.pem' }, /nowhere\.pem/],
+])('refuses %j', (environment, message) => {
+  expect(() => temporalTarget(settings(environment))).toThrow(message);
+});
+
+test('reads TEMPORAL_TLS and the address strictly, and keeps secrets out of the boot log', () => {
+  expect(() => settings({ TEMPORAL_TLS: 'yes' })).toThrow(/TEMPORAL_TLS/);
+  expect(() => settings({ TEMPORAL_ADDRESS: 'https://cloud.example' })).toThrow(/TEMPORAL_ADDRESS/);
+  const shown = describeConfig(settings({ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_API_KEY: 'hidden' }));
+  expect(shown).toMatchObject({ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_API_KEY: 'set' });
+});
+
+test('reaches a server behind TLS whose authority it was given, as client and as worker', async () => {
+  const [host = '', port = ''] = temporal.address.split(':');
+  const proxy = createTlsServer({ cert: tls.cert, key: tls.key, ALPNProtocols: ['h2'] }, (socket) => {
+    const upstream = connect(Number(port), host);
+    socket.pipe(upstream).pipe(socket);
+    for (const end of [socket, upstream]) end.on('error', () => undefined);
+  });
+  const address = await listen(proxy);
+  const trusting = connectTemporal(
+    settings({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile }),
+  );
+  await trusting.check(5_000);
+  const native = await trusting.workerConnection();
+  expect(await trusting.workerConnection()).toBe(native);
+  expect(await missingSearchAttributes(native, trusting.namespace)).toEqual([]);
+  await trusting.close();
+
+  const distrusting = connectTemporal(settings({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS: 'true' }));
+  await expect(distrusting.check()).rejects.toThrow(/\w/);
+  await distrusting.close();
+});
+
+test('sends the API key as a bearer token', async () => {
+  const seen: unknown[] = [];
+  const cloud = createSecureServer({ cert: tls.cert, key: tls.key });
+  cloud.on('stream', (stream, headers) => {
+    seen.push(headers.authorization);
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '7' },
+      { endStream: true },
+    );
+  });
+  const address = await listen(cloud);
+  const connection = connectTemporal(
+    settings({
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_API_KEY: 'secret-key',
+      TEMPORAL_TLS_SERVER_CA_CERT_DATA: tls.ca,
+    }),
+  );
+  await expect(connection.check()).rejects.toMatchObject({ code: 7 });
+  expect(seen[0]).toBe('Bearer secret-key');
+  await connection.close();
+});
+
+test('gives up in time on a server that hangs, and tries anew when asked again', async () => {
+  const silent = createTcpServer((socket) => socket.on('error', () => undefined));
+  const sockets = new Set<{ destroy(): void }>();
+  silent.on('connection', (socket) => sockets.add(socket));
+  const address = await listen(silent);
+  const connection = connectTemporal(settings({ TEMPORAL_ADDRESS: address }));
+  const startedAt = Date.now();
+  await expect(connection.check(500)).rejects.toThrow(/\w/);
+  await expect(connection.workerConnection(500)).rejects.toThrow(`Temporal at ${address} does not answer`);
+  expect(Date.now() - startedAt).toBeLessThan(5_000);
+  await expect(connection.workerConnection(100)).rejects.toThrow('within 100 ms');
+  for (const socket of sockets) socket.destroy();
+  await connection.close();
+});
+
+test('registers search attributes where they are missing, two processes at once too', async () => {
+  const { connection } = temporal.env;
+  const namespace = randomTaskQueue('namespace');
+  await connection.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+  });
+  const known = async () => missingSearchAttributes(connection, namespace).catch(() => undefined);
+  while ((await known()) === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await known()).toEqual([...SEARCH_ATTRIBUTES]);
+  await Promise.all([
+    ensureSearchAttributes(connection, namespace),
+    ensureSearchAttributes(connection, namespace),
+  ]);
+  expect(await known()).toEqual([]);
+  await ensureSearchAttributes(connection, namespace);
+});

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
+import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
+import { freePort } from './free-port';
+
+/** What globalSetup offers to the test files that ask. */
+export interface SharedTemporal {
+  readonly address: string;
+  readonly namespace: string;
+}
+export interface SharedBundle {
+  readonly codePath: string;
+}
+export interface SharedTimeSkipping {
+  readonly executable: string;
+}
+
+const workflows = join(__dirname, '..', '..', 'workflows', 'index.ts');
+const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
+
+/** The run's dev server, its workflow bundle and its time-skipping program, each made when first asked for. */
+export function temporalOfRun(directory: string) {
+  const toolsDir = process.env['TOOLS_DIR'];
+  let server: RunningTemporal | undefined;
+  return {
+    starters: {
+      temporal: async (): Promise<SharedTemporal> => {
+        const executable = await findTemporal({ toolsDir, onProgress: say });
+        const dataDir = join(directory, 'temporal');
+        const port = await freePort();
+        server = await startTemporal({ executable, dataDir, port, uiPort: null, sync: false });
+        return { address: server.address, namespace: server.namespace };
+      },
+      bundle: async (): Promise<SharedBundle> => {
+        if (!existsSync(workflows)) throw new Error(`there are no workflows to bundle (${workflows})`);
+        // Loading webpack takes a second, which most runs need not spend.
+        const { bundleWorkflowCode } = await import('@temporalio/worker');
+        const { code } = await bundleWorkflowCode({ workflowsPath: workflows });
+        const codePath = join(directory, 'workflow-bundle.js');
+        await writeFile(codePath, code);
+        return { codePath };
+      },
+      'time-skipping': async (): Promise<SharedTimeSkipping> => ({
+        executable: await findTimeSkippingServer({ toolsDir, directory, onProgress: say }),
+      }),
+    },
+    stop: async () => {
+      await server?.stop();
+    },
+  };
+}

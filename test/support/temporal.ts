@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { demand } from './on-demand';
+import type { SharedBundle, SharedTemporal, SharedTimeSkipping } from './temporal-run';
+
+/** The first start on a machine may have to build the server. */
+const PATIENCE_MS = 1_200_000;
+
+export interface TestTemporal {
+  /** Of the run's dev server, which all files share. With time skipping: of this file's own server. */
+  readonly address: string;
+  readonly namespace: string;
+  /** `client`, `connection`, `nativeConnection`; there from `beforeAll` on. */
+  readonly env: TestWorkflowEnvironment;
+}
+
+/**
+ * The run's Temporal dev server for one test file: call it at the top of the file. Files are kept apart by task queues
+ * of their own (`randomTaskQueue`). Without a server the tests fail with the reason.
+ */
+export function testTemporal(): TestTemporal {
+  return register(async () => {
+    const { address, namespace } = await demand<SharedTemporal>('temporal');
+    return TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
+  });
+}
+
+/**
+ * A time-skipping server (Java) that belongs to one test file: call it at the top of the file. Its time is one for all
+ * of the file's tests, so they must not run concurrently. It has no search attributes.
+ */
+export function timeSkippingServer(): TestTemporal {
+  return register(async () => {
+    const { executable: path } = await demand<SharedTimeSkipping>('time-skipping');
+    return TestWorkflowEnvironment.createTimeSkipping({
+      server: { executable: { type: 'existing-path', path } },
+    });
+  });
+}
+
+function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
+  let opened: TestWorkflowEnvironment | undefined;
+  beforeAll(async () => {
+    // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
+    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    opened = await open();
+  }, PATIENCE_MS);
+  afterAll(async () => {
+    await opened?.teardown();
+  });
+  const env = () => {
+    if (!opened) throw new Error('Temporal is there from beforeAll on.');
+    return opened;
+  };
+  return {
+    get address() {
+      return env().address;
+    },
+    get namespace() {
+      return env().namespace ?? 'default';
+    },
+    get env() {
+      return env();
+    },
+  };
+}
+
+/** A task queue that nobody else uses. */
+export function randomTaskQueue(purpose = 'test'): string {
+  return `${purpose}-${randomBytes(6).toString('hex')}`;
+}
+
+/** The workflows of this project, bundled once per run: `Worker.create({ workflowBundle: await prebuiltBundle() })`. */
+export async function prebuiltBundle(): Promise<SharedBundle> {
+  return demand<SharedBundle>('bundle');
+}
