@@ -1,0 +1,1 @@
+export { type ReceiverOptions, type RunningReceiver, startReceiver } from './start';

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { answerTo, type Behaviour, behaviourSchema } from './behaviour';
+import { DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
+import { renderPage } from './page';
+import { whyNotVerified } from './verify';
+
+export interface ReceiverOptions {
+  /** On 127.0.0.1; 0 takes a free one. */
+  readonly port: number;
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** The live secrets of its endpoints, `whsec_…`; read anew for each delivery. */
+  readonly secrets: () => readonly string[];
+  readonly now: () => Date;
+}
+
+export interface RunningReceiver {
+  /** Its page. */
+  readonly url: string;
+  /** Where webhooks go. */
+  readonly webhookUrl: string;
+  close(): Promise<void>;
+}
+
+/** Our events are at most 20 KB. */
+const BODY_LIMIT_BYTES = 65_536;
+const SAFE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'";
+
+/** Starts the demo partner: an HTTPS endpoint that verifies what it gets, shows it, and misbehaves on request. */
+export async function startReceiver(options: ReceiverOptions): Promise<RunningReceiver> {
+  const deliveries = new DeliveryList();
+  let behaviour: Behaviour = { mode: 'ok' };
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const route = `${request.method} ${request.url}`;
+    if (route === 'GET /') {
+      response.setHeader('content-security-policy', SAFE_PAGE);
+      return send(response, 200, 'text/html; charset=utf-8', renderPage(behaviour, deliveries.all()));
+    }
+    if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries: deliveries.all() });
+    if (route === 'POST /behaviour') return setBehaviour(request, response);
+    if (route === 'POST /webhooks') return receive(request, response);
+    return json(response, 404, { error: 'there is nothing here' });
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const bytes = await readBody(request);
+    if (bytes === undefined) return tooLarge(response);
+    const why = whyNotVerified(request.headers, bytes, options.secrets(), options.now());
+    const { answer, next } = answerTo(behaviour, why === undefined);
+    behaviour = next;
+    const body = bytes.toString();
+    const id = request.headers['webhook-id'];
+    deliveries.add({
+      receivedAt: options.now().toISOString(),
+      eventId: typeof id === 'string' ? id : null,
+      eventType: eventTypeOf(body),
+      verified: why === undefined,
+      why: why ?? null,
+      answered: answer,
+      headers: shownHeaders(request.headers),
+      body,
+    });
+    if (answer !== null) json(response, answer, { verified: why === undefined });
+  }
+
+  async function setBehaviour(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { origin, host } = request.headers;
+    // A page of somebody else's, open in the same browser.
+    if (origin !== undefined && origin !== `https://${host}`)
+      return json(response, 403, { error: 'not from another site' });
+    const bytes = await readBody(request);
+    if (bytes === undefined) return tooLarge(response);
+    const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
+    const parsed = behaviourSchema.safeParse(parse(bytes.toString(), isForm));
+    if (!parsed.success) {
+      const error = parsed.error.issues
+        .map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+        .join('; ');
+      return json(response, 400, { error });
+    }
+    behaviour = parsed.data;
+    if (!isForm) return json(response, 200, behaviour);
+    response.writeHead(303, { location: '/' }).end();
+  }
+
+  const server = createServer({ ...options.tls }, (request, response) => {
+    handle(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, '127.0.0.1', resolve);
+  });
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    webhookUrl: `${url}/webhooks`,
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      // Those it hangs on included.
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** @returns undefined when it is too large. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= BODY_LIMIT_BYTES) chunks.push(chunk);
+  }
+  return size > BODY_LIMIT_BYTES ? undefined : Buffer.concat(chunks);
+}
+
+function parse(text: string, isForm: boolean): unknown {
+  if (isForm) return Object.fromEntries(new URLSearchParams(text));
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(response: ServerResponse): void {
+  json(response, 413, { error: 'the body is too large' });
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  send(response, status, 'application/json', `${JSON.stringify(body, null, 2)}\n`);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  const withoutBody = status === 204 || status === 304;
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+  response.end(withoutBody ? undefined : body);
+}
