@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
 import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bound stand here. */
@@ -78,6 +79,7 @@ const settings = z.object({
     .min(1)
     .default(20_000)
     .describe('Most merchants held in memory.'),
+  ...deliverySettings,
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
@@ -85,7 +87,13 @@ const settings = z.object({
 });
 
 /** Settings whose value may hold a password: the boot log says only whether they are set. */
-const SECRET = new Set<string>(['DATABASE_URL', 'DATABASE_LISTEN_URL', 'REDIS_URL', ...TEMPORAL_SECRETS]);
+const SECRET = new Set<string>([
+  'DATABASE_URL',
+  'DATABASE_LISTEN_URL',
+  'REDIS_URL',
+  ...TEMPORAL_SECRETS,
+  ...DELIVERY_SECRETS,
+]);
 
 export type Config = Readonly<z.infer<typeof settings>>;
 

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { NativeConnectionOptions } from '@temporalio/worker';
 import { createActivities, type SendWebhook } from '../activities';
 import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase, type Db } from '../db/connect';
@@ -22,7 +21,8 @@ import { startReconciler } from '../dispatcher/reconciler';
 import { hmacSha256 } from '../outbound/hmac';
 import { createWorkerMetrics } from './worker-metrics';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
-import { checkTemporal } from './temporal-check';
+import { missingSearchAttributes } from './search-attributes';
+import type { TemporalTarget } from './temporal-target';
 
 /** Pauses between attempts to reach Temporal, in milliseconds. */
 const RECONNECT_MS = [500, 1_000, 2_000, 5_000] as const;
@@ -32,7 +32,7 @@ export interface WorkerProcessOptions {
   readonly databaseListenUrl: string;
   readonly databasePoolSize: number;
   readonly databaseTimeoutMs: number;
-  readonly temporal: { readonly connection: NativeConnectionOptions; readonly namespace: string };
+  readonly temporal: TemporalTarget;
   readonly taskQueue: string;
   readonly workflows: WorkerSessionOptions['workflows'];
   readonly keyRing: KeyRing;
@@ -47,7 +47,7 @@ export interface WorkerProcessOptions {
 
 export interface WorkerProcess {
   readonly registry: Registry;
-  /** @throws saying what is missing: Postgres, Temporal, its namespace or its search attributes. */
+  /** @throws saying what is missing: Postgres, Temporal, its namespace or a search attribute. */
   checkReady(): Promise<void>;
   /** Starts nothing more, finishes what is under way, then lets go of Temporal and Postgres. */
   close(): Promise<void>;
@@ -95,10 +95,9 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     for (let tries = 0; !stopping; tries += 1) {
       try {
         session = await openWorkerSession({
-          ...options.temporal,
           ...options,
+          ...options.temporal,
           activities,
-          connection: options.temporal.connection,
         });
         tries = 0;
         logger.info({ taskQueue }, 'worker: connected to Temporal');
@@ -161,7 +160,8 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     async checkReady() {
       await withDeadline(sql`select 1`, 1_000, 'readiness');
       if (session === null) throw new Error('Temporal is not reachable');
-      await checkTemporal(session, options.temporal.namespace);
+      const missing = await missingSearchAttributes(session.connection, options.temporal.namespace);
+      if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },
     async close() {
       stopping = true;

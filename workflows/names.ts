@@ -1,4 +1,6 @@
-/** Names that others know workflows by: task queues, ids, signals and search attributes. */
+import type { SEARCH_ATTRIBUTES as NAMES } from '../domain/search-attributes';
+
+// Names that others know workflows by: task queues, ids, signals and search attributes.
 
 /** Workflow tasks and the records of what happened. */
 export const NOTIFICATIONS_QUEUE = 'notifications';
@@ -30,4 +32,4 @@ export const SEARCH_ATTRIBUTES = {
   eventType: 'EventType',
   application: 'ApplicationId',
   status: 'NotificationStatus',
-} as const;
+} as const satisfies Record<string, (typeof NAMES)[number]>;

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+
+const seconds = z
+  .string()
+  .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
+  .transform((text) => text.split(',').map((part) => Number(part) * 1_000));
+const port = z.coerce.number().int().min(1).max(65_535);
+
+/** Settings of webhooks and their delivery. */
+export const deliverySettings = {
+  ENVIRONMENT: z
+    .enum(['production', 'development'])
+    .default('production')
+    .describe('Production refuses every setting that lets webhooks go to private addresses or odd ports.'),
+  WEBHOOK_KEYS: z
+    .string()
+    .optional()
+    .describe('Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals.'),
+  WEBHOOK_ALLOWED_CIDRS: z
+    .string()
+    .default('')
+    .describe('Private networks that webhooks may go to, comma-separated. Development only.'),
+  WEBHOOK_ALLOWED_PORTS: z
+    .string()
+    .default('')
+    .describe('Ports besides 443 that webhooks may go to, comma-separated. Development only.'),
+  WEBHOOK_HOSTS: z
+    .string()
+    .default('')
+    .describe('Names that DNS is not asked for: `name=address,…`. Development only.'),
+  WEBHOOK_CA_FILE: z
+    .string()
+    .optional()
+    .describe('Authority that webhook endpoints are trusted by, besides the well-known ones, PEM.'),
+  DELIVERY_LADDER_SECONDS: seconds
+    .optional()
+    .describe('Wait before each attempt of a status notification, in seconds, comma-separated.'),
+  TEST_LADDER_SECONDS: seconds.optional().describe('The same for test notifications.'),
+  DELIVERIES_AT_ONCE: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(100)
+    .describe('Most deliveries under way in a worker process.'),
+  DISPATCH_SWEEP_MS: z.coerce
+    .number()
+    .int()
+    .min(50)
+    .max(60_000)
+    .default(1_000)
+    .describe('How often the dispatcher looks for notifications it has not heard of.'),
+  RECONCILE_AFTER_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(86_400_000)
+    .default(60_000)
+    .describe('How long a delivery is left alone before its row is held against Temporal.'),
+  TASK_QUEUE: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/)
+    .default('notifications')
+    .describe('Task queue of the workflows; the sends are on `<name>-sends`.'),
+  WORKER_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener of a worker.'),
+  WORKER_PORT: port
+    .default(8082)
+    .describe('Port of the internal listener of a worker: health, readiness, metrics.'),
+  WORKFLOW_BUNDLE: z
+    .string()
+    .optional()
+    .describe('Prebuilt workflow code to use instead of building it at the start.'),
+} as const;
+
+/** Those of them that the boot log may not show. */
+export const DELIVERY_SECRETS = ['WEBHOOK_KEYS'] as const;

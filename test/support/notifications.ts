@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { ulid } from 'ulid';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import { testEvent } from '../../contracts/test-event';
+import type { Database } from '../../db/connect';
+import { parseKeyRing, type KeyRing } from '../../db/key-ring';
+import { insertTestNotification, type TestNotificationAnswer } from '../../db/queries/test-notifications';
+import { registerEndpoint } from '../../db/queries/webhook-endpoints';
+import { generateWebhookSecret } from '../../db/webhook-secret';
+
+/** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
+export function newKeyRingText(): string {
+  return `test:${randomBytes(32).toString('base64')}`;
+}
+
+/** Registers an endpoint, in place of one that may be there, and returns its secret. */
+export async function addEndpoint(
+  { db }: Database,
+  wanted: {
+    partnerId: string;
+    environment?: 'sandbox' | 'live';
+    url: string;
+    keyRing: KeyRing | string;
+  },
+): Promise<{ endpointId: string; secret: string }> {
+  const { partnerId, environment = 'sandbox', url } = wanted;
+  const keyRing = typeof wanted.keyRing === 'string' ? parseKeyRing(wanted.keyRing) : wanted.keyRing;
+  const secret = generateWebhookSecret();
+  const { endpoint } = await db.transaction((tx) =>
+    registerEndpoint(tx, {
+      partnerId,
+      environment,
+      url,
+      replace: true,
+      seal: (place) => keyRing.seal(secret, place),
+    }),
+  );
+  return { endpointId: endpoint.endpointId, secret };
+}
+
+/** Stores a test notification as the API does. */
+export async function storeTest(
+  { db }: Database,
+  { partnerId, environment = 'sandbox' }: { partnerId: string; environment?: 'sandbox' | 'live' },
+): Promise<{ notificationId: string; eventId: string; answer: TestNotificationAnswer }> {
+  const notificationId = `ntf_${ulid()}`;
+  const eventId = `evt_${ulid()}`;
+  const body = JSON.stringify(testEvent({ eventId, environment, createdAt: new Date(), lender: null }));
+  const answer = await insertTestNotification(db, {
+    notificationId,
+    eventId,
+    eventType: TEST_EVENT_TYPE,
+    partnerId,
+    environment,
+    body,
+    requestId: 'rq_test',
+  });
+  return { notificationId, eventId, answer };
+}
+
+/** Sets the database's clock; null: the real one. */
+export async function setServiceClock({ sql }: Database, at: string | null): Promise<void> {
+  const body = at === null ? 'select clock_timestamp()' : `select '${at}'::timestamptz`;
+  await sql.unsafe(
+    `create or replace function service_now() returns timestamptz language sql volatile as $$${body}$$`,
+  );
+}
