@@ -24,8 +24,10 @@ export type SendWebhook = (request: {
   readonly body: string;
 }) => Promise<{
   readonly outcome: DeliveryOutcome;
-  /** The first 8 KiB of what was answered. */
-  readonly answer: string;
+  /** The first 8 KiB of what was answered; null when there was nothing. */
+  readonly answer: string | null;
   /** Address that was connected to; null when none was. */
   readonly address: string | null;
+  /** A word about a failure without an answer: `ECONNREFUSED`. */
+  readonly detail: string | null;
 }>;

@@ -42,11 +42,16 @@ export function createSendAttempt(deps: ActivityDeps) {
 
     const { notification, attemptNumber, endpoint } = opened;
     const headers = headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
-    const { outcome, answer, address } = await send({ url: endpoint.url, headers, body: notification.body });
+    const { outcome, answer, address, detail } = await send({
+      url: endpoint.url,
+      headers,
+      body: notification.body,
+    });
     deps.onAttempt(outcome, notification.environment);
-    if (answer !== '') {
+    const kept = answer ?? detail;
+    if (kept !== null && kept !== '') {
       // What the partner answered is good to know, and not worth a second event when the database is away.
-      await keepAnswer(db, { notificationId: ref.notificationId, attemptNumber }, answer).catch(
+      await keepAnswer(db, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
         (error: unknown) => warn({ ...ref, err: error }, 'the answer of an endpoint was not kept'),
       );
     }

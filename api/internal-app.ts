@@ -5,7 +5,7 @@ import { listenerOptions, quietLogs } from './server-options';
 export interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
   readonly registry: Registry;
-  /** Resolves when quotes can be answered: Postgres takes statements. */
+  /** Resolves when the process can do its work; rejects with what it lacks. */
   readonly checkReady: () => Promise<void>;
 }
 
@@ -18,8 +18,8 @@ export function buildInternalApp({ logger, registry, checkReady }: InternalAppDe
       await checkReady();
       return { status: 'ready' };
     } catch (error) {
-      const reason = error instanceof Error ? error.name : 'unknown';
-      return reply.code(503).send({ status: 'not ready', postgres: reason });
+      const reason = error instanceof Error ? error.message : 'unknown';
+      return reply.code(503).send({ status: 'not ready', reason });
     }
   });
   app.get('/metrics', async (_request, reply) =>

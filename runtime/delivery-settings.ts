@@ -15,7 +15,9 @@ export const deliverySettings = {
   WEBHOOK_KEYS: z
     .string()
     .optional()
-    .describe('Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals.'),
+    .describe(
+      'Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals.',
+    ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .default('')

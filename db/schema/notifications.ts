@@ -93,7 +93,7 @@ export const deliveryAttempts = pgTable(
     retryAfterMs: integer('retry_after_ms'),
     /** Address that was connected to. */
     address: text('address'),
-    /** The first 8 KiB of what it answered. */
+    /** The first 8 KiB of what it answered; without an answer a word about why, such as ECONNREFUSED. */
     answer: text('answer'),
   },
   (t) => [primaryKey({ columns: [t.notificationId, t.attemptNumber] })],

@@ -1,0 +1,38 @@
+import type { AddressInfo } from 'node:net';
+import { buildInternalApp } from '../api/internal-app';
+import { describeConfig, readConfig } from '../runtime/config';
+import { createLogger } from '../runtime/logger';
+import { runUntilSignal } from '../runtime/run';
+import { startWorker } from '../runtime/start-worker';
+import { installTemporalRuntime } from '../runtime/temporal-runtime';
+import { temporalTarget } from '../runtime/temporal-target';
+import { workerOptions } from '../runtime/worker-options';
+
+/** One worker process on an existing Postgres and Temporal: it sends the webhooks. */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const logger = createLogger(config);
+  logger.info(describeConfig(config), 'worker: settings');
+  if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
+  installTemporalRuntime(logger);
+  const temporal = temporalTarget(config);
+  const worker = startWorker(workerOptions(config, { databaseUrl: config.DATABASE_URL, temporal, logger }));
+  const internal = buildInternalApp({
+    logger,
+    registry: worker.registry,
+    checkReady: () => worker.checkReady(),
+  });
+  await internal.listen({ host: config.WORKER_HOST, port: config.WORKER_PORT });
+  const { port } = internal.server.address() as AddressInfo;
+  logger.info({ internalPort: port, temporal: temporal.connection.address }, 'worker: listening');
+  const close = async () => {
+    await worker.close();
+    await internal.close();
+  };
+  runUntilSignal({ close }, logger);
+}
+
+main().catch((error: unknown) => {
+  console.error(`worker: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

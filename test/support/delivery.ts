@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pino from 'pino';
+import { readConfig } from '../../runtime/config';
+import { startWorker, type WorkerProcess } from '../../runtime/start-worker';
+import { workerOptions } from '../../runtime/worker-options';
+import { prebuiltBundle } from './temporal';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import type { WebhookReceiver } from './webhook-receiver';
+
+export interface TestWorker {
+  readonly worker: WorkerProcess;
+  /** Lines logged so far. */
+  readonly logs: string[];
+  close(): Promise<void>;
+}
+
+export interface TestWorkerOptions {
+  readonly databaseUrl: string;
+  readonly temporal: { readonly address: string; readonly namespace: string };
+  readonly taskQueue: string;
+  readonly receiver: WebhookReceiver;
+  /** The key ring's text. */
+  readonly keys: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** A real worker in this process: dispatcher, reconciler, both Temporal workers, real TLS to the receiver. */
+export async function startTestWorker(options: TestWorkerOptions): Promise<TestWorker> {
+  const { databaseUrl, temporal, taskQueue, receiver, keys } = options;
+  const directory = await temporaryDirectory('worker');
+  const caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, receiver.ca);
+  const { codePath } = await prebuiltBundle();
+  const logs: string[] = [];
+  const config = readConfig({
+    WEBHOOK_KEYS: keys,
+    WEBHOOK_CA_FILE: caFile,
+    WORKFLOW_BUNDLE: codePath,
+    TASK_QUEUE: taskQueue,
+    ...receiver.environment,
+    ...options.environment,
+  });
+  const { address, namespace } = temporal;
+  const worker = startWorker(
+    workerOptions(config, {
+      databaseUrl,
+      temporal: { namespace, connection: { address } },
+      logger: pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) }),
+    }),
+  );
+  return {
+    worker,
+    logs,
+    async close() {
+      await worker.close();
+      await removeDirectory(directory);
+    },
+  };
+}
+
+/** Waits until something holds. @throws with the last fault when it does not in time. */
+export async function until(
+  check: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = 20_000,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    if (await check()) return;
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

@@ -1,0 +1,102 @@
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+
+/** One request as it arrived. */
+export interface Received {
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  readonly atMs: number;
+}
+
+/** What the receiver does with its nth request (from 0): a status, headers with it, or a handler of its own. */
+export type Behaviour = (
+  nth: number,
+  request: Received,
+) =>
+  | number
+  | { status: number; headers?: Record<string, string>; body?: string }
+  | ((response: ServerResponse) => void);
+
+/** A partner's HTTPS endpoint on loopback, under a public-looking name and an authority of its own. */
+export interface WebhookReceiver {
+  readonly url: string;
+  readonly port: number;
+  readonly ca: string;
+  readonly received: Received[];
+  behave(behaviour: Behaviour): void;
+  /** Settings that let a worker reach it. */
+  readonly environment: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+export const RECEIVER_NAME = 'hooks.partner.example';
+
+export async function startWebhookReceiver(behaviour: Behaviour = () => 200): Promise<WebhookReceiver> {
+  const day = 86_400_000;
+  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
+  const authority = await createAuthority('Receiver authority', validity);
+  const tls = await issueCertificate(authority, [{ type: 'dns', value: RECEIVER_NAME }], validity);
+  const received: Received[] = [];
+  let behave = behaviour;
+  const server = createServer({ cert: tls.cert, key: tls.key }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const one = {
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString('utf8'),
+        atMs: performance.now(),
+      };
+      const nth = received.push(one) - 1;
+      const what = behave(nth, one);
+      if (typeof what === 'function') return what(response);
+      const {
+        status,
+        headers,
+        body = '',
+      } = typeof what === 'number' ? { status: what, headers: undefined, body: undefined } : what;
+      response.writeHead(status, headers).end(body);
+    });
+  });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://${RECEIVER_NAME}:${port}/webhooks`,
+    port,
+    ca: authority.cert,
+    received,
+    behave: (next) => void (behave = next),
+    environment: {
+      ENVIRONMENT: 'development',
+      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      WEBHOOK_ALLOWED_PORTS: String(port),
+      WEBHOOK_HOSTS: `${RECEIVER_NAME}=127.0.0.1`,
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/** Verifies both forms of the signature over the raw bytes. @throws when either does not hold. */
+export function verifySignatures({ headers, body }: Received, secret: string): void {
+  new Webhook(secret).verify(body, headers as Record<string, string>);
+  const [t = '', ...signatures] = String(headers['service-signature']).split(',');
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const expected = `v1=${createHmac('sha256', key)
+    .update(`${t.slice(2)}.${body}`)
+    .digest('hex')}`;
+  if (!t.startsWith('t=') || !signatures.includes(expected))
+    throw new Error('Service-Signature does not hold');
+}
