@@ -1,3 +1,7 @@
+import { testEvent } from './test-event';
+import type { TestNotificationBody } from './test-notification';
+import type { ApplicationEvent } from './webhook-event';
+
 /** Examples of the document. A test sends the requests and compares the responses. */
 
 export const QUOTE_REQUEST_EXAMPLES = {
@@ -65,3 +69,78 @@ export const QUOTE_RESPONSE_EXAMPLES = {
     },
   },
 } as const;
+
+const TEST_EVENT_ID = 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B8';
+
+const testNotification = (
+  status: TestNotificationBody['data']['status'],
+  attempt: TestNotificationBody['data']['attempt'],
+): TestNotificationBody => ({
+  success: true,
+  data: {
+    notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
+    event_id: TEST_EVENT_ID,
+    event_type: 'credit_application.test',
+    environment: 'sandbox',
+    status,
+    attempt,
+  },
+});
+
+export const TEST_DELIVERED_EXAMPLES = {
+  delivered: {
+    summary: 'Your endpoint answered 2xx',
+    value: testNotification('delivered', { http_status: 200, duration_ms: 83 }),
+  },
+};
+
+export const TEST_PENDING_EXAMPLES = {
+  retrying: {
+    summary: 'Your endpoint answered something else; two more attempts follow',
+    value: testNotification('retrying', { http_status: 500, duration_ms: 41 }),
+  },
+  unreachable: {
+    summary: 'Your endpoint did not answer; two more attempts follow',
+    value: testNotification('retrying', { http_status: null, duration_ms: 5_003 }),
+  },
+  queued: { summary: 'No attempt has ended yet', value: testNotification('queued', null) },
+  failed: {
+    summary: 'Your endpoint answered 410 and is disabled',
+    value: testNotification('failed', { http_status: 410, duration_ms: 41 }),
+  },
+};
+
+const applicationEvent: ApplicationEvent = {
+  event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+  event_type: 'credit_application.accepted',
+  api_version: 'v1',
+  environment: 'live',
+  created_at: '2026-11-21T12:00:00.120Z',
+  sequence: 2,
+  data: {
+    credit_application_id: 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+    service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+    merchant_reference: 'basket 2041',
+    merchant_id: 'M100001',
+    lender: 'lender_a',
+    lender_reference: 'AB12CD34',
+    status: 'accepted',
+    previous_status: 'submitted',
+    loan_amount: '900.00',
+    customer_deposit: '100.00',
+    occurred_at: '2026-11-21T11:59:58.000Z',
+  },
+};
+
+export const APPLICATION_EVENT_EXAMPLES = {
+  accepted: { summary: 'An application was accepted', value: applicationEvent },
+};
+
+const createdAt = new Date('2026-11-21T12:00:00.000Z');
+const test = { eventId: TEST_EVENT_ID, environment: 'sandbox', createdAt } as const;
+
+export const TEST_EVENT_EXAMPLES = {
+  standard: { summary: 'Without a lender', value: testEvent({ ...test, lender: null }) },
+  lender_a: { summary: 'With `?lender=lender_a`', value: testEvent({ ...test, lender: 'lender_a' }) },
+  lender_b: { summary: 'With `?lender=lender_b`', value: testEvent({ ...test, lender: 'lender_b' }) },
+};

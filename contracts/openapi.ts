@@ -1,13 +1,21 @@
 import { z } from 'zod';
-import { errorExamples, errorSchema, type ErrorCode } from './errors';
+import { errorSchema } from './errors';
+import {
+  errorResponse,
+  headers,
+  keyedHeaders,
+  mayLackLimits,
+  ref,
+  requestIdHeader,
+  type Json,
+} from './openapi-parts';
+import { sendTestNotification } from './openapi-test-notification';
+import { webhooks } from './openapi-webhooks';
+import { testNotificationResponseSchema } from './test-notification';
+import { applicationEventSchema, testEventSchema } from './webhook-event';
 import { quoteRequestSchema } from './quote-request';
 import { quoteResponseSchema } from './quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
-
-/** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
-export type Json = { [name: string]: unknown };
-
-const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
 /** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
 function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
@@ -33,66 +41,6 @@ function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'out
   }
   return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
 }
-
-const header = (description: string, schema: Json, required = true): Json => ({
-  description,
-  required,
-  schema,
-});
-
-const headers: Json = {
-  XRequestId: header('The id of this request: yours if you sent a usable one. Quote it to support.', {
-    type: 'string',
-    minLength: 1,
-    maxLength: 128,
-  }),
-  RateLimitPolicy: header('Calls per window and its length in seconds.', {
-    type: 'string',
-    examples: ['100;w=60'],
-  }),
-  RateLimitLimit: header('Calls per window.', { type: 'integer', examples: [100] }),
-  RateLimitRemaining: header('Calls left in this window.', { type: 'integer', minimum: 0, examples: [99] }),
-  RateLimitReset: header(
-    'Seconds until the window resets, rounded up. Wait at least that long after a 429.',
-    {
-      type: 'integer',
-      minimum: 1,
-      examples: [42],
-    },
-  ),
-  XRateLimitReset: header('Unix second at which the window resets.', { type: 'integer' }),
-  RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
-  WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
-};
-
-const requestIdHeader: Json = { 'X-Request-Id': ref('headers', 'XRequestId') };
-const keyedHeaders: Json = {
-  ...requestIdHeader,
-  'RateLimit-Policy': ref('headers', 'RateLimitPolicy'),
-  'RateLimit-Limit': ref('headers', 'RateLimitLimit'),
-  'RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
-  'RateLimit-Reset': ref('headers', 'RateLimitReset'),
-  'X-RateLimit-Limit': ref('headers', 'RateLimitLimit'),
-  'X-RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
-  'X-RateLimit-Reset': ref('headers', 'XRateLimitReset'),
-};
-
-/** An error response with an example for each of its codes. */
-function errorResponse(description: string, responseHeaders: Json, codes: readonly ErrorCode[]): Json {
-  const examples: Json = {};
-  for (const code of codes)
-    examples[code] = { summary: errorExamples[code].when, value: errorExamples[code].body };
-  return {
-    description,
-    headers: responseHeaders,
-    content: { 'application/json': { schema: ref('schemas', 'Error'), examples } },
-  };
-}
-
-/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
-const mayLackLimits: Json = Object.fromEntries(
-  Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),
-);
 
 const financeQuote: Json = {
   operationId: 'getFinanceQuote',
@@ -166,12 +114,22 @@ export function openApiDocument(): Json {
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The address this document was read from.' }],
-    tags: [{ name: 'Quotes', description: 'What finance a shopper can be offered.' }],
-    paths: { '/v1/finance-quote': { post: financeQuote } },
+    tags: [
+      { name: 'Quotes', description: 'What finance a shopper can be offered.' },
+      { name: 'Notifications', description: 'What we tell your server of credit applications.' },
+    ],
+    paths: {
+      '/v1/finance-quote': { post: financeQuote },
+      '/v1/notifications/test': { post: sendTestNotification },
+    },
+    webhooks,
     components: {
       schemas: componentSchemas([
         [quoteRequestSchema, 'input'],
         [quoteResponseSchema, 'output'],
+        [testNotificationResponseSchema, 'output'],
+        [applicationEventSchema, 'output'],
+        [testEventSchema, 'output'],
         [errorSchema, 'output'],
       ]),
       headers,

@@ -25,12 +25,8 @@ export interface ExchangeOptions {
   readonly body: Uint8Array;
   /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
-}
-
-export interface Head {
-  readonly response: IncomingMessage;
-  /** What we were connected to. */
-  readonly address: string | null;
+  /** Told which address the request goes to. */
+  readonly onConnected: (address: string | null) => void;
 }
 
 /** A kept connection turned out to be closed. That is no failure of the partner's: send again on a new one. */
@@ -43,8 +39,8 @@ export class StaleConnection extends Error {
  * caller's to read.
  * @throws DeliveryFault; StaleConnection; the signal's reason; any other error is ours.
  */
-export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<Head> {
-  const { pool, open, hostname, port, path, headers, body, headersMs } = options;
+export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  const { pool, open, hostname, port, path, headers, body, headersMs, onConnected } = options;
   return new Promise((resolve, reject) => {
     const requestOptions: PooledRequestOptions = {
       method: 'POST',
@@ -71,14 +67,14 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     const abort = () => fail(signal.reason as Error);
 
     signal.addEventListener('abort', abort, { once: true });
-    request.once('socket', () => {
+    request.once('socket', (socket) => {
+      onConnected(socket.remoteAddress ?? null);
       timer = setTimeout(() => fail(new DeliveryFault('timeout', 'no answer in time')), headersMs);
     });
     request.once('response', (response) => {
       // The parser lets a major version other than 1 pass.
       if (response.httpVersionMajor !== 1) return fail(new DeliveryFault('protocol', 'not HTTP/1'));
-      const { remoteAddress } = response.socket;
-      settle(() => resolve({ response, address: remoteAddress ?? null }));
+      settle(() => resolve(response));
     });
     request.once('upgrade', (_response, socket) => {
       socket.destroy();

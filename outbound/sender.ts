@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { outcomeOfStatus, type DeliveryFailure, type DeliveryOutcome } from '../domain/delivery-outcome';
 import { parseRetryAfter } from '../domain/retry-after';
@@ -6,7 +7,7 @@ import { createAddressGuard } from './addresses';
 import { openConnection } from './connect';
 import { ConnectionPool } from './connection-pool';
 import { DeliveryFault } from './delivery-fault';
-import { exchange, StaleConnection, type Head } from './exchange';
+import { exchange, StaleConnection } from './exchange';
 import { readAnswer } from './read-answer';
 import { resolveTarget, type AddressResolver } from './resolve';
 
@@ -61,7 +62,7 @@ export interface SendResult {
   readonly outcome: DeliveryOutcome;
   /** The first 8 KiB of the answer; null when there was none. Not for workflow history. */
   readonly answer: string | null;
-  /** What we were connected to; null when we were not, or got no answer. */
+  /** What we were connected to; null when we were not. */
   readonly address: string | null;
   /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   readonly detail: string | null;
@@ -90,7 +91,11 @@ export function createSender(options: SenderOptions): Sender {
   const pool = new ConnectionPool(true);
   const unpooled = new ConnectionPool(false);
 
-  async function post(input: SendInput, signal: AbortSignal): Promise<Head> {
+  async function post(
+    input: SendInput,
+    onConnected: (address: string | null) => void,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     // Checked at registration; and again, since rules and rows change.
     const target = checkWebhookUrl(input.url, rules);
     if (!target.ok) throw new DeliveryFault('blocked_address', target.reason);
@@ -109,11 +114,13 @@ export function createSender(options: SenderOptions): Sender {
       headers: input.headers,
       body: Buffer.from(input.body, 'utf8'),
       headersMs: timeouts.headersMs,
+      onConnected,
     };
     try {
       return await exchange({ ...request, pool }, signal);
     } catch (error) {
       if (!(error instanceof StaleConnection)) throw error;
+      onConnected(null);
       return exchange({ ...request, pool: unpooled }, signal);
     }
   }
@@ -123,6 +130,7 @@ export function createSender(options: SenderOptions): Sender {
     const startedAt = performance.now();
     const elapsed = () => Math.round(performance.now() - startedAt);
     const end = new AbortController();
+    let address: string | null = null;
     const timer = setTimeout(
       () => end.abort(new DeliveryFault('timeout', 'the exchange took too long')),
       timeouts.totalMs,
@@ -130,7 +138,7 @@ export function createSender(options: SenderOptions): Sender {
     const cancel = () => end.abort(input.signal?.reason);
     input.signal?.addEventListener('abort', cancel, { once: true });
     try {
-      const { response, address } = await post(input, end.signal);
+      const response = await post(input, (connectedTo) => (address = connectedTo), end.signal);
       const retryAfter = response.headers['retry-after'];
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
@@ -144,7 +152,7 @@ export function createSender(options: SenderOptions): Sender {
       };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
-      return { outcome: failed(error.failure, elapsed()), answer: null, address: null, detail: error.detail };
+      return { outcome: failed(error.failure, elapsed()), answer: null, address, detail: error.detail };
     } finally {
       clearTimeout(timer);
       input.signal?.removeEventListener('abort', cancel);

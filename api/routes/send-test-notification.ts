@@ -57,6 +57,10 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         body: JSON.stringify(event),
         requestId: request.id,
       });
+      if (stored.kind === 'limit_reached') {
+        const waitMs = stored.monthEndsAt.getTime() - at.getTime();
+        void reply.header('Retry-After', String(Math.max(1, Math.ceil(waitMs / 1_000))));
+      }
       if (stored.kind !== 'stored') throw refusal(stored, caller);
       const { status, attempt } = await firstWord();
       return await reply

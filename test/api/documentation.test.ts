@@ -1,7 +1,19 @@
 import { statusOf } from '../../api/errors';
 import { errorCodes } from '../../contracts/errors';
 import { openApiDocument } from '../../contracts/openapi';
-import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from '../../contracts/examples';
+import {
+  APPLICATION_EVENT_EXAMPLES,
+  QUOTE_REQUEST_EXAMPLES,
+  QUOTE_RESPONSE_EXAMPLES,
+  TEST_DELIVERED_EXAMPLES,
+  TEST_EVENT_EXAMPLES,
+  TEST_PENDING_EXAMPLES,
+} from '../../contracts/examples';
+import { testNotificationResponseSchema } from '../../contracts/test-notification';
+import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
+import { generateWebhookSecret } from '../../db/webhook-secret';
+import { signatureHeaders } from '../../domain/webhook-signature';
+import { hmacSha256 } from '../../outbound/hmac';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import committed from '../../contracts/openapi.json';
 import { startTestApi, type TestApi } from '../support/api';
@@ -27,16 +39,35 @@ test('the page is served with a policy that lets nothing else in', async () => {
   expect(answer.headers['x-request-id']).toMatch(/^rq_/);
 });
 
-/** Until the path of test notifications is in the document. */
-const notYet: readonly string[] = ['WEBHOOK_NOT_REGISTERED', 'TEST_NOTIFICATION_LIMIT_REACHED'];
-
 test('every error code has an example under its own status', () => {
-  const responses = committed.paths['/v1/finance-quote'].post.responses;
-  const documented = Object.entries(responses).flatMap(([status, response]) =>
-    Object.keys(response.content['application/json'].examples).map((code) => `${status} ${code}`),
+  const documented = Object.values(committed.paths).flatMap(({ post }) =>
+    Object.entries(post.responses).flatMap(([status, response]) =>
+      Object.keys(response.content['application/json'].examples).map((code) => `${status} ${code}`),
+    ),
   );
-  for (const code of errorCodes.filter((code) => !notYet.includes(code))) {
-    expect(documented).toContain(`${statusOf(code)} ${code}`);
+  for (const code of errorCodes) expect(documented).toContain(`${statusOf(code)} ${code}`);
+});
+
+test('the examples of answers and events fit the contract', () => {
+  for (const { value } of Object.values({ ...TEST_DELIVERED_EXAMPLES, ...TEST_PENDING_EXAMPLES })) {
+    expect(testNotificationResponseSchema.strict().parse(value)).toEqual(value);
+  }
+  for (const { value } of Object.values(TEST_EVENT_EXAMPLES)) {
+    expect(testEventSchema.strict().parse(value)).toEqual(value);
+  }
+  for (const { value } of Object.values(APPLICATION_EVENT_EXAMPLES)) {
+    expect(applicationEventSchema.strict().parse(value)).toEqual(value);
+  }
+});
+
+test('the headers of an event are as documented', () => {
+  const secrets = [1, 2].map(() => generateWebhookSecret());
+  const input = { body: '{}', eventId: 'evt_1', timestamp: 1_795_262_400, secrets, hmac: hmacSha256 };
+  const headers: Record<string, string> = { ...signatureHeaders(input), 'Service-Test': 'true' };
+  for (const { name, schema } of committed.webhooks.testEvent.post.parameters) {
+    const { pattern = '.', const: only } = schema as { pattern?: string; const?: string };
+    expect(headers[name]).toMatch(new RegExp(pattern));
+    if (only !== undefined) expect(headers[name]).toBe(only);
   }
 });
 

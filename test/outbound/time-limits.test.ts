@@ -33,8 +33,9 @@ function expectAbout(tookMs: number, limitMs: number): void {
 
 test('a partner that never answers is given up at the limit for headers', async () => {
   const receiver = closeLater(await startRawReceiver(() => {}));
-  const { outcome, tookMs } = await sendTo(receiver.port);
+  const { outcome, address, tookMs } = await sendTo(receiver.port);
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout', httpStatus: null });
+  expect(address).toBe('127.0.0.1');
   expectAbout(tookMs, SHORT.headersMs);
 });
 

@@ -1,0 +1,67 @@
+import { errorExamples, type ErrorCode } from './errors';
+
+/** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
+export type Json = { [name: string]: unknown };
+
+/** A reference to a component. */
+export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
+
+const header = (description: string, schema: Json, required = true): Json => ({
+  description,
+  required,
+  schema,
+});
+
+export const headers: Json = {
+  XRequestId: header('The id of this request: yours if you sent a usable one. Quote it to support.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 128,
+  }),
+  RateLimitPolicy: header('Calls per window and its length in seconds.', {
+    type: 'string',
+    examples: ['100;w=60'],
+  }),
+  RateLimitLimit: header('Calls per window.', { type: 'integer', examples: [100] }),
+  RateLimitRemaining: header('Calls left in this window.', { type: 'integer', minimum: 0, examples: [99] }),
+  RateLimitReset: header(
+    'Seconds until the window resets, rounded up. Wait at least that long after a 429.',
+    {
+      type: 'integer',
+      minimum: 1,
+      examples: [42],
+    },
+  ),
+  XRateLimitReset: header('Unix second at which the window resets.', { type: 'integer' }),
+  RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
+  WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
+};
+
+export const requestIdHeader: Json = { 'X-Request-Id': ref('headers', 'XRequestId') };
+export const keyedHeaders: Json = {
+  ...requestIdHeader,
+  'RateLimit-Policy': ref('headers', 'RateLimitPolicy'),
+  'RateLimit-Limit': ref('headers', 'RateLimitLimit'),
+  'RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
+  'RateLimit-Reset': ref('headers', 'RateLimitReset'),
+  'X-RateLimit-Limit': ref('headers', 'RateLimitLimit'),
+  'X-RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
+  'X-RateLimit-Reset': ref('headers', 'XRateLimitReset'),
+};
+
+/** An error response with an example for each of its codes. */
+export function errorResponse(description: string, responseHeaders: Json, codes: readonly ErrorCode[]): Json {
+  const examples: Json = {};
+  for (const code of codes)
+    examples[code] = { summary: errorExamples[code].when, value: errorExamples[code].body };
+  return {
+    description,
+    headers: responseHeaders,
+    content: { 'application/json': { schema: ref('schemas', 'Error'), examples } },
+  };
+}
+
+/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
+export const mayLackLimits: Json = Object.fromEntries(
+  Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),
+);

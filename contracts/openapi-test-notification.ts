@@ -1,0 +1,57 @@
+import { TEST_DELIVERED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
+import { errorResponse, keyedHeaders, mayLackLimits, ref, requestIdHeader, type Json } from './openapi-parts';
+import { testLenders } from './test-notification';
+
+const answer = (description: string, examples: Json): Json => ({
+  description,
+  headers: keyedHeaders,
+  content: { 'application/json': { schema: ref('schemas', 'TestNotificationResponse'), examples } },
+});
+
+/** `POST /v1/notifications/test`. */
+export const sendTestNotification: Json = {
+  operationId: 'sendTestNotification',
+  summary: 'Send a test notification',
+  description:
+    'Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and ' +
+    'waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment ' +
+    'and month (UTC); one that is under way holds its place until it has ended.',
+  tags: ['Notifications'],
+  security: [{ apiKey: [] }],
+  parameters: [
+    {
+      name: 'lender',
+      in: 'query',
+      description:
+        'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it ' +
+        'the standard payload is sent.',
+      schema: { type: 'string', enum: [...testLenders] },
+    },
+    ref('parameters', 'RequestId'),
+    ref('parameters', 'CorrelationId'),
+  ],
+  responses: {
+    '200': answer('Delivered: your endpoint answered 2xx.', TEST_DELIVERED_EXAMPLES),
+    '202': answer(
+      'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
+      TEST_PENDING_EXAMPLES,
+    ),
+    '400': errorResponse('`lender` is unknown, or the body is not empty.', mayLackLimits, [
+      'INVALID_REQUEST',
+    ]),
+    '401': errorResponse(
+      'The key is missing or not valid.',
+      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
+      ['UNAUTHENTICATED'],
+    ),
+    '409': errorResponse("No webhook is registered for the key's environment.", keyedHeaders, [
+      'WEBHOOK_NOT_REGISTERED',
+    ]),
+    '429': errorResponse(
+      'More than 100 requests per minute with this key, or 100 test deliveries in this month.',
+      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
+      ['RATE_LIMIT_EXCEEDED', 'TEST_NOTIFICATION_LIMIT_REACHED'],
+    ),
+    '500': errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']),
+  },
+};

@@ -1,0 +1,86 @@
+import { APPLICATION_EVENT_EXAMPLES, TEST_EVENT_EXAMPLES } from './examples';
+import { ref, type Json } from './openapi-parts';
+
+const header = (name: string, description: string, schema: Json): Json => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string', ...schema },
+});
+
+const signatureParameters: readonly Json[] = [
+  header(
+    'Service-Signature',
+    'When it was signed, in Unix seconds, and for each of your live secrets the HMAC-SHA256 of `<t>.<body>` in hex. The key is ' +
+      'what follows `whsec_` in the secret, decoded from base64.',
+    { pattern: '^t=\\d+(,v1=[0-9a-f]{64}){1,3}$' },
+  ),
+  header('webhook-id', 'The `event_id` (Standard Webhooks).', {
+    examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'],
+  }),
+  header('webhook-timestamp', 'When it was signed, in Unix seconds (Standard Webhooks).', {
+    pattern: '^\\d+$',
+  }),
+  header(
+    'webhook-signature',
+    'For each of your live secrets the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64 (Standard Webhooks).',
+    { pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=){0,2}$' },
+  ),
+];
+
+const responses: Json = {
+  '2XX': { description: 'Received. Answer as soon as it is stored; the body of the answer is ignored.' },
+  '410': { description: 'No more: the endpoint is disabled, and what is still to come is held for 30 days.' },
+  default: {
+    description:
+      'Not received, redirects included: it is sent again, up to 11 times within 76 hours (a test event 3 times within a ' +
+      'minute). `Retry-After` is heeded, up to 10 hours.',
+  },
+};
+
+/** What we send to partners. */
+export const webhooks: Json = {
+  creditApplicationEvent: {
+    post: {
+      operationId: 'receiveCreditApplicationEvent',
+      summary: 'The state of a credit application has changed',
+      description:
+        'Check the signature over the raw bytes of the body and refuse what is older than five minutes. The same event may come ' +
+        'more than once (drop an `event_id` that you have seen), and late (drop a `sequence` below the highest of that application).',
+      tags: ['Notifications'],
+      parameters: signatureParameters,
+      requestBody: {
+        required: true,
+        description: 'At most 20 KB.',
+        content: {
+          'application/json': {
+            schema: ref('schemas', 'CreditApplicationEvent'),
+            examples: APPLICATION_EVENT_EXAMPLES,
+          },
+        },
+      },
+      responses,
+    },
+  },
+  testEvent: {
+    post: {
+      operationId: 'receiveTestEvent',
+      summary: 'A test notification',
+      description:
+        'Sent by `POST /v1/notifications/test`. Check the signature, answer 2xx, and drop it: it stands for no application.',
+      tags: ['Notifications'],
+      parameters: [
+        header('Service-Test', 'Only test events have it.', { const: 'true' }),
+        ...signatureParameters,
+      ],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': { schema: ref('schemas', 'TestEvent'), examples: TEST_EVENT_EXAMPLES },
+        },
+      },
+      responses,
+    },
+  },
+};
