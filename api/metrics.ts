@@ -8,7 +8,7 @@ export interface ApiMetrics {
   readonly rateLimitFallbacks: Counter;
   /** Look-ups and inserts that Postgres did not answer in time, and other faults behind an answer of 500. */
   readonly catalogueErrors: Counter;
-  /** Counts and times every request of a listener. */
+  /** Counts and times every request of the public listener, and counts its connections. */
   observeRequests(app: FastifyInstance): void;
 }
 
@@ -42,6 +42,12 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
       registers,
     }),
     observeRequests(app) {
+      const connections: Gauge = new Gauge({
+        name: 'pfqs_http_connections',
+        help: 'Connections open on the public listener, idle ones too.',
+        registers,
+        collect: async () => connections.set(await openConnections(app)),
+      });
       app.addHook('onResponse', (request, reply, done) => {
         // Unknown paths share one label: a stranger must not be able to make series.
         const route = request.routeOptions.url ?? 'none';
@@ -50,4 +56,9 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
       });
     },
   };
+}
+
+/** Connections that a listener has open at this moment. */
+export function openConnections(app: FastifyInstance): Promise<number> {
+  return new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count ?? 0)));
 }

@@ -48,6 +48,10 @@ export const quoteRequestSchema = z
     merchant_finance_url: merchantFinanceUrlSchema,
     merchant_reference: merchantReferenceSchema,
   })
-  .meta({ id: 'QuoteRequest', description: 'Unknown fields are ignored and not stored.' });
+  .meta({
+    id: 'QuoteRequest',
+    description:
+      'Unknown fields are ignored and not stored. A field sent twice, and `__proto__` or `constructor.prototype` at any depth, are refused.',
+  });
 
 export type QuoteRequestBody = z.infer<typeof quoteRequestSchema>;

@@ -1,5 +1,6 @@
 import net from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { openConnections } from '../metrics';
 
 /**
  * How long an idle connection is still listened to after the listener has closed, in milliseconds: a request may be on
@@ -23,13 +24,9 @@ export function drainable(app: FastifyInstance): () => Promise<void> {
     // http.Server's own close() would also close every idle connection, at once.
     net.Server.prototype.close.call(app.server);
     const until = performance.now() + DRAIN_MS;
-    while (performance.now() < until && (await connections(app)) > 0) {
+    while (performance.now() < until && (await openConnections(app)) > 0) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     await app.close();
   };
-}
-
-function connections(app: FastifyInstance): Promise<number> {
-  return new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count ?? 0)));
 }

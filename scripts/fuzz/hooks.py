@@ -104,10 +104,22 @@ def error_code_fits_status(ctx, response, case):
     assert status_of.get(code) == response.status_code, f"{code} with {response.status_code}"
 
 
+def names_a_prototype(value):
+    """Whether an object in it holds what the document's description of the body says is refused."""
+    if isinstance(value, dict):
+        constructor = value.get("constructor")
+        return (
+            "__proto__" in value
+            or (isinstance(constructor, dict) and "prototype" in constructor)
+            or any(map(names_a_prototype, value.values()))
+        )
+    return isinstance(value, list) and any(map(names_a_prototype, value))
+
+
 @schemathesis.check
 def valid_data_is_refused_for_a_known_reason_only(ctx, response, case):
     """Stands in for `positive_data_acceptance`, sharper than its list of statuses: what JSON Schema cannot say are
-    the decimals of a JSON number, whose key it is, and which URIs are a finance page."""
+    the decimals of a JSON number, whose key it is, which URIs are a finance page, and what a prototype is called."""
     meta = case.meta
     if meta is None or not meta.generation.mode.is_positive or response.status_code != 400:
         return
@@ -118,5 +130,6 @@ def valid_data_is_refused_for_a_known_reason_only(ctx, response, case):
         (error["code"] == "INVALID_AMOUNT_FORMAT" and number)
         or (field == "partner_id" and "does not match" in error["message"])
         or field == "merchant_finance_url"
+        or names_a_prototype(case.body)
     )
     assert known, f"valid data refused: {error}"

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes } from './raw';
+import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled } from './raw';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('bodies that are not JSON', () => {
     ['random bytes', Buffer.from(Array.from({ length: 512 }, (_, at) => (at * 167 + 13) % 256))],
     ['gzip', gzipSync(good)],
     ['8,000 opened arrays', '['.repeat(8_000)],
-    ['8,000 opened objects', '{"a":'.repeat(3_000)],
+    ['3,000 opened objects', '{"a":'.repeat(3_000)],
     ['an array', `[${good}]`],
     ['8,000 nested arrays', '['.repeat(8_000) + ']'.repeat(8_000)],
     ['a text', JSON.stringify(good)],
@@ -137,7 +137,7 @@ describe('numbers and digits', () => {
   test.each([
     ['loan_amount', '1e400'],
     ['loan_amount', '-1e400'],
-    ['loan_amount', '9'.repeat(5_000)],
+    ['loan_amount', '9'.repeat(400)],
     ['loan_amount', '-0'],
     ['loan_amount', '-0.0'],
     ['loan_amount', '1e-400'],
@@ -172,22 +172,22 @@ describe('numbers and digits', () => {
     ['merchant_reference', '"ｂａｓｋｅｔ"'],
     ['merchant_reference', '"a\\u202eb"'],
     ['merchant_reference', '""; drop table quotes; --"'.replace('""', '"\'')],
-  ])('%s: %.40s is refused', async (field, raw) => {
+  ])('%s: %s is refused', async (field, raw) => {
     const answer = await post(withRaw(field, raw));
     expectRefusal(answer, 400, 'INVALID_REQUEST');
     expect(answer?.body.error.details).toEqual({ field });
   });
 
-  test.each(['1e308', '9'.repeat(300), `"${'9'.repeat(5_000)}"`, '1e12'])(
-    'a loan of %.20s is too high',
-    async (raw) => {
+  test.each(titled(['1e308', '9'.repeat(300), `"${'9'.repeat(5_000)}"`, '1e12']))(
+    'a loan of %s is too high',
+    async (_title, raw) => {
       expectRefusal(await post(withRaw('loan_amount', raw)), 422, 'AMOUNT_TOO_HIGH');
     },
   );
 
-  test.each([`0.${'0'.repeat(300)}1`, `"0.${'0'.repeat(5_000)}"`, '900.0000000001', '5e-324'])(
-    'a loan of %.20s has too many decimals',
-    async (raw) => {
+  test.each(titled([`0.${'0'.repeat(300)}1`, `"0.${'0'.repeat(5_000)}"`, '900.0000000001', '5e-324']))(
+    'a loan of %s has too many decimals',
+    async (_title, raw) => {
       expectRefusal(await post(withRaw('loan_amount', raw)), 400, 'INVALID_AMOUNT_FORMAT');
     },
   );
@@ -220,6 +220,10 @@ describe('size and depth', () => {
     const many = Array.from({ length: 1_500 }, (_, at) => `"f${at}":0`).join();
     expect(await post(`${good.slice(0, -1)},${many}}`)).toMatchObject({ status: 200 });
     expectRefusal(await post(`{${'"a":1,'.repeat(2_000)}"a":1}`), 400, 'INVALID_REQUEST');
+  });
+
+  test('10,000 nested arrays are too large', async () => {
+    expectRefusal(await post('['.repeat(10_000) + ']'.repeat(10_000)), 400, 'INVALID_REQUEST');
   });
 
   test.each([
@@ -291,6 +295,10 @@ describe('text that others may run', () => {
     'https://[::1',
     'https://a:99999/',
     'https://%/',
+    // URL.canParse of Node 20 takes it.
+    'HTTPS://\u00ce\u00af1',
+    'https://xn--/',
+    'https://a..b:x/',
   ])('the URL %s without a host is refused', async (merchant_finance_url) => {
     expect(await api.quote({ merchant_finance_url })).toMatchObject({ status: 400 });
   });

@@ -116,6 +116,11 @@ export function quoteBytes(api: TestApi, parts: RequestParts = {}): Buffer {
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
+/** Rows for `test.each` with a title of bearable length in front (`%j` prints it). */
+export function titled(values: readonly string[]): [title: string, value: string][] {
+  return values.map((value) => [value.slice(0, 60), value]);
+}
+
 /** The contract's form: the id, the envelope, a documented code. */
 export function expectRefusal(answer: RawAnswer | undefined, status: number | number[], code?: string): void {
   expect(answer).toBeDefined();

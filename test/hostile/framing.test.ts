@@ -1,0 +1,180 @@
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled, type RequestParts } from './raw';
+
+/** Request lines, lengths and chunks that a client, or a proxy that disagrees with us, can send. */
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(async () => {
+  expectNoFaultLogged(api);
+  expect(await api.quote()).toMatchObject({ status: 200 });
+  await api.close();
+});
+
+const good = JSON.stringify(goodQuote);
+
+async function send(parts: RequestParts) {
+  return (await exchange(api, quoteBytes(api, parts))).answers[0];
+}
+
+describe('request lines', () => {
+  test.each(
+    titled([
+      'GET / HTTP/1.1',
+      'GET /v1/finance-quote HTTP/1.1',
+      'TRACE /v1/finance-quote HTTP/1.1',
+      'PROPFIND /v1/finance-quote HTTP/1.1',
+      'QUERY /v1/finance-quote HTTP/1.1',
+      'OPTIONS * HTTP/1.1',
+      'POST /v1/finance-quote/ HTTP/1.1',
+      'POST //v1/finance-quote HTTP/1.1',
+      'POST /v1/../v1/finance-quote HTTP/1.1',
+      'POST /v1/%2e%2e/v1/finance-quote HTTP/1.1',
+      'POST /V1/finance-quote HTTP/1.1',
+      'POST /v1/finance-quote%00 HTTP/1.1',
+      'POST /v1/finance-quote%zz HTTP/1.1',
+      'POST /%c0%ae%c0%ae/ HTTP/1.1',
+      'POST /__proto__ HTTP/1.1',
+      'POST /v1/finance-quote;a=b HTTP/1.1',
+      'POST /docs/../../etc/passwd HTTP/1.1',
+      'GET /docs/..%2f..%2f..%2fpackage.json HTTP/1.1',
+      `POST /${'a'.repeat(10_000)} HTTP/1.1`,
+      `POST /${'a/'.repeat(5_000)} HTTP/1.1`,
+    ]),
+  )('%j is 404', async (_title, line) => {
+    expectRefusal(await send({ line }), 404, 'NOT_FOUND');
+  });
+
+  test('a path out of the documentation leads nowhere', async () => {
+    for (const path of ['..%5c..%5cpackage.json', '%2e%2e/package.json', '..%00/', '.env', '%c0%ae%c0%ae/'])
+      expectRefusal(await send({ line: `GET /docs/static/${path} HTTP/1.1` }), [400, 404]);
+  });
+
+  test.each(
+    titled([
+      'CONNECT api.example:443 HTTP/1.1',
+      'FOO /v1/finance-quote HTTP/1.1',
+      'post /v1/finance-quote HTTP/1.1',
+      'POST\t/v1/finance-quote HTTP/1.1',
+      'POST /v1/finance-quote',
+      'POST /v1/finance-quote HTTP/0.9',
+      'POST /v1/finance-quote HTTP/2.0',
+      'POST /v1/finance-quote HTTP/9.9',
+      'POST /v1/finance-quote HTTP/1.1 extra',
+      'POST /v1/finance quote HTTP/1.1',
+      'POST /v1/finance\0quote HTTP/1.1',
+      'POST v1/finance-quote HTTP/1.1',
+      'PRI * HTTP/2.0',
+      '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03',
+      '{"merchant_id":"M000001"}',
+      `POST /${'a'.repeat(20_000)} HTTP/1.1`,
+    ]),
+  )('%j is 400', async (_title, line) => {
+    expectRefusal(await send({ line }), 400, 'INVALID_REQUEST');
+  });
+
+  test.each(
+    titled([
+      'POST /v1/finance-quote?a=%00&__proto__[a]=1&a=2 HTTP/1.1',
+      'POST /v1/finance-quote? HTTP/1.1',
+      'POST /v1/finance-quote#fragment HTTP/1.1',
+      'POST /v1/finance-quote HTTP/1.0',
+      'POST  /v1/finance-quote HTTP/1.1',
+      `POST /v1/finance-quote?${'a'.repeat(10_000)} HTTP/1.1`,
+    ]),
+  )('%j is served', async (_title, line) => {
+    expect(await send({ line })).toMatchObject({ status: 200 });
+  });
+});
+
+describe('lengths that contradict each other', () => {
+  const chunked = `${good.length.toString(16)}\r\n${good}\r\n0\r\n\r\n`;
+
+  test.each<[string, string[], string]>([
+    ['a length and chunks', [`Content-Length: ${good.length}`, 'Transfer-Encoding: chunked'], chunked],
+    ['two lengths', [`Content-Length: ${good.length}`, 'Content-Length: 5'], good],
+    ['two equal lengths', [`Content-Length: ${good.length}`, `Content-Length: ${good.length}`], good],
+    ['a list of lengths', [`Content-Length: ${good.length}, ${good.length}`], good],
+    ['a negative length', ['Content-Length: -1'], good],
+    ['a signed length', [`Content-Length: +${good.length}`], good],
+    ['a hexadecimal length', ['Content-Length: 0x80'], good],
+    ['a length past 64 bits', [`Content-Length: ${'9'.repeat(30)}`], good],
+    ['a length of letters', ['Content-Length: ten'], good],
+    ['an empty length', ['Content-Length:'], good],
+    ['chunks not last', ['Transfer-Encoding: chunked, identity'], chunked],
+    ['unknown coding', ['Transfer-Encoding: xchunked'], chunked],
+    ['gzip coding', ['Transfer-Encoding: gzip'], chunked],
+    ['a chunk size of letters', ['Transfer-Encoding: chunked'], 'xyz\r\n{}\r\n0\r\n\r\n'],
+    ['a negative chunk size', ['Transfer-Encoding: chunked'], '-1\r\n{}\r\n0\r\n\r\n'],
+    ['a chunk size past 64 bits', ['Transfer-Encoding: chunked'], `${'f'.repeat(17)}\r\n{}\r\n0\r\n\r\n`],
+    ['a chunk longer than announced', ['Transfer-Encoding: chunked'], '2\r\n{}{}{}\r\n0\r\n\r\n'],
+    ['a huge chunk extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(40_000)}\r\n{}\r\n0\r\n\r\n`],
+    [
+      'huge trailers',
+      ['Transfer-Encoding: chunked'],
+      `${chunked.slice(0, -2)}${'X-Trailer: x\r\n'.repeat(3_000)}\r\n`,
+    ],
+  ])('%s: 400, and the connection ends', async (_what, headers, body) => {
+    const bytes = quoteBytes(api, { without: ['content-length'], headers, body });
+    const { answers, closed } = await exchange(api, bytes, { untilClosed: true, patienceMs: 15_000 });
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    expect(answers).toHaveLength(1);
+    expect(closed).toBe(true);
+  });
+
+  test('a trailer is no header', async () => {
+    const body = `${chunked.slice(0, -2)}Authorization: Bearer ${api.keys.test}\r\n\r\n`;
+    const headers = ['Transfer-Encoding: chunked'];
+    const answer = await send({ without: ['authorization', 'content-length'], headers, body });
+    expectRefusal(answer, 401, 'UNAUTHENTICATED');
+  });
+
+  test('a body one byte short of its length is not acted on', async () => {
+    const { answers } = await exchange(api, '', {
+      drive: (socket) => socket.end(quoteBytes(api, { body: good }).subarray(0, -1)),
+    });
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+  });
+});
+
+describe('several requests at once', () => {
+  test('good ones are answered in order', async () => {
+    const ids = ['one', 'two', 'three'];
+    const bytes = Buffer.concat(ids.map((id) => quoteBytes(api, { headers: [`X-Request-Id: ${id}`] })));
+    const { answers } = await exchange(api, bytes, { answers: 3 });
+    expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual(
+      ids.map((id) => [200, id]),
+    );
+  });
+
+  test('garbage after a good one never takes its answer', async () => {
+    const bytes = Buffer.concat([
+      quoteBytes(api, { headers: ['X-Request-Id: good'] }),
+      Buffer.from('garbage\r\n\r\n'),
+    ]);
+    const { answers, closed } = await exchange(api, bytes, { untilClosed: true });
+    expect(answers[0]).toMatchObject({ status: 200, headers: { 'x-request-id': 'good' } });
+    for (const answer of answers.slice(1)) expectRefusal(answer, 400, 'INVALID_REQUEST');
+    expect(closed).toBe(true);
+  });
+
+  test('a refused body is read to its end or the connection ends: it is never taken for a request', async () => {
+    const smuggled = quoteBytes(api, { headers: ['X-Request-Id: smuggled'] });
+    const body = Buffer.concat([Buffer.alloc(20_000, ' '), smuggled]);
+    const { answers } = await exchange(api, quoteBytes(api, { body }), {
+      untilClosed: true,
+      patienceMs: 2_000,
+    });
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    expect(answers).toHaveLength(1);
+  });
+});
+
+test('the answer to a fault in the body carries the id that the head brought', async () => {
+  const headers = ['Transfer-Encoding: chunked', 'X-Request-Id: mine'];
+  const answer = await send({ without: ['content-length'], headers, body: 'xyz\r\n' });
+  expectRefusal(answer, 400, 'INVALID_REQUEST');
+  expect(answer?.headers['x-request-id']).toBe('mine');
+});

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { startTestApi, type TestApi } from '../support/api';
+import {
+  exchange,
+  expectNoFaultLogged,
+  expectRefusal,
+  openTls,
+  pause,
+  quoteBytes,
+  type Exchange,
+} from './raw';
+
+/**
+ * Clients that dawdle, stop half-way or vanish. The limits are those of api/server-options: 10 s for a request, looked at
+ * every 2 s. All cases wait at the same time.
+ */
+const PATIENCE_MS = 16_000;
+
+jest.setTimeout(60_000);
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(async () => {
+  expectNoFaultLogged(api);
+  await api.close();
+});
+
+/** Writes a part each so many milliseconds until the connection ends. */
+function drip(socket: TLSSocket, everyMs: number, next: () => string): void {
+  const timer = setInterval(() => socket.write(next()), everyMs);
+  socket.once('close', () => clearInterval(timer));
+}
+
+const wait = (drive: (socket: TLSSocket) => void): Promise<Exchange> =>
+  exchange(api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
+
+const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['content-length'], headers });
+
+/** A TCP connection that never begins TLS. @returns whether the server ended it, and what it said. */
+function silentTcp(): Promise<{ closed: boolean; bytes: number }> {
+  return new Promise((resolve) => {
+    const socket = connect(api.port, '127.0.0.1');
+    let bytes = 0;
+    const timer = setTimeout(() => finish(false), PATIENCE_MS);
+    const finish = (closed: boolean) => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ closed, bytes });
+    };
+    socket.on('data', (chunk) => (bytes += chunk.length));
+    socket.on('error', () => undefined);
+    socket.once('close', () => finish(true));
+  });
+}
+
+async function openConnections(): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  return Number(/^pfqs_http_connections (\d+)$/m.exec(text)?.[1]);
+}
+
+test('what does not end within 10 s is refused or closed, and honest calls go on meanwhile', async () => {
+  const slow = {
+    'silence after the handshake': wait(() => undefined),
+    'half a head': wait((socket) => socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\nX-')),
+    'a header line each second': wait((socket) => {
+      socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n');
+      drip(socket, 1_000, () => 'X-Slow: 1\r\n');
+    }),
+    'a byte of the body each second': wait((socket) => {
+      socket.write(head('Content-Length: 200', 'X-Request-Id: mine'));
+      drip(socket, 1_000, () => '{');
+    }),
+    'a body announced and not sent': wait((socket) =>
+      socket.write(head('Content-Length: 200', 'X-Request-Id: mine')),
+    ),
+    'a chunk each second': wait((socket) => {
+      socket.write(head('Transfer-Encoding: chunked', 'X-Request-Id: mine'));
+      drip(socket, 1_000, () => '1\r\n \r\n');
+    }),
+    'a continuation asked for, and not used': wait((socket) =>
+      socket.write(head('Content-Length: 200', 'Expect: 100-continue', 'X-Request-Id: mine')),
+    ),
+  };
+  const second = wait((socket) => {
+    socket.write(quoteBytes(api));
+    setTimeout(() => socket.write('POST /v1/finance-quote HTTP/1.1\r\n'), 500);
+  });
+  const tcp = silentTcp();
+
+  // 200 more of them, and honest calls between.
+  const crowd = Array.from({ length: 200 }, () => openTls(api).resume());
+  await Promise.all(crowd.map((socket) => once(socket, 'secureConnect')));
+  for (const socket of crowd) socket.write(head('Content-Length: 200'));
+  const tooks: number[] = [];
+  for (let calls = 0; calls < 20; calls += 1) {
+    const before = performance.now();
+    expect(await api.quote()).toMatchObject({ status: 200 });
+    tooks.push(performance.now() - before);
+    await pause(100);
+  }
+  expect(Math.max(...tooks)).toBeLessThan(5_000);
+
+  for (const [what, outcome] of Object.entries(slow)) {
+    const { answers, closed, tookMs } = await outcome;
+    expect([what, closed]).toEqual([what, true]);
+    expect(tookMs).toBeGreaterThan(8_000);
+    expect([what, answers.length]).toEqual([what, 1]);
+    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    // The head of these had arrived, with an id in it.
+    if (/body|chunk|continuation/.test(what)) expect(answers[0]?.headers['x-request-id']).toBe('mine');
+  }
+  const [first, refusal] = (await second).answers;
+  expect(first).toMatchObject({ status: 200 });
+  expectRefusal(refusal, 400, 'INVALID_REQUEST');
+  expect(await tcp).toEqual({ closed: true, bytes: 0 });
+  for (let tries = 0; tries < 50 && crowd.some((socket) => !socket.closed); tries += 1) await pause(100);
+  expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
+  // The honest client keeps its own.
+  expect(await openConnections()).toBeLessThan(5);
+});
+
+test('a client that closes its side while it is served counts as gone', async () => {
+  const { answers, closed, tookMs } = await exchange(api, '', {
+    untilClosed: true,
+    drive: (socket) => socket.end(quoteBytes(api)),
+  });
+  expect(closed).toBe(true);
+  expect(tookMs).toBeLessThan(3_000);
+  for (const answer of answers) expect(answer.status).toBe(200);
+});
+
+test.each([
+  ['after half a head', 'POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n'],
+  ['after half a request line', 'POST /v1/fin'],
+])('a client that ends %s is refused at once', async (_what, bytes) => {
+  const { answers, closed, tookMs } = await exchange(api, '', {
+    untilClosed: true,
+    drive: (socket) => socket.end(bytes),
+  });
+  expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+  expect(closed).toBe(true);
+  expect(tookMs).toBeLessThan(3_000);
+});
+
+test('clients that vanish at any moment leave no fault and no connection behind', async () => {
+  const whole = quoteBytes(api);
+  for (let at = 0; at <= whole.length; at += 20) {
+    const tcp = connect(api.port, '127.0.0.1');
+    openTls(api, { socket: tcp }).once('secureConnect', function (this: TLSSocket) {
+      this.write(whole.subarray(0, at));
+      setTimeout(() => (at % 40 === 0 ? tcp.resetAndDestroy() : this.destroy()), at % 7);
+    });
+  }
+  await pause(1_500);
+  expect(await api.quote()).toMatchObject({ status: 200 });
+  expect(await openConnections()).toBeLessThan(5);
+});
