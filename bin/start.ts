@@ -3,9 +3,12 @@ import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { seedDemo } from '../dev/seed';
 import { runStack, startStack, welcome } from '../dev/stack';
-import { describeConfig, readConfig } from '../runtime/config';
+import { type Config, describeConfig, readConfig } from '../runtime/config';
 import { createLogger } from '../runtime/logger';
+import { ensureSearchAttributes } from '../runtime/search-attributes';
 import { startApi } from '../runtime/start-api';
+import { connectTemporal } from '../runtime/temporal';
+import { externalTemporal } from '../runtime/temporal-target';
 
 /** Everything on one machine, for people: `npm start`. The services log into DATA_DIR/services.log. */
 void runStack(async (signals) => {
@@ -20,6 +23,14 @@ void runStack(async (signals) => {
     internalPort: config.INTERNAL_PORT,
     postgresPort: config.POSTGRES_PORT,
     databaseUrl: config.DATABASE_URL,
+    receiverPort: config.RECEIVER_PORT,
+    temporal: {
+      external: externalTemporalOf(config),
+      port: config.TEMPORAL_PORT,
+      uiPort: config.TEMPORAL_UI_PORT,
+      namespace: config.TEMPORAL_NAMESPACE ?? 'default',
+      toolsDir: config.TOOLS_DIR,
+    },
     write: (text) => process.stdout.write(text),
     seed: seedDemo,
     startServices: async ({ databaseUrl, tls }) => {
@@ -42,3 +53,21 @@ void runStack(async (signals) => {
   process.stdout.write(welcome(stack.info));
   return stack;
 });
+
+/** A Temporal that the settings name, made ready before the worker needs it. */
+function externalTemporalOf(config: Config) {
+  const target = externalTemporal(config);
+  if (target === undefined) return undefined;
+  return {
+    address: target.connection.address,
+    prepare: async () => {
+      const temporal = connectTemporal(config);
+      try {
+        await temporal.check(10_000);
+        await ensureSearchAttributes(temporal.client.connection, temporal.namespace);
+      } finally {
+        await temporal.close();
+      }
+    },
+  };
+}

@@ -11,8 +11,8 @@ export interface InstanceLock {
   release(): Promise<void>;
 }
 
-/** A stack finishes requests for up to 15 s and gives Temporal and Postgres 10 s each. */
-const STOPPING_PATIENCE_MS = 40_000;
+/** A stack finishes deliveries for up to 60 s and requests for 15 s; it gives Temporal and Postgres 10 s each. */
+const STOPPING_PATIENCE_MS = 100_000;
 
 /**
  * Makes this process the only stack on a data directory. What a killed one left is taken over.

@@ -1,21 +1,22 @@
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import postgres from 'postgres';
 import { migrateDatabase } from '../../db/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { StackFailure } from '../failure';
+import { startReceiver } from '../receiver';
+import { stopTemporalLeftovers, temporalDataFile } from '../temporal';
 import { ensureCertificates } from './certificates';
+import { ensureDatabase } from './database';
 import { ensurePassword, readStackFile, writeStackFile } from './files';
 import { lockInstance } from './instance-lock';
-import { checkPorts } from '../ports';
+import { checkPorts, type WantedPort } from '../ports';
 import { createProgress } from './progress';
-import type { Stack, StackInfo, StackOptions } from './types';
-
-/** Apart from `postgres`, so that dropping it is a fresh start. */
-const DATABASE = 'quotes';
+import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
+import type { Stack, StackInfo, StackOptions, TemporalChoice } from './types';
 
 /**
- * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, services; writes
- * DATA_DIR/stack.json. Data, keys and certificates survive a restart.
+ * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, Temporal,
+ * worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and may be missing. Data, keys and certificates survive a restart.
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -24,26 +25,34 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const postgresDir = join(dataDir, 'postgres');
   const urls = { apiUrl: `https://localhost:${apiPort}`, internalUrl: `http://127.0.0.1:${internalPort}` };
   const lock = await lockInstance(dataDir, urls.apiUrl, (line) => options.write(`${line}\n`));
-  const progress = createProgress((text) => options.write(text), options.databaseUrl === undefined ? 5 : 4);
+  const steps = 6 + (options.databaseUrl === undefined ? 1 : 0) + (options.startWorker ? 1 : 0);
+  const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
   const note = (text: string) => progress.note(text);
   let server: RunningPostgres | undefined;
-  options.killSignal?.addEventListener('abort', () => server?.kill());
+  let temporal: StackTemporal | undefined;
+  options.killSignal?.addEventListener('abort', () => {
+    server?.kill();
+    temporal?.server?.kill();
+  });
 
   const step = <T>(name: string, task: () => Promise<T>) => {
     options.signal?.throwIfAborted();
     return progress.step(name, task);
   };
   try {
-    // Before the ports: a killed run's Postgres holds one of them.
+    // Before the ports: what a killed run left holds some of them.
     if (options.databaseUrl === undefined) await stopLeftovers(postgresDir, note);
+    await stopTemporalLeftovers(temporalDataFile(temporalDir(dataDir)), note);
     await checkPorts([
       { setting: 'API_PORT', host: apiHost, port: apiPort },
       { setting: 'INTERNAL_PORT', host: internalHost, port: internalPort },
       ...(options.databaseUrl === undefined
         ? [{ setting: 'POSTGRES_PORT', host: '127.0.0.1', port: postgresPort }]
         : []),
+      ...(options.temporal.external ? [] : temporalPorts(options.temporal)),
+      { setting: 'RECEIVER_PORT', host: '127.0.0.1', port: options.receiverPort },
     ]);
     if (options.databaseUrl === undefined) {
       const password = await ensurePassword(dataDir);
@@ -69,12 +78,37 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const tls = await step('Development certificate', () =>
       ensureCertificates(join(dataDir, 'tls'), new Date()),
     );
+    const receiver = await step("Demo partner's receiver", () =>
+      startReceiver({
+        port: options.receiverPort,
+        tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
+        secrets: options.receiverSecrets ?? (() => []),
+        now: () => new Date(),
+      }),
+    );
+    closers.push(() => receiver.close());
     closers.push(await step('API', () => options.startServices({ databaseUrl, tls })));
+    const { signal } = options;
+    const found = await step('Temporal', () => tryTemporal(options.temporal, dataDir, { note, signal }));
+    temporal = found;
+    if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
+    if (found && options.startWorker) {
+      const start = options.startWorker.bind(options);
+      closers.push(await step('Worker', () => start({ databaseUrl, tls, temporalAddress: found.address })));
+    }
     options.signal?.throwIfAborted();
 
-    const info: StackInfo = { ...urls, databaseUrl, caFile: tls.caFile, ...demo };
+    const info: StackInfo = {
+      ...urls,
+      databaseUrl,
+      caFile: tls.caFile,
+      temporalAddress: found?.address ?? null,
+      temporalUiUrl: found?.server?.uiUrl ?? null,
+      receiverUrl: receiver.url,
+      ...demo,
+    };
     await writeStackFile(dataDir, info);
-    return { info, broken: endOf(server), stop };
+    return { info, broken: firstEnd({ Postgres: server, Temporal: temporal?.server }), stop };
   } catch (error) {
     await stop();
     throw options.signal?.aborted ? new StackFailure('Stopped while starting.') : error;
@@ -97,21 +131,22 @@ function createStop(
   return () => (stopping ??= stopAll());
 }
 
-async function endOf(server: RunningPostgres | undefined): Promise<Error> {
-  if (server === undefined) return new Promise<never>(() => undefined);
-  await server.exited;
-  return new StackFailure(`Postgres has ended by itself. Its log is ${server.logFile}.`);
+/** Resolves when one of them ends by itself. */
+async function firstEnd(
+  parts: Record<string, { readonly exited: Promise<void>; readonly logFile: string } | null | undefined>,
+): Promise<Error> {
+  const endings = Object.entries(parts).map(async ([name, part]) => {
+    if (!part) return new Promise<never>(() => undefined);
+    await part.exited;
+    return new StackFailure(`${name} has ended by itself. Its log is ${part.logFile}.`);
+  });
+  return Promise.race(endings);
 }
 
-async function ensureDatabase(serverUrl: string): Promise<string> {
-  const sql = postgres(serverUrl, { max: 1, connect_timeout: 5, onnotice: () => undefined });
-  try {
-    const found = await sql`select 1 from pg_database where datname = ${DATABASE}`;
-    if (found.length === 0) await sql`create database ${sql(DATABASE)}`;
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-  const url = new URL(serverUrl);
-  url.pathname = `/${DATABASE}`;
-  return url.href;
+function temporalPorts({ port, uiPort }: TemporalChoice): WantedPort[] {
+  const host = '127.0.0.1';
+  return [
+    { setting: 'TEMPORAL_PORT', host, port },
+    { setting: 'TEMPORAL_UI_PORT', host, port: uiPort },
+  ];
 }

@@ -14,6 +14,28 @@ export interface StackInfo extends DemoData {
   readonly internalUrl: string;
   readonly databaseUrl: string;
   readonly caFile: string;
+  /** `host:port`; null when there is none. */
+  readonly temporalAddress: string | null;
+  /** Of the embedded one. */
+  readonly temporalUiUrl: string | null;
+  /** The demo partner's page; webhooks go to `/webhooks` below it. */
+  readonly receiverUrl: string;
+}
+
+/** Which Temporal: somebody else's, else an embedded one. */
+export interface TemporalChoice {
+  readonly external?:
+    | {
+        readonly address: string;
+        /** Sees to it that it can be used (search attributes). @throws when it cannot. */
+        prepare(): Promise<void>;
+      }
+    | undefined;
+  readonly port: number;
+  readonly uiPort: number;
+  readonly namespace: string;
+  /** Where its program is kept; default: the user's cache folder. */
+  readonly toolsDir?: string | undefined;
 }
 
 export interface StackOptions {
@@ -22,6 +44,8 @@ export interface StackOptions {
   readonly apiPort: number;
   readonly internalPort: number;
   readonly postgresPort: number;
+  readonly receiverPort: number;
+  readonly temporal: TemporalChoice;
   /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
   readonly apiHost?: string | undefined;
   readonly internalHost?: string | undefined;
@@ -34,6 +58,14 @@ export interface StackOptions {
   seed(databaseUrl: string, known: Partial<DemoData> | undefined): Promise<DemoData>;
   /** Starts the services on the given ports; @returns what stops them in order. */
   startServices(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
+  /** Starts the worker, once Temporal is there; @returns what stops it. */
+  startWorker?(context: {
+    databaseUrl: string;
+    tls: DevelopmentTls;
+    temporalAddress: string;
+  }): Promise<() => Promise<void>>;
+  /** The live webhook secrets of the demo partner, read anew for each delivery. Default: none. */
+  readonly receiverSecrets?: (() => readonly string[]) | undefined;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Gives up starting; what has been started is stopped. */
@@ -46,6 +78,6 @@ export interface Stack {
   readonly info: StackInfo;
   /** Resolves with the reason when a part ends by itself. */
   readonly broken: Promise<Error>;
-  /** Services, then Postgres, then the pid file. Safe to call twice. */
+  /** Worker, Temporal, services, receiver, Postgres, then the pid file. Safe to call twice. */
   stop(): Promise<void>;
 }

@@ -3,6 +3,8 @@ import type { StackInfo } from './types';
 /** What to open and what to paste, once everything is up. */
 export function welcome(info: StackInfo): string {
   const { apiUrl, internalUrl, partnerId, apiKeys, merchants, caFile } = info;
+  const temporal =
+    info.temporalUiUrl ?? info.temporalAddress ?? 'none: webhooks wait (see the warning above)';
   const body = {
     merchant_id: merchants[0]?.id ?? 'M000001',
     partner_id: partnerId,
@@ -14,6 +16,8 @@ export function welcome(info: StackInfo): string {
   return `
 API        ${apiUrl}
 Internal   ${internalUrl}
+Temporal   ${temporal}
+Receiver   ${info.receiverUrl}  what the demo partner got (certificate by the same authority as the API's)
 Partner    ${partnerId}
 Test key   ${apiKeys.test}
 Live key   ${apiKeys.live}

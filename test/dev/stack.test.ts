@@ -1,13 +1,20 @@
+import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { Connection } from '@temporalio/client';
 import { Agent, request } from 'undici';
 import type { StackInfo } from '../../dev/stack';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
+import { findTemporal, startTemporal } from '../../dev/temporal';
+import { missingSearchAttributes } from '../../runtime/search-attributes';
 import { freePort } from '../support/free-port';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
+
+// Whole stacks come and go here, on machines that may be busy.
+jest.setTimeout(90_000);
 
 const project = join(__dirname, '..', '..');
 const UP = /Ctrl-C stops everything/;
@@ -25,6 +32,9 @@ beforeAll(async () => {
     API_PORT: String(await freePort()),
     INTERNAL_PORT: String(await freePort()),
     POSTGRES_PORT: String(await freePort()),
+    TEMPORAL_PORT: String(await freePort()),
+    TEMPORAL_UI_PORT: String(await freePort()),
+    RECEIVER_PORT: String(await freePort()),
   };
 });
 
@@ -50,8 +60,44 @@ async function ours(): Promise<number[]> {
   return pids.filter((_, at) => commands[at]?.includes(directory) && !commands[at].includes('watchdog'));
 }
 
+/** The server of that name. */
+async function ourProcess(name: 'postgres' | 'temporal'): Promise<number> {
+  for (const pid of await ours()) if (basename((await argumentsOf(pid))[0] ?? '') === name) return pid;
+  throw new Error(`no ${name} runs on ${directory}`);
+}
+
 async function readStack(): Promise<StackInfo> {
   return JSON.parse(await readFile(stackFile(), 'utf8')) as StackInfo;
+}
+
+async function withTemporal<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
+  const { temporalAddress } = await readStack();
+  const connection = await Connection.connect({ address: temporalAddress ?? 'none' });
+  try {
+    return await task(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function startSomeWorkflow(workflowId: string): Promise<void> {
+  await withTemporal((connection) =>
+    connection.workflowService.startWorkflowExecution({
+      namespace: 'default',
+      workflowId,
+      requestId: workflowId,
+      workflowType: { name: 'nobodyRunsIt' },
+      taskQueue: { name: 'nobody-polls-it' },
+    }),
+  );
+}
+
+async function knowsWorkflow(workflowId: string): Promise<boolean> {
+  const execution = { workflowId };
+  await withTemporal((connection) =>
+    connection.workflowService.describeWorkflowExecution({ namespace: 'default', execution }),
+  );
+  return true;
 }
 
 /** What the printed curl does: trusts the development authority and asks for a quote. */
@@ -77,12 +123,22 @@ async function quote(): Promise<number> {
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
   const first = start();
   await first.waitFor(UP);
-  expect(first.output()).toMatch(/\[1\/5\] Postgres.*\[5\/5\] API \.\.\. \d+\.\d s/s);
+  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo partner's receiver.*\] API.*\] Temporal/s);
+  expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
   const { apiKeys, apiUrl, caFile } = await readStack();
   expect(first.output()).toContain(`curl --cacert '${caFile}' ${apiUrl}/v1/finance-quote`);
   expect((await stat(stackFile())).mode & 0o777).toBe(0o600);
   expect((await stat(join(environment['DATA_DIR'] ?? '', 'tls', 'key.pem'))).mode & 0o777).toBe(0o600);
+
+  const { temporalUiUrl, receiverUrl } = await readStack();
+  expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
+  expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
+  expect(first.output()).toContain(`Receiver   ${receiverUrl}`);
+  const trusting = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
+  const page = await request(receiverUrl, { dispatcher: trusting });
+  expect(await page.body.text()).toContain('<h1>Demo partner</h1>');
+  await trusting.close();
 
   const second = start();
   expect(await second.ended).toBe(1);
@@ -99,6 +155,7 @@ test('recovers after kill -9, with the same keys and data', async () => {
   const killed = start();
   await killed.waitFor(UP);
   const before = await readStack();
+  await startSomeWorkflow('before-the-kill');
   signal(killed.pid, 'SIGKILL');
   await killed.ended;
   expect(await ours()).not.toEqual([]);
@@ -108,6 +165,8 @@ test('recovers after kill -9, with the same keys and data', async () => {
   const next = start();
   await next.waitFor(UP);
   expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
+  expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
+  expect(await knowsWorkflow('before-the-kill')).toBe(true);
   expect(next.output()).not.toMatch(/creating a new database cluster/);
   expect(await readStack()).toEqual(before);
   await expect(stat(draft)).rejects.toThrow(/ENOENT/);
@@ -130,27 +189,62 @@ test('makes new keys when stack.json is lost', async () => {
   expect(await quote()).toBe(200);
 
   // Postgres dies: the stack says so and ends.
-  const [postgres = 0] = (await ours()).filter((pid) => pid !== running.pid);
+  const postgres = await ourProcess('postgres');
   signal(postgres, 'SIGKILL');
   expect(await running.ended).toBe(1);
   expect(running.output()).toMatch(/Postgres has ended by itself/);
   expect(await ours()).toEqual([]);
 });
 
-test.each(['API_PORT', 'INTERNAL_PORT', 'POSTGRES_PORT'])(
-  'names a port in use, %s and who holds it',
-  async (setting) => {
-    const port = Number(environment[setting]);
-    const squatter = createServer();
-    await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve));
-    const refused = start();
-    expect(await refused.ended).toBe(1);
+test('names every port in use and who holds it', async () => {
+  const settings = Object.entries(environment).filter(([name]) => name.endsWith('_PORT'));
+  expect(settings).toHaveLength(6);
+  const squatters = settings.map(([, port]) => createServer().listen(Number(port), '127.0.0.1'));
+  await Promise.all(squatters.map((squatter) => once(squatter, 'listening')));
+  const refused = start();
+  expect(await refused.ended).toBe(1);
+  for (const [name, port] of settings) {
     expect(refused.output()).toContain(`Port ${port} is in use by process ${process.pid} (`);
-    expect(refused.output()).toContain(`set ${setting} to another port`);
-    expect(await ours()).toEqual([]);
-    await new Promise((resolve) => squatter.close(resolve));
-  },
-);
+    expect(refused.output()).toContain(`set ${name} to another port`);
+  }
+  expect(await ours()).toEqual([]);
+  await Promise.all(squatters.map((squatter) => new Promise((resolve) => squatter.close(resolve))));
+});
+
+test('answers quotes without Temporal, and says what is missing', async () => {
+  const running = start({ TOOLS_DIR: join(environment['DATA_DIR'] ?? '', 'stack.json'), PATH: directory });
+  await running.waitFor(UP);
+  expect(running.output()).toMatch(/WARNING: no Temporal.*TOOLS_DIR/s);
+  expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
+  expect(await quote()).toBe(200);
+  signal(running.pid, 'SIGINT');
+  expect(await running.ended).toBe(0);
+});
+
+test('uses a Temporal that it is given, and registers what it lacks there', async () => {
+  const other = await startTemporal({
+    executable: await findTemporal({ toolsDir: process.env['TOOLS_DIR'] }),
+    dataDir: join(directory, 'other temporal'),
+    port: await freePort(),
+    uiPort: null,
+    sync: false,
+  });
+  const namespace = 'given';
+  const connection = await Connection.connect({ address: other.address });
+  await connection.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+  });
+  const running = start({ TEMPORAL_ADDRESS: other.address, TEMPORAL_NAMESPACE: namespace });
+  await running.waitFor(UP);
+  expect(await readStack()).toMatchObject({ temporalAddress: other.address, temporalUiUrl: null });
+  expect(await missingSearchAttributes(connection, namespace)).toEqual([]);
+  signal(running.pid, 'SIGINT');
+  expect(await running.ended).toBe(0);
+  expect(await isRunning(other.pid)).toBe(true);
+  await connection.close();
+  await other.stop();
+});
 
 test('can be stopped while it starts', async () => {
   const fresh = start({ DATA_DIR: join(directory, 'another') });
@@ -164,7 +258,7 @@ test('can be stopped while it starts', async () => {
 test('a second Ctrl-C ends at once what does not stop', async () => {
   const running = start();
   await running.waitFor(UP);
-  const [postgres = 0] = (await ours()).filter((pid) => pid !== running.pid);
+  const postgres = await ourProcess('postgres');
   const frozen = [postgres, ...(await childrenOf(postgres))];
   for (const pid of frozen) signal(pid, 'SIGSTOP');
   signal(running.pid, 'SIGINT');
