@@ -81,9 +81,7 @@ async function survives(server: RunningTemporal, workflowId: string): Promise<bo
 test('knows our search attributes and shows its page', async () => {
   const uiPort = await freePort();
   const server = await start({ uiPort });
-  expect((await inspect(server)).attributes).toEqual(
-    expect.arrayContaining([...SEARCH_ATTRIBUTES]),
-  );
+  expect((await inspect(server)).attributes).toEqual(expect.arrayContaining([...SEARCH_ATTRIBUTES]));
   const page = await fetch(server.uiUrl ?? '');
   expect(page.status).toBe(200);
   expect(await page.text()).toContain('<div id="svelte">');
