@@ -57,6 +57,27 @@ test('a kept connection that the partner closes is no failure of the partner', a
   expect(receiver.connections()).toBe(3);
 });
 
+test('after one closed connection no other kept one is tried', async () => {
+  const perConnection = new WeakMap<object, number>();
+  let waiting: (() => void)[] = [];
+  const receiver = closeLater(
+    await startRawReceiver((socket, reset) => {
+      const requests = (perConnection.get(socket) ?? 0) + 1;
+      perConnection.set(socket, requests);
+      if (requests > 1) return reset();
+      waiting.push(() => socket.write(OK));
+      // The first three together, so that three connections are kept; then each as it comes.
+      if (receiver.connections() < 3) return;
+      for (const answer of waiting) answer();
+      waiting = [];
+    }),
+  );
+  const sender = await testSender({ ports: [receiver.port] });
+  await Promise.all([1, 2, 3].map(() => sender.send(post(receiver.url))));
+  expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+  expect(receiver.connections()).toBe(4);
+});
+
 test('the new connection after a kept one is the last try: what it comes to is the outcome', async () => {
   let requests = 0;
   const receiver = closeLater(

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import {
   answering,
   closeAll,
@@ -72,7 +72,7 @@ test('a body that drips is a success, decided at the headers; it is read for no 
       socket.once('close', () => clearInterval(drip));
     }),
   );
-  const { outcome, answer, tookMs } = await sendTo(receiver.port);
+  const { outcome, answer, tookMs } = await sendTo(receiver.port, { totalMs: 20_000 });
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
   expect(outcome.durationMs).toBeLessThan(tookMs - SHORT.bodyMs + 20);
   expect(answer).toMatch(/^x+$/);
@@ -81,10 +81,12 @@ test('a body that drips is a success, decided at the headers; it is read for no 
 });
 
 test('a handshake that never comes is given up at the limit for connecting', async () => {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
+  const closed = once(server, 'connection').then(([socket]) => once((socket as Socket).resume(), 'close'));
   const { outcome, tookMs } = await sendTo(port);
+  await closed;
   server.close();
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
   expectAbout(tookMs, SHORT.connectMs);
