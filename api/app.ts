@@ -7,12 +7,13 @@ import { answerErrors, notFound } from './plugins/error-answers';
 import { requireHttps } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
 import { answerBrokenRequests } from './plugins/broken-requests';
-import { logRequests } from './plugins/request-log';
+import { observeRequests } from './plugins/observe-requests';
 import { rateLimitCheck } from './plugins/rate-limit';
 import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
+import { trustedProxies } from './trusted-proxies';
 import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
 
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
@@ -38,7 +39,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
     logController: quietLogs(),
-    trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
+    trustProxy: trustedProxies(deps.trustedProxies),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     // A stopping process finishes what it has accepted; the contract knows no 503.
@@ -52,8 +53,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     void reply.header('X-Request-Id', request.id);
     done();
   });
-  metrics.observeRequests(app);
-  logRequests(app);
+  metrics.observeConnections(app);
+  observeRequests(app, logger, metrics);
   requireHttps(app);
   jsonBody(app);
   answerErrors(app);

@@ -8,8 +8,10 @@ export interface ApiMetrics {
   readonly rateLimitFallbacks: Counter;
   /** Look-ups and inserts that Postgres did not answer in time, and other faults behind an answer of 500. */
   readonly catalogueErrors: Counter;
-  /** Counts and times every request of the public listener, and counts its connections. */
-  observeRequests(app: FastifyInstance): void;
+  /** Counts and times one answered request. `route` is a pattern, never a path: a stranger must not make series. */
+  observeRequest(route: string, status: number, milliseconds: number): void;
+  /** Counts the connections of a listener. */
+  observeConnections(app: FastifyInstance): void;
 }
 
 export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics {
@@ -41,18 +43,15 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
       help: 'Faults of the change feed and of reading keys and merchants anew.',
       registers,
     }),
-    observeRequests(app) {
+    observeRequest(route, status, milliseconds) {
+      requests.labels(route, String(status)).observe(milliseconds / 1000);
+    },
+    observeConnections(app) {
       const connections: Gauge = new Gauge({
         name: 'pfqs_http_connections',
         help: 'Connections open on the public listener, idle ones too.',
         registers,
         collect: async () => connections.set(await openConnections(app)),
-      });
-      app.addHook('onResponse', (request, reply, done) => {
-        // Unknown paths share one label: a stranger must not be able to make series.
-        const route = request.routeOptions.url ?? 'none';
-        requests.labels(route, String(reply.statusCode)).observe(reply.elapsedTime / 1000);
-        done();
       });
     },
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountText, parsePence } from '../domain/money';
+import { amountText, parsePence, type AmountFault } from '../domain/money';
 
 /** An amount as sent. */
 export interface Amount {
@@ -35,27 +35,28 @@ export function amountSchema(field: string, rule: 'positive' | 'not negative', a
   ]);
   return wire
     .transform((sent, context): Amount => {
-      const fail = (message: string, code = 'INVALID_REQUEST') => {
-        context.addIssue({ code: 'custom', message, params: { code } });
-        return z.NEVER;
-      };
       const text = amountText(sent);
       const parsed = parsePence(text);
-      if (parsed.ok) {
-        if (rule === 'positive' && parsed.pence === 0) return fail(`${field} must be greater than zero.`);
+      if (parsed.ok && (parsed.pence > 0 || rule === 'not negative')) {
         return { pence: parsed.pence, pounds: parsed.pence / 100 };
       }
-      if (parsed.reason === 'decimals') {
-        return fail(`${field} must have at most two decimal places.`, 'INVALID_AMOUNT_FORMAT');
-      }
-      if (parsed.reason === 'too_large' && rule === 'positive') {
+      const fault = parsed.ok ? 'zero' : parsed.reason;
+      if (fault === 'too_large' && rule === 'positive') {
         return { pence: Infinity, pounds: Math.min(Number(text), Number.MAX_VALUE) };
       }
-      if (parsed.reason === 'too_large') return fail(`${field} is too large.`);
-      if (text.startsWith('-')) return fail(`${field} must not be negative.`);
-      return fail(
-        `${field} must be a plain amount in pounds such as "${example}": no comma, symbol or exponent.`,
-      );
+      const code = fault === 'decimals' ? 'INVALID_AMOUNT_FORMAT' : 'INVALID_REQUEST';
+      const message = `${field} ${complaint(fault, text, example)}`;
+      context.addIssue({ code: 'custom', message, params: { code } });
+      return z.NEVER;
     })
     .meta({ description: about });
+}
+
+/** What is wrong with an amount, as the rest of a sentence that begins with its field. */
+function complaint(fault: AmountFault | 'zero', text: string, example: string): string {
+  if (fault === 'zero') return 'must be greater than zero.';
+  if (fault === 'decimals') return 'must have at most two decimal places.';
+  if (fault === 'too_large') return 'is too large.';
+  if (text.startsWith('-')) return 'must not be negative.';
+  return `must be a plain amount in pounds such as "${example}": no comma, symbol or exponent.`;
 }

@@ -22,12 +22,32 @@ export interface LinkBase {
 /** Builds one link; `creditProduct` null for the link of the summary. */
 export type FinanceLinks = (loanPence: number, depositPence: number, creditProduct: string | null) => string;
 
+const UNRESERVED = /^[\w.~-]*$/;
+
 /** Percent-encodes everything but RFC 3986 unreserved characters; half a surrogate pair becomes U+FFFD. */
 function encode(text: string): string {
-  return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\uFFFD')).replaceAll(
+  if (UNRESERVED.test(text)) return text;
+  const wellFormed = /[\ud800-\udfff]/.test(text) ? text.replaceAll(/\p{Surrogate}/gu, '\uFFFD') : text;
+  const encoded = encodeURIComponent(wellFormed);
+  if (!/[!'()*]/.test(encoded)) return encoded;
+  return encoded.replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
+}
+
+/** Encoded product names: few, and each is needed for every quote. Emptied when full. */
+const encodedNames = new Map<string, string>();
+const MOST_ENCODED_NAMES = 10_000;
+
+function encodeName(name: string): string {
+  let encoded = encodedNames.get(name);
+  if (encoded === undefined) {
+    encoded = encode(name);
+    if (encodedNames.size >= MOST_ENCODED_NAMES) encodedNames.clear();
+    encodedNames.set(name, encoded);
+  }
+  return encoded;
 }
 
 /** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */
@@ -41,7 +61,7 @@ function parameterName(pair: string): string {
 /** The merchant's URL up to where our parameters go (with `?` or `&`), and its fragment. Its text is not touched. */
 function splitUrl(merchantUrl: string): { before: string; fragment: string } {
   // What a URL parser drops: white space around it, tabs and line breaks in it.
-  const url = merchantUrl.trim().replaceAll(/[\t\n\r]/g, '');
+  const url = /\s/.test(merchantUrl) ? merchantUrl.trim().replaceAll(/[\t\n\r]/g, '') : merchantUrl;
   const hash = url.indexOf('#');
   const fragment = hash < 0 ? '' : url.slice(hash);
   const page = hash < 0 ? url : url.slice(0, hash);
@@ -66,7 +86,7 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
   const reference = merchantReference === null ? '' : `&merchant_reference=${encode(merchantReference)}`;
   const after = `&service_quote_id=${encode(quoteId)}${reference}${fragment}`;
   return (loanPence, depositPence, creditProduct) => {
-    const product = creditProduct === null ? '' : `&credit_product=${encode(creditProduct)}`;
+    const product = creditProduct === null ? '' : `&credit_product=${encodeName(creditProduct)}`;
     const amounts = `loan_amount=${formatPence(loanPence)}&customer_deposit=${formatPence(depositPence)}`;
     return before + amounts + product + after;
   };

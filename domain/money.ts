@@ -50,8 +50,9 @@ export function amountText(value: string | number): string {
 /** Pence as the wire form with exactly two decimals: 123450 → "1234.50". @throws RangeError unless a safe integer. */
 export function formatPence(pence: number): string {
   if (!Number.isSafeInteger(pence)) throw new RangeError(`not an amount in whole pence: ${pence}`);
-  const digits = String(Math.abs(pence)).padStart(3, '0');
-  return `${pence < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  const rest = Math.abs(pence) % 100;
+  const pounds = (Math.abs(pence) - rest) / 100;
+  return `${pence < 0 ? '-' : ''}${pounds}${rest < 10 ? '.0' : '.'}${rest}`;
 }
 
 /** Pence for people: 123450 → "£1,234.50". @throws RangeError unless a safe integer. */

@@ -56,21 +56,20 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
   const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
   const texts = best === undefined ? [] : offerTexts(best);
-  const fitting = texts.find((text) => codePoints(`${text} ${LEARN_MORE}`) <= LONGEST_SUMMARY);
+  const fitting = texts.find((text) => fits(`${text} ${LEARN_MORE}`));
   return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
 }
 
-/** Number of code points, which is what "characters" means here. */
-function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count += 1;
-  return count;
+/** Characters are code points here, of which a text has no more than code units. */
+function fits(text: string): boolean {
+  return text.length <= LONGEST_SUMMARY || [...text].length <= LONGEST_SUMMARY;
 }
 
 /** Escapes text for HTML content and double- or single-quoted attributes. */
 export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
+  const escaped = text.replaceAll('&', '&amp;');
+  if (!/[<>"']/.test(escaped)) return escaped;
+  return escaped
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;')

@@ -14,10 +14,10 @@ import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
 import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/queries/api-keys';
-import { createQuoteWriter } from '../db/queries/insert-quotes';
 import { readProgress } from '../db/queries/notification-progress';
 import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
 import { insertTestNotification } from '../db/queries/test-notifications';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/queries/insert-quotes';
 import { loadMerchant } from '../db/queries/merchants';
 import { keepPartitionsAhead } from '../db/partitions';
 import type { Config } from './config';
@@ -56,6 +56,14 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     statementTimeoutMs: timeoutMs,
   });
   const { sql } = database;
+  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
+  // each connection soon has every statement prepared.
+  const inserts = connectDatabase({
+    url: databaseUrl,
+    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
+    applicationName: 'pfqs api quotes',
+    statementTimeoutMs: timeoutMs,
+  });
   const metrics = createApiMetrics(() => feed.trusted());
   const onCatalogueError = (error: unknown) => {
     metrics.catalogueErrors.inc();
@@ -100,7 +108,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
     },
   });
-  const writer = createQuoteWriter({ sql, deadlineMs: timeoutMs });
+  const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
   const app = buildApp({
     catalogue,
     limiter,
@@ -142,7 +150,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     partitions.stop();
     await feed.close();
     redis?.disconnect();
-    await database.close();
+    await Promise.all([inserts.close(), database.close()]);
   }
   try {
     const apiPort = await listen(app, config.API_HOST, ports.api);

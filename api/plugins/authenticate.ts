@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Catalogue } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
@@ -33,7 +33,7 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => 
     if (key === undefined) {
       throw new ApiError('UNAUTHENTICATED', 'Send your API key as "Authorization: Bearer <API_KEY>".');
     }
-    const record = await catalogue.findKey(createHash('sha256').update(key).digest('hex'));
+    const record = await catalogue.findKey(hash('sha256', key, 'hex'));
     const usable =
       record !== undefined &&
       record.state === 'active' &&

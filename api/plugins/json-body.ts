@@ -40,12 +40,36 @@ function parse(text: string): unknown {
     constructorAction: 'error',
   });
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    const name = duplicateKey(text);
-    if (name !== undefined) {
+    // Counting is cheap; which name it is interests only when there are too many.
+    if (countKeys(text) !== Object.keys(body).length) {
+      const name = duplicateKey(text) ?? '';
       throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', { field: name.slice(0, 64) });
     }
   }
   return body;
+}
+
+/** Number of top-level keys in the text of a JSON object (known to be valid), repeated ones included. */
+function countKeys(text: string): number {
+  let depth = 0;
+  let colons = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === 0x22 /* " */) at = endOfString(text, at);
+    else if (character === 0x3a /* : */ && depth === 1) colons += 1;
+    else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
+    else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
+  }
+  return colons;
+}
+
+/** Where the string that opens at `start` closes: at the first quote after an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c /* \ */) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
 }
 
 /** The first top-level key that a JSON object (known to be valid) holds twice, if any. One pass over the text. */
@@ -57,7 +81,7 @@ export function duplicateKey(text: string): string | undefined {
     const character = text.charCodeAt(at);
     if (character === 0x22 /* " */) {
       const start = at;
-      for (at += 1; text.charCodeAt(at) !== 0x22; at += 1) if (text.charCodeAt(at) === 0x5c /* \ */) at += 1;
+      at = endOfString(text, start);
       if (expectsKey) {
         const key = JSON.parse(text.slice(start, at + 1)) as string;
         if (seen.has(key)) return key;

@@ -68,11 +68,11 @@ function adjustmentToWire(adjustment: DepositAdjustment) {
 
 /** What is kept of every product that fitted: what an application may later be opened for. */
 export function fittedProducts(quote: Quote): FittedProduct[] {
-  return quote.fitted.map(({ product, ...priced }) => ({
-    productId: product.productId,
-    version: product.version,
-    lender: product.lender,
-    creditProduct: product.creditProduct,
+  return quote.fitted.map((priced) => ({
+    productId: priced.product.productId,
+    version: priced.product.version,
+    lender: priced.product.lender,
+    creditProduct: priced.product.creditProduct,
     depositPence: priced.depositPence,
     loanPence: priced.loanPence,
     monthlyRepaymentPence: priced.monthlyRepaymentPence,

@@ -22,9 +22,23 @@ const FIELDS = [
   'totalPayablePence',
 ] as const satisfies readonly (keyof FittedProduct)[];
 
-/** Values without names, an array each: there are as many of them as products, in every quote ever made. */
+/**
+ * Values without names, an array each: there are as many of them as products, in every quote ever made. Written out in
+ * the order of FIELDS, because a loop over names costs as much as pricing a product does.
+ */
 export function encodeFitted(fitted: readonly FittedProduct[]): string {
-  return JSON.stringify(fitted.map((product) => FIELDS.map((field) => product[field])));
+  return JSON.stringify(
+    fitted.map((one) => [
+      one.productId,
+      one.version,
+      one.lender,
+      one.creditProduct,
+      one.depositPence,
+      one.loanPence,
+      one.monthlyRepaymentPence,
+      one.totalPayablePence,
+    ]),
+  );
 }
 
 /** Reads what encodeFitted wrote. */
