@@ -56,13 +56,12 @@ export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop
   return outcome.failure === 'gone' ? 'stop' : 'retry';
 }
 
-/** One line for people: tables, the Temporal UI, logs. */
+/** One line for people, without a full stop: tables, the Temporal UI, logs. */
 export function describeOutcome(outcome: DeliveryOutcome): string {
-  const after = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
-  if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} in ${after}`;
-  const asked =
-    outcome.retryAfterMs === null ? '' : `, asks for ${seconds(outcome.retryAfterMs)} of patience`;
-  return `${describeFailure(outcome.failure, outcome.httpStatus)} after ${after}${asked}`;
+  const took = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
+  if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
+  const asks = outcome.retryAfterMs === null ? '' : `; asks to wait ${seconds(outcome.retryAfterMs)}`;
+  return `${describeFailure(outcome.failure, outcome.httpStatus)} (${took})${asks}`;
 }
 
 function seconds(ms: number): string {

@@ -9,7 +9,7 @@ it.each([200, 201, 202, 204, 250, 299])('%d is delivered', (status) => {
   const outcome = outcomeOfStatus(status, 83, 5_000);
   expect(outcome).toEqual({ kind: 'delivered', httpStatus: status, durationMs: 83 });
   expect(afterOutcome(outcome)).toBe('done');
-  expect(describeOutcome(outcome)).toBe(`delivered: ${status} in 83 ms`);
+  expect(describeOutcome(outcome)).toBe(`delivered: ${status} (83 ms)`);
 });
 
 it.each([
@@ -42,12 +42,8 @@ test('410 is given up at once', () => {
 });
 
 it.each([
-  ['http_status', 500, 'answered 500 after 1.5 s, asks for 120 s of patience'],
-  [
-    'redirect',
-    302,
-    'answered 302, a redirect, which is not followed after 1.5 s, asks for 120 s of patience',
-  ],
+  ['http_status', 500, 'answered 500 (1.5 s); asks to wait 120 s'],
+  ['redirect', 302, 'answered 302, a redirect, which is not followed (1.5 s); asks to wait 120 s'],
 ] as const)('%s is described in one line', (failure, httpStatus, text) => {
   const outcome = { kind: 'failed', failure, httpStatus, durationMs: 1_500, retryAfterMs: 120_000 } as const;
   expect(describeOutcome(outcome)).toBe(text);
@@ -58,7 +54,7 @@ it.each<DeliveryFailure>(['connect', 'timeout', 'tls', 'dns', 'reset', 'blocked_
   (failure) => {
     const outcome = { kind: 'failed', failure, httpStatus: null, durationMs: 5, retryAfterMs: null } as const;
     expect(afterOutcome(outcome)).toBe('retry');
-    expect(describeOutcome(outcome)).toMatch(/^[^\n]{5,80} after 5 ms$/);
+    expect(describeOutcome(outcome)).toMatch(/^[^\n]{5,80} \(5 ms\)$/);
     expect(describeOutcome(outcome)).not.toContain('null');
   },
 );
