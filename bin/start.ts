@@ -1,19 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
-import { seedDemo } from '../dev/seed';
-import { runStack, startStack, welcome } from '../dev/stack';
-import { type Config, describeConfig, readConfig } from '../runtime/config';
+import { parseKeyRing } from '../db/key-ring';
+import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
+import { DEMO_PARTNER, seedDemo } from '../dev/seed';
+import { untilReady } from '../dev/until-ready';
+import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
+import { describeConfig, readConfig } from '../runtime/config';
 import { createLogger } from '../runtime/logger';
-import { ensureSearchAttributes } from '../runtime/search-attributes';
+import { prepareExternalTemporal } from '../runtime/search-attributes';
 import { startApi } from '../runtime/start-api';
-import { connectTemporal } from '../runtime/temporal';
-import { externalTemporal } from '../runtime/temporal-target';
+import { startWorker } from '../runtime/start-worker';
+import { installTemporalRuntime } from '../runtime/temporal-runtime';
+import { temporalTarget } from '../runtime/temporal-target';
+import { workerOptions } from '../runtime/worker-options';
 
 /** Everything on one machine, for people: `npm start`. The services log into DATA_DIR/services.log. */
 void runStack(async (signals) => {
   const config = readConfig();
   const dataDir = resolve(config.DATA_DIR);
+  const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
+  const keyRing = parseKeyRing(webhookKeys);
+  const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
+  const logger = createLogger(config, destination);
   const stack = await startStack({
     ...signals,
     dataDir,
@@ -25,17 +34,20 @@ void runStack(async (signals) => {
     databaseUrl: config.DATABASE_URL,
     receiverPort: config.RECEIVER_PORT,
     temporal: {
-      external: externalTemporalOf(config),
+      external: prepareExternalTemporal(config),
       port: config.TEMPORAL_PORT,
       uiPort: config.TEMPORAL_UI_PORT,
       namespace: config.TEMPORAL_NAMESPACE ?? 'default',
       toolsDir: config.TOOLS_DIR,
     },
     write: (text) => process.stdout.write(text),
-    seed: seedDemo,
+    seed: (databaseUrl, known) =>
+      seedDemo(databaseUrl, known, {
+        url: `https://localhost:${config.RECEIVER_PORT}/webhooks`,
+        keyRing,
+      }),
+    openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),
     startServices: async ({ databaseUrl, tls }) => {
-      const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
-      const logger = createLogger(config, destination);
       logger.info(describeConfig(config), 'start: settings');
       const api = await startApi({
         config,
@@ -49,25 +61,15 @@ void runStack(async (signals) => {
         destination.flushSync();
       };
     },
+    startWorker: async ({ databaseUrl, tls }) => {
+      installTemporalRuntime(logger);
+      const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
+      const temporal = temporalTarget(config);
+      const worker = startWorker(workerOptions(settings, { databaseUrl, temporal, logger }));
+      await untilReady(() => worker.checkReady(), { patienceMs: 60_000, signal: signals.signal });
+      return () => worker.close();
+    },
   });
   process.stdout.write(welcome(stack.info));
   return stack;
 });
-
-/** A Temporal that the settings name, made ready before the worker needs it. */
-function externalTemporalOf(config: Config) {
-  const target = externalTemporal(config);
-  if (target === undefined) return undefined;
-  return {
-    address: target.connection.address,
-    prepare: async () => {
-      const temporal = connectTemporal(config);
-      try {
-        await temporal.check(10_000);
-        await ensureSearchAttributes(temporal.client.connection, temporal.namespace);
-      } finally {
-        await temporal.close();
-      }
-    },
-  };
-}

@@ -1,4 +1,5 @@
 import { connectDatabase, type Database, type DbOrTransaction } from '../db/connect';
+import type { KeyRing } from '../db/key-ring';
 import type { KeyEnvironment } from '../db/keys';
 import { issueKey } from '../db/queries/api-key-changes';
 import { findKey, findKeyByHash, hashKey } from '../db/queries/api-keys';
@@ -9,16 +10,21 @@ import { TEST_MERCHANTS } from '../domain/test-merchants';
 import { importMerchants } from '../ops/import/import-merchants';
 import { importProducts } from '../ops/import/import-products';
 import { takeImportTurn } from '../ops/import/import-turn';
+import { ensureDemoEndpoints } from './demo-webhooks';
 import { seedMerchants, type SeedMerchant } from './seed-data/merchants';
 import type { DemoData } from './stack';
 
 const ACTOR = 'seed';
-const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
+export const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
 /** Whom the demo partner has nothing to do with. */
 const OTHER_PARTNER = { partnerId: 'P100002', name: 'Other Checkout' };
 
-/** Seeds the migrated database at an address; see {@link seedDatabase}. */
-export async function seedDemo(databaseUrl: string, known: Partial<DemoData> | undefined): Promise<DemoData> {
+/** Seeds the migrated database at an address, with webhook endpoints when they are given; see {@link seedDatabase}. */
+export async function seedDemo(
+  databaseUrl: string,
+  known: Partial<DemoData> | undefined,
+  webhooks?: { readonly url: string; readonly keyRing: KeyRing },
+): Promise<DemoData> {
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: 1,
@@ -26,7 +32,9 @@ export async function seedDemo(databaseUrl: string, known: Partial<DemoData> | u
     statementTimeoutMs: 10_000,
   });
   try {
-    return await seedDatabase(database, known);
+    const demo = await seedDatabase(database, known);
+    if (webhooks) await ensureDemoEndpoints(database, { ...webhooks, partnerId: demo.partnerId });
+    return demo;
   } finally {
     await database.close();
   }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { connectTemporal } from './temporal';
+import { externalTemporal } from './temporal-target';
+import type { Config } from './config';
 
 const CALL_TIMEOUT_MS = 5_000;
 /** A server that caches its search attributes reads them again after a minute at most. */
@@ -64,4 +67,27 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
 
 async function within<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
   return connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+}
+
+/**
+ * The Temporal that the settings name, and what makes it ready for a worker.
+ * @returns undefined when they name none. `prepare` throws when it is not there or lacks what it does not let us add.
+ */
+export function prepareExternalTemporal(
+  config: Config,
+): { readonly address: string; prepare(): Promise<void> } | undefined {
+  const target = externalTemporal(config);
+  if (target === undefined) return undefined;
+  return {
+    address: target.connection.address,
+    prepare: async () => {
+      const temporal = connectTemporal(config);
+      try {
+        await temporal.check(10_000);
+        await ensureSearchAttributes(temporal.client.connection, temporal.namespace);
+      } finally {
+        await temporal.close();
+      }
+    },
+  };
 }

@@ -11,7 +11,7 @@ export interface ReceiverOptions {
   readonly port: number;
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** The live secrets of its endpoints, `whsec_…`; read anew for each delivery. */
-  readonly secrets: () => readonly string[];
+  readonly secrets: () => readonly string[] | Promise<readonly string[]>;
   readonly now: () => Date;
 }
 
@@ -47,7 +47,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const bytes = await readBody(request);
     if (bytes === undefined) return tooLarge(response);
-    const why = whyNotVerified(request.headers, bytes, options.secrets(), options.now());
+    const why = whyNotVerified(request.headers, bytes, await options.secrets(), options.now());
     const { answer, next } = answerTo(behaviour, why === undefined);
     behaviour = next;
     const body = bytes.toString();

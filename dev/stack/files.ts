@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { DemoData, StackInfo } from './types';
 
 /** A reader sees the old content or the new, and nobody sees it with a wider mode. */
@@ -26,10 +26,19 @@ export async function readStackFile(dataDir: string): Promise<Partial<DemoData> 
 
 /** The embedded Postgres' password: made once, kept apart from stack.json so that losing that one loses no data. */
 export async function ensurePassword(dataDir: string): Promise<string> {
-  const file = join(dataDir, 'postgres-password');
+  return ensureSecret(join(dataDir, 'postgres-password'), () => randomBytes(18).toString('base64url'));
+}
+
+/** The keys that the embedded stack seals webhook secrets with (`WEBHOOK_KEYS`), likewise. */
+export async function ensureWebhookKeys(dataDir: string): Promise<string> {
+  return ensureSecret(join(dataDir, 'webhook-keys'), () => `dev:${randomBytes(32).toString('base64')}`);
+}
+
+async function ensureSecret(file: string, make: () => string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => '');
   if (kept !== '') return kept;
-  const password = randomBytes(18).toString('base64url');
-  await writeAtomically(file, password, 0o600);
-  return password;
+  const secret = make();
+  await mkdir(dirname(file), { recursive: true });
+  await writeAtomically(file, secret, 0o600);
+  return secret;
 }

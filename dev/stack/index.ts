@@ -1,4 +1,5 @@
 export type { DevelopmentTls } from './certificates';
+export { ensureWebhookKeys } from './files';
 export { runStack } from './run';
 export { startStack } from './start';
 export { welcome } from './welcome';

@@ -78,11 +78,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const tls = await step('Development certificate', () =>
       ensureCertificates(join(dataDir, 'tls'), new Date()),
     );
+    const opened = options.openReceiverSecrets?.(databaseUrl);
+    if (opened) closers.push(() => opened.close());
     const receiver = await step("Demo partner's receiver", () =>
       startReceiver({
         port: options.receiverPort,
         tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
-        secrets: options.receiverSecrets ?? (() => []),
+        secrets: () => opened?.secrets() ?? [],
         now: () => new Date(),
       }),
     );

@@ -64,8 +64,11 @@ export interface StackOptions {
     tls: DevelopmentTls;
     temporalAddress: string;
   }): Promise<() => Promise<void>>;
-  /** The live webhook secrets of the demo partner, read anew for each delivery. Default: none. */
-  readonly receiverSecrets?: (() => readonly string[]) | undefined;
+  /** The live webhook secrets of the demo partner, asked for at each delivery. Default: none. */
+  openReceiverSecrets?(databaseUrl: string): {
+    secrets(): Promise<readonly string[]>;
+    close(): Promise<void>;
+  };
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Gives up starting; what has been started is stopped. */

@@ -31,6 +31,11 @@ curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
   -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify(body))}
 
+A test notification, which the receiver's page then shows:
+
+curl -X POST --cacert ${shellWord(caFile)} ${apiUrl}/v1/notifications/test \\
+  -H 'Authorization: Bearer ${apiKeys.test}'
+
 Ctrl-C stops everything.
 `;
 }

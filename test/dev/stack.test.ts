@@ -120,9 +120,25 @@ async function quote(): Promise<number> {
   return answer.statusCode;
 }
 
+/** What a test notification says of its delivery, and what the demo partner got. */
+async function deliverTest(): Promise<{ status: number; answer: unknown; got: unknown }> {
+  const { apiUrl, caFile, apiKeys, receiverUrl } = await readStack();
+  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
+  const answer = await request(`${apiUrl}/v1/notifications/test`, {
+    method: 'POST',
+    dispatcher,
+    headers: { authorization: `Bearer ${apiKeys.test}` },
+  });
+  const body = (await answer.body.json()) as { data: unknown };
+  const list = await request(`${receiverUrl}/deliveries`, { dispatcher });
+  const { deliveries } = (await list.body.json()) as { deliveries: unknown[] };
+  await dispatcher.close();
+  return { status: answer.statusCode, answer: body.data, got: deliveries[0] };
+}
+
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
   const first = start();
-  await first.waitFor(UP);
+  await first.waitFor(UP, 60_000);
   expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo partner's receiver.*\] API.*\] Temporal/s);
   expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
@@ -130,6 +146,7 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   expect(first.output()).toContain(`curl --cacert '${caFile}' ${apiUrl}/v1/finance-quote`);
   expect((await stat(stackFile())).mode & 0o777).toBe(0o600);
   expect((await stat(join(environment['DATA_DIR'] ?? '', 'tls', 'key.pem'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(environment['DATA_DIR'] ?? '', 'webhook-keys'))).mode & 0o777).toBe(0o600);
 
   const { temporalUiUrl, receiverUrl } = await readStack();
   expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
@@ -139,6 +156,12 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   const page = await request(receiverUrl, { dispatcher: trusting });
   expect(await page.body.text()).toContain('<h1>Demo partner</h1>');
   await trusting.close();
+
+  expect(await deliverTest()).toMatchObject({
+    status: 200,
+    answer: { status: 'delivered' },
+    got: { verified: true, eventType: 'credit_application.test', answered: 200 },
+  });
 
   const second = start();
   expect(await second.ended).toBe(1);
@@ -153,7 +176,7 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
 
 test('recovers after kill -9, with the same keys and data', async () => {
   const killed = start();
-  await killed.waitFor(UP);
+  await killed.waitFor(UP, 60_000);
   const before = await readStack();
   await startSomeWorkflow('before-the-kill');
   signal(killed.pid, 'SIGKILL');
@@ -163,7 +186,7 @@ test('recovers after kill -9, with the same keys and data', async () => {
   await writeFile(draft, 'half');
 
   const next = start();
-  await next.waitFor(UP);
+  await next.waitFor(UP, 60_000);
   expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
   expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
   expect(await knowsWorkflow('before-the-kill')).toBe(true);
@@ -171,6 +194,7 @@ test('recovers after kill -9, with the same keys and data', async () => {
   expect(await readStack()).toEqual(before);
   await expect(stat(draft)).rejects.toThrow(/ENOENT/);
   expect(await quote()).toBe(200);
+  expect(await deliverTest()).toMatchObject({ status: 200, got: { verified: true } });
 
   // As when bin/bootstrap.cjs is killed.
   next.child.disconnect();
@@ -182,7 +206,7 @@ test('makes new keys when stack.json is lost', async () => {
   const before = await readStack();
   await writeFile(stackFile(), '{ half');
   const running = start();
-  await running.waitFor(UP);
+  await running.waitFor(UP, 60_000);
   const after = await readStack();
   expect(after.databaseUrl).toBe(before.databaseUrl);
   expect(after.apiKeys.test).not.toBe(before.apiKeys.test);
@@ -213,7 +237,7 @@ test('names every port in use and who holds it', async () => {
 
 test('answers quotes without Temporal, and says what is missing', async () => {
   const running = start({ TOOLS_DIR: join(environment['DATA_DIR'] ?? '', 'stack.json'), PATH: directory });
-  await running.waitFor(UP);
+  await running.waitFor(UP, 60_000);
   expect(running.output()).toMatch(/WARNING: no Temporal.*TOOLS_DIR/s);
   expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
   expect(await quote()).toBe(200);
@@ -236,7 +260,7 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
     workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
   });
   const running = start({ TEMPORAL_ADDRESS: other.address, TEMPORAL_NAMESPACE: namespace });
-  await running.waitFor(UP);
+  await running.waitFor(UP, 60_000);
   expect(await readStack()).toMatchObject({ temporalAddress: other.address, temporalUiUrl: null });
   expect(await missingSearchAttributes(connection, namespace)).toEqual([]);
   signal(running.pid, 'SIGINT');
@@ -257,7 +281,7 @@ test('can be stopped while it starts', async () => {
 
 test('a second Ctrl-C ends at once what does not stop', async () => {
   const running = start();
-  await running.waitFor(UP);
+  await running.waitFor(UP, 60_000);
   const postgres = await ourProcess('postgres');
   const frozen = [postgres, ...(await childrenOf(postgres))];
   for (const pid of frozen) signal(pid, 'SIGSTOP');

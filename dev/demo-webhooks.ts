@@ -1,0 +1,93 @@
+import { connectDatabase, type Database, type DbOrTransaction } from '../db/connect';
+import type { KeyRing } from '../db/key-ring';
+import type { KeyEnvironment } from '../db/keys';
+import { appendChange } from '../db/queries/change-log';
+import { findEndpoint, liveSecrets, registerEndpoint } from '../db/queries/webhook-endpoints';
+import { generateWebhookSecret } from '../db/webhook-secret';
+import type { Config } from '../runtime/config';
+
+const ACTOR = 'seed';
+const ENVIRONMENTS: readonly KeyEnvironment[] = ['sandbox', 'live'];
+/** What a start on another port or with another key ring left: to be replaced, where a person's own endpoint is not. */
+const OURS = /^https:\/\/localhost:\d+\/webhooks$/;
+
+/** The settings with what lets the embedded worker reach the receiver on this machine, and nothing else private. */
+export function withDemoReceiver(config: Config, facts: { webhookKeys: string; caFile: string }): Config {
+  const join = (list: string, item: string) => (list === '' ? item : `${list},${item}`);
+  return {
+    ...config,
+    ENVIRONMENT: 'development',
+    WEBHOOK_KEYS: facts.webhookKeys,
+    WEBHOOK_ALLOWED_CIDRS: join(config.WEBHOOK_ALLOWED_CIDRS, '127.0.0.0/8'),
+    WEBHOOK_ALLOWED_PORTS: join(config.WEBHOOK_ALLOWED_PORTS, String(config.RECEIVER_PORT)),
+    WEBHOOK_HOSTS: join(config.WEBHOOK_HOSTS, 'localhost=127.0.0.1'),
+    WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE ?? facts.caFile,
+  };
+}
+
+/** Sees to it that both environments of the demo partner send to the receiver, with secrets that the key ring opens. */
+export async function ensureDemoEndpoints(
+  { db }: Pick<Database, 'db'>,
+  wanted: { readonly partnerId: string; readonly url: string; readonly keyRing: KeyRing },
+): Promise<void> {
+  const { partnerId, url, keyRing } = wanted;
+  for (const environment of ENVIRONMENTS) {
+    await db.transaction(async (tx) => {
+      const old = await findEndpoint(tx, partnerId, environment);
+      if (old !== null && !OURS.test(old.url)) return;
+      if (old?.url === url && (await openSecrets(tx, old.endpointId, keyRing)).length > 0) return;
+      const { endpoint } = await registerEndpoint(tx, {
+        partnerId,
+        environment,
+        url,
+        replace: true,
+        seal: (place) => keyRing.seal(generateWebhookSecret(), place),
+      });
+      const details = { partner_id: partnerId, environment, url };
+      await appendChange(tx, {
+        actor: ACTOR,
+        action: 'webhooks.register',
+        subject: endpoint.endpointId,
+        details,
+      });
+    });
+  }
+}
+
+/** The secrets that a partner's deliveries are signed with now, as the partner would know them. */
+export function openDemoSecrets(
+  databaseUrl: string,
+  partnerId: string,
+  keyRing: KeyRing,
+): { secrets(): Promise<readonly string[]>; close(): Promise<void> } {
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: 1,
+    applicationName: 'pfqs receiver',
+    statementTimeoutMs: 2_000,
+  });
+  const ofEnvironment = async (environment: KeyEnvironment) => {
+    const endpoint = await findEndpoint(database.db, partnerId, environment);
+    return endpoint === null ? [] : openSecrets(database.db, endpoint.endpointId, keyRing);
+  };
+  return {
+    secrets: async () => (await Promise.all(ENVIRONMENTS.map(ofEnvironment))).flat(),
+    close: () => database.close(),
+  };
+}
+
+/** Those that this key ring opens: a lost key ring makes the others worthless. */
+async function openSecrets(
+  db: DbOrTransaction,
+  endpointId: string,
+  keyRing: KeyRing,
+): Promise<readonly string[]> {
+  const sealed = await liveSecrets(db, endpointId);
+  return sealed.flatMap((one) => {
+    try {
+      return [keyRing.open(one, one)];
+    } catch {
+      return [];
+    }
+  });
+}
