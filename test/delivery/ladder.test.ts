@@ -1,0 +1,239 @@
+import { parseKeyRing } from '../../db/key-ring';
+import { rotateSecret } from '../../db/queries/webhook-secrets';
+import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { generateWebhookSecret } from '../../db/webhook-secret';
+import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
+import {
+  cancelSignal,
+  pauseSignal,
+  progressQuery,
+  resumeSignal,
+  retryNowSignal,
+} from '../../workflows/deliver-notification';
+import { until } from '../support/delivery';
+import { keepHistory } from '../support/histories';
+import { addEndpoint, storeTest } from '../support/notifications';
+import { timeSkippingServer } from '../support/temporal';
+import { verifySignatures } from '../support/webhook-receiver';
+import { openStage, PARTNER_ID, timersOf, type Stage } from './time';
+
+const temporal = timeSkippingServer();
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage(temporal);
+}, 300_000);
+afterAll(() => stage?.close());
+beforeEach(() => {
+  stage.receiver.received.length = 0;
+  stage.receiver.behave(() => 200);
+});
+
+const HOUR_MS = 3_600_000;
+const received = () => stage.receiver.received;
+const rowOf = async (notificationId: string) =>
+  (
+    await stage.database.sql`select state, end_reason, attempts, reserved_month from notifications
+      where notification_id = ${notificationId}`
+  )[0];
+
+test('a first 2xx ends it, without a timer', async () => {
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
+  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
+  expect(await timersOf(handle)).toEqual([]);
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'delivered', attempts: 1 });
+  await keepHistory('delivered-at-once', handle);
+});
+
+test.each([
+  ['status notifications', DELIVERY_LADDER_MS, 75.6],
+  ['tests', TEST_LADDER_MS, 35 / 3_600],
+])(
+  'the whole ladder of %s: every step with a jitter that only adds',
+  async (kind, ladderMs, hours) => {
+    stage.receiver.behave(() => 500);
+    const { handle, notificationId } = await stage.start(ladderMs);
+    expect(await handle.result()).toEqual({
+      status: 'failed',
+      reason: 'exhausted',
+      attempts: ladderMs.length,
+    });
+    const timers = await timersOf(handle);
+    expect(timers).toHaveLength(ladderMs.length - 1);
+    timers.forEach((timerMs, at) => {
+      const stepMs = ladderMs[at + 1] ?? 0;
+      const mostMs = Math.min(Math.max(stepMs * 0.1, 1_000), 900_000);
+      expect(timerMs).toBeGreaterThanOrEqual(stepMs);
+      expect(timerMs).toBeLessThanOrEqual(stepMs + mostMs);
+    });
+    const steps = ladderMs.reduce((sum, step) => sum + step, 0);
+    expect(steps / HOUR_MS).toBeCloseTo(hours, 1);
+    expect(received()).toHaveLength(ladderMs.length);
+    expect(new Set(received().map(({ body }) => body)).size).toBe(1);
+    expect(await rowOf(notificationId)).toEqual({
+      state: 'failed',
+      end_reason: 'exhausted',
+      attempts: ladderMs.length,
+      reserved_month: null,
+    });
+    await keepHistory(kind === 'tests' ? 'test-ladder-exhausted' : 'ladder-exhausted', handle);
+  },
+  60_000,
+);
+
+test('the jitter differs from delivery to delivery', async () => {
+  stage.receiver.behave(() => 500);
+  const runs = await Promise.all([1, 2, 3].map(() => stage.start([0, 600_000])));
+  const waits = [];
+  for (const { handle } of runs) {
+    await handle.result();
+    waits.push((await timersOf(handle))[0]);
+  }
+  expect(new Set(waits).size).toBe(3);
+});
+
+test.each([
+  ['7200', 7_200_000, 7_200_000],
+  ['1', 5_000, 6_000],
+  ['999999', 10 * HOUR_MS, 10 * HOUR_MS],
+  ['-5', 5_000, 6_000],
+  ['soon', 5_000, 6_000],
+])('Retry-After: %s is the later of it and the ladder, at most ten hours', async (value, low, high) => {
+  stage.receiver.behave((nth) => (nth === 0 ? { status: 429, headers: { 'Retry-After': value } } : 200));
+  const { handle } = await stage.start(DELIVERY_LADDER_MS);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  const [wait = 0] = await timersOf(handle);
+  expect(wait).toBeGreaterThanOrEqual(low);
+  expect(wait).toBeLessThanOrEqual(high);
+  if (value === '7200') await keepHistory('retry-after', handle);
+});
+
+test('410 ends it at once and disables the endpoint', async () => {
+  stage.receiver.behave(() => 410);
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
+  expect(await handle.result()).toEqual({ status: 'failed', reason: 'gone', attempts: 1 });
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'gone' });
+  await keepHistory('gone', handle);
+  const enabled = await stage.database.db.transaction((tx) =>
+    setEndpointState(tx, stage.endpointId, { state: 'active' }),
+  );
+  expect(enabled.changed).toBe(true);
+});
+
+test('a secret rotated in mid-ladder signs the next attempt along with the old one', async () => {
+  const next = generateWebhookSecret();
+  const keyRing = parseKeyRing(stage.keys);
+  stage.receiver.behave((nth) =>
+    nth > 0
+      ? 200
+      : (response) =>
+          void stage.database.db
+            .transaction((tx) =>
+              rotateSecret(tx, stage.endpointId, {
+                overlapSeconds: 3_600,
+                seal: (place) => keyRing.seal(next, place),
+              }),
+            )
+            .then(() => response.writeHead(500).end()),
+  );
+  const { handle } = await stage.start(DELIVERY_LADDER_MS);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  const [first, second] = received();
+  if (!first || !second) throw new Error('two attempts were expected');
+  verifySignatures(first, stage.secret);
+  expect(() => verifySignatures(first, next)).toThrow('No matching signature');
+  verifySignatures(second, stage.secret);
+  verifySignatures(second, next);
+});
+
+test('an endpoint registered anew in mid-ladder gets the next attempt, under its own secret', async () => {
+  const url = stage.receiver.url.replace('/webhooks', '/elsewhere');
+  let secret = '';
+  stage.receiver.behave((nth) =>
+    nth > 0
+      ? 200
+      : (response) =>
+          void addEndpoint(stage.database, { partnerId: PARTNER_ID, url, keyRing: stage.keys }).then(
+            (added) => {
+              ({ secret } = added);
+              response.writeHead(500).end();
+            },
+          ),
+  );
+  const { handle } = await stage.start(DELIVERY_LADDER_MS);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  const [, second] = received();
+  if (!second) throw new Error('two attempts were expected');
+  verifySignatures(second, secret);
+  expect(() => verifySignatures(second, stage.secret)).toThrow('No matching signature');
+});
+
+test('a test whose endpoint is gone fails, unsent', async () => {
+  stage.receiver.behave((nth) => (nth === 0 ? 500 : 200));
+  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+  await stage.database.sql`update webhook_endpoints set state = 'disabled' where state = 'active'`;
+  expect(await handle.result()).toMatchObject({ status: 'failed', reason: 'webhook_not_registered' });
+  expect(received()).toHaveLength(1);
+  await keepHistory('no-endpoint', handle);
+  await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;
+});
+
+test('a pause of a week loses no step of the ladder', async () => {
+  stage.receiver.behave((nth) => (nth < 3 ? 500 : 200));
+  const { handle, notificationId } = await stage.start([0, 60_000, 120_000, 180_000]);
+  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+  await handle.signal(pauseSignal);
+  await temporal.env.sleep('7 days');
+  expect(received()).toHaveLength(1);
+  expect(await handle.query(progressQuery)).toMatchObject({ phase: 'paused', paused: true, attempts: 1 });
+  await handle.signal(resumeSignal);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 4 });
+  expect(await timersOf(handle)).toHaveLength(3);
+  await keepHistory('paused-and-resumed', handle);
+});
+
+test('retry now ends a wait, and one given during an attempt is for the next, never beside it', async () => {
+  let open = 0;
+  let most = 0;
+  stage.receiver.behave((nth) => (response) => {
+    open += 1;
+    most = Math.max(most, open);
+    void (async () => {
+      if (nth === 0) await handle.signal(retryNowSignal);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      open -= 1;
+      response.writeHead(nth < 2 ? 500 : 200).end();
+    })();
+  });
+  const { handle, notificationId } = await stage.start([0, 10 * HOUR_MS, 20 * HOUR_MS]);
+  await until(async () => (await rowOf(notificationId))?.['attempts'] === 2, 'the second attempt, at once');
+  await until(() => received().length === 2 && open === 0, 'its end');
+  await handle.signal(retryNowSignal);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 3 });
+  const { startTime, closeTime } = await handle.describe();
+  expect((closeTime?.getTime() ?? Infinity) - startTime.getTime()).toBeLessThan(HOUR_MS);
+  expect(most).toBe(1);
+  await keepHistory('retry-now', handle);
+});
+
+test('cancelled by an operator, it ends without a further attempt and gives its place back', async () => {
+  stage.receiver.behave(() => 500);
+  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+  await handle.signal(cancelSignal);
+  expect(await handle.result()).toMatchObject({ status: 'cancelled', reason: 'operator' });
+  expect(received()).toHaveLength(1);
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reserved_month: null });
+  await keepHistory('cancelled', handle);
+});
+
+test('a body that is no event ends at once as poison, unsent (fault 72)', async () => {
+  const { notificationId } = await storeTest(stage.database, { partnerId: PARTNER_ID });
+  await stage.database
+    .sql`update notifications set body = '{"event_id":' where notification_id = ${notificationId}`;
+  const handle = await stage.deliver(notificationId, [0, HOUR_MS]);
+  expect(await handle.result()).toMatchObject({ status: 'failed', reason: 'poison' });
+  expect(received()).toHaveLength(0);
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'poison' });
+});

@@ -1,0 +1,38 @@
+import { Worker } from '@temporalio/worker';
+import { keptHistories } from '../support/histories';
+import { prebuiltBundle } from '../support/temporal';
+
+/** Histories that workers have written; a new workflow that could not go on with one would stop ladders under way. */
+const BRANCHES = [
+  'cancelled',
+  'delivered-at-once',
+  'gone',
+  'ladder-exhausted',
+  'no-endpoint',
+  'paused-and-resumed',
+  'retry-after',
+  'retry-now',
+  'test-ladder-exhausted',
+];
+
+test('every kept history replays with the workflow of today', async () => {
+  const kept = keptHistories();
+  expect(kept.map(({ workflowId }) => workflowId).toSorted()).toEqual(BRANCHES);
+  const replayed: string[] = [];
+  const results = Worker.runReplayHistories({ workflowBundle: await prebuiltBundle() }, kept);
+  for await (const { workflowId, error } of results) {
+    if (error) throw new Error(`${workflowId}: ${error.message}`, { cause: error });
+    replayed.push(workflowId);
+  }
+  expect(replayed.toSorted()).toEqual(BRANCHES);
+}, 60_000);
+
+test('a history that went another way is found out', async () => {
+  const bent = keptHistories((text) => text.replaceAll('"recordResult"', '"recordSomething"'));
+  const errors = [];
+  const results = Worker.runReplayHistories({ workflowBundle: await prebuiltBundle() }, bent);
+  for await (const { error } of results) {
+    errors.push(error);
+  }
+  expect(errors.filter((error) => error?.name === 'DeterminismViolationError').length).toBeGreaterThan(5);
+}, 60_000);

@@ -1,0 +1,218 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { startTestApi, type TestApi } from '../support/api';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+let secret: string;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  receiver = await startWebhookReceiver();
+  ({ secret } = await addEndpoint(api.database, {
+    partnerId: api.partnerId,
+    url: receiver.url,
+    keyRing: keys,
+  }));
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+    environment: { TEST_LADDER_SECONDS: '0,1,2' },
+  });
+  await until(
+    () =>
+      worker.worker.checkReady().then(
+        () => true,
+        () => false,
+      ),
+    'the worker is ready',
+    60_000,
+  );
+}, 300_000);
+
+afterAll(async () => {
+  await worker.close();
+  await receiver.close();
+  await api.close();
+});
+
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.behave(() => 200);
+});
+
+const send = (path = '/v1/notifications/test', options = {}) => api.call({ path, ...options });
+const historyOf = async (notificationId: string) => {
+  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  return { handle, described: await handle.describe() };
+};
+
+test('is signed, delivered and answered with what the endpoint said', async () => {
+  const answer = await send();
+  expect(answer.status).toBe(200);
+  const { data } = answer.body;
+  expect(data).toMatchObject({
+    status: 'delivered',
+    environment: 'sandbox',
+    event_type: 'credit_application.test',
+    attempt: { http_status: 200 },
+  });
+  const [received] = receiver.received;
+  if (received === undefined) throw new Error('nothing was received');
+  verifySignatures(received, secret);
+  expect(received.headers).toMatchObject({
+    'service-test': 'true',
+    'content-type': 'application/json; charset=utf-8',
+    'accept-encoding': 'identity',
+    'webhook-id': data.event_id,
+  });
+  const event = JSON.parse(received.body);
+  expect(event).toMatchObject({ event_id: data.event_id, event_type: 'credit_application.test' });
+  const [row] = await api.database.sql<{ body: string }[]>`
+    select body from notifications where notification_id = ${data.notification_id}`;
+  expect(row?.body).toBe(received.body);
+});
+
+test.each([
+  ['lender_a', /^[A-Z0-9]{8}$/],
+  ['lender_b', /^\d{7}$/],
+])('carries the sample reference of %s', async (lender, form) => {
+  expect((await send(`/v1/notifications/test?lender=${lender}`)).status).toBe(200);
+  expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
+    lender,
+    lender_reference: expect.stringMatching(form),
+  });
+});
+
+test('goes on retrying after 202, and the receiver sees the same bytes under a new timestamp', async () => {
+  receiver.behave((nth) => (nth < 2 ? { status: 503, body: 'not now' } : 200));
+  const answer = await send();
+  expect(answer).toMatchObject({
+    status: 202,
+    body: { data: { status: 'retrying', attempt: { http_status: 503 } } },
+  });
+  await until(() => receiver.received.length === 3, 'three attempts');
+  for (const received of receiver.received) verifySignatures(received, secret);
+  expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBeGreaterThan(
+    1,
+  );
+  const { notification_id: id } = answer.body.data;
+  await until(async () => (await historyOf(id)).described.status.name === 'COMPLETED', 'the end');
+  const attempts = await api.database.sql`
+    select attempt_number, outcome, http_status, answer, address from delivery_attempts
+    where notification_id = ${id} order by 1`;
+  expect(attempts).toEqual([
+    { attempt_number: 1, outcome: 'failed', http_status: 503, answer: 'not now', address: '127.0.0.1' },
+    { attempt_number: 2, outcome: 'failed', http_status: 503, answer: 'not now', address: '127.0.0.1' },
+    { attempt_number: 3, outcome: 'delivered', http_status: 200, answer: null, address: '127.0.0.1' },
+  ]);
+});
+
+test('reads as a story in Temporal, can be found by what it is, and tells no secret', async () => {
+  receiver.behave((nth) => (nth === 0 ? 500 : 200));
+  const { notification_id: id, event_id: eventId } = (await send()).body.data;
+  await until(async () => (await historyOf(id)).described.status.name === 'COMPLETED', 'the end');
+  const { handle, described } = await historyOf(id);
+  expect(await described.staticSummary()).toBe('credit_application.test to P100001, sandbox');
+  const attributes = Object.fromEntries(
+    SEARCH_ATTRIBUTES.map((name) => [
+      name,
+      described.typedSearchAttributes.get(defineSearchAttributeKey(name, 'KEYWORD')),
+    ]),
+  );
+  expect(attributes).toEqual({
+    PartnerId: 'P100001',
+    Environment: 'sandbox',
+    EventType: 'credit_application.test',
+    ApplicationId: undefined,
+    NotificationStatus: 'delivered',
+  });
+  const history = await handle.fetchHistory();
+  const text = JSON.stringify(history);
+  const summaries = (history.events ?? []).flatMap((event) => {
+    const data = event.userMetadata?.summary?.data;
+    return data ? [JSON.parse(Buffer.from(data).toString()) as string] : [];
+  });
+  expect(summaries).toEqual([
+    'credit_application.test to P100001, sandbox',
+    'attempt 1: sign and POST',
+    expect.stringMatching(/^attempt 1 answered 500 \(\d+ ms\)$/),
+    expect.stringMatching(/^wait 1(\.\d)? s before attempt 2: retry ladder$|^wait 2 s/),
+    'attempt 2: sign and POST',
+    expect.stringMatching(/^attempt 2 delivered: 200 \(\d+ ms\)$/),
+  ]);
+  const decoded = (history.events ?? []).map((event) => JSON.stringify(event)).join('');
+  for (const hidden of [secret, secret.slice(6), eventId, 'lender_reference', receiver.url]) {
+    expect(text + decoded).not.toContain(hidden);
+    expect(text).not.toContain(Buffer.from(hidden).toString('base64').replace(/=+$/, ''));
+  }
+});
+
+test('needs an active webhook of the environment of the key', async () => {
+  expect(await send(undefined, { key: api.keys.live })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'WEBHOOK_NOT_REGISTERED', details: { environment: 'live' } } },
+  });
+  expect(receiver.received).toHaveLength(0);
+});
+
+test.each(['?lender=lender_c', '?lender=', '?lender=lender_a&lender=lender_b', '?lender=LENDER_A'])(
+  'refuses %s',
+  async (query) => {
+    expect(await send(`/v1/notifications/test${query}`)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST', details: { field: 'lender' } } },
+    });
+    expect(receiver.received).toHaveLength(0);
+  },
+);
+
+test.each(['{}', ' ', 'x'])('refuses the body %j', async (body) => {
+  expect(await send(undefined, { body })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'INVALID_REQUEST' } },
+  });
+});
+
+test('takes an empty body that says it is JSON', async () => {
+  expect((await send(undefined, { body: '' })).status).toBe(200);
+});
+
+test('needs a key, before anything else', async () => {
+  expect(await send(undefined, { key: null, body: '{}' })).toMatchObject({
+    status: 401,
+    body: { error: { code: 'UNAUTHENTICATED' } },
+  });
+});
+
+test('is refused once a hundred of the month are used, and that changes no count', async () => {
+  await api.database.sql`update monthly_counts set delivered = 100`;
+  for (let times = 0; times < 3; times += 1) {
+    const answer = await send();
+    expect(answer).toMatchObject({
+      status: 429,
+      body: {
+        error: {
+          code: 'TEST_NOTIFICATION_LIMIT_REACHED',
+          details: { environment: 'sandbox', limit: 100, used: 100 },
+        },
+      },
+    });
+    expect(answer.body.error.details.resets_at).toMatch(/^\d{4}-\d\d-01T00:00:00\.000Z$/);
+  }
+  const counts = await api.database.sql`select delivered, failed, reserved from monthly_counts`;
+  expect(counts).toEqual([{ delivered: 100, failed: 0, reserved: 0 }]);
+  await api.database.sql`update monthly_counts set delivered = 10`;
+});

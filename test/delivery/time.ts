@@ -1,0 +1,122 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { createActivities } from '../../activities';
+import { connectDatabase, type Database } from '../../db/connect';
+import { createPartner } from '../../db/queries/partners';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { parseKeyRing } from '../../db/key-ring';
+import { hmacSha256 } from '../../outbound/hmac';
+import { createSender, type Sender } from '../../outbound/sender';
+import { createResolver } from '../../outbound/resolve';
+import { openWorkerSession, type WorkerSession } from '../../runtime/worker-session';
+import { deliveryWorkflowId } from '../../workflows/names';
+import type { deliverNotification } from '../../workflows';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { prebuiltBundle, randomTaskQueue, type TestTemporal } from '../support/temporal';
+import { RECEIVER_NAME, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+/** Temporal's own number of the type. */
+const KEYWORD = 2;
+export const PARTNER_ID = 'P100001';
+
+export type Delivery = WorkflowHandle<typeof deliverNotification>;
+
+/** Workers with the real activities, Postgres and a TLS receiver, on a Temporal whose time a test may skip. */
+export interface Stage {
+  readonly database: Database;
+  readonly receiver: WebhookReceiver;
+  readonly secret: string;
+  readonly endpointId: string;
+  readonly keys: string;
+  /** Starts the delivery of a stored notification with this ladder. */
+  deliver(notificationId: string, ladderMs: readonly number[]): Promise<Delivery>;
+  /** Stores a test notification and starts its delivery with this ladder. */
+  start(ladderMs: readonly number[]): Promise<{
+    notificationId: string;
+    handle: Delivery;
+  }>;
+  close(): Promise<void>;
+}
+
+export async function openStage(temporal: TestTemporal): Promise<Stage> {
+  // The Java server knows this call, and not the queries by which runtime/search-attributes.ts finds out what is missing.
+  await temporal.env.connection.operatorService.addSearchAttributes({
+    namespace: temporal.namespace,
+    searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTES.map((name) => [name, KEYWORD])),
+  });
+  const clone: TestDatabase = await createTestDatabase();
+  const database = connectDatabase({
+    url: clone.url,
+    poolSize: 5,
+    applicationName: 'test',
+    statementTimeoutMs: 10_000,
+  });
+  const receiver = await startWebhookReceiver();
+  const keys = newKeyRingText();
+  await createPartner(database.db, { partnerId: PARTNER_ID, name: 'Example' });
+  const { secret, endpointId } = await addEndpoint(database, {
+    partnerId: PARTNER_ID,
+    url: receiver.url,
+    keyRing: keys,
+  });
+  const sender: Sender = createSender({
+    allowedCidrs: ['127.0.0.0/8'],
+    // A second receiver may take the place of the first.
+    allowedPorts: Array.from({ length: 65_535 }, (_, at) => at + 1),
+    hosts: new Map([[RECEIVER_NAME, ['127.0.0.1']]]),
+    resolver: createResolver(),
+    ca: receiver.ca,
+    now: Date.now,
+  });
+  const taskQueue = randomTaskQueue();
+  const session: WorkerSession = await openWorkerSession({
+    connection: { address: temporal.address },
+    namespace: temporal.namespace,
+    taskQueue,
+    workflows: { bundle: await prebuiltBundle() },
+    activities: createActivities({
+      db: database.db,
+      keyRing: parseKeyRing(keys),
+      send: (request) => sender.send(request),
+      hmac: hmacSha256,
+      now: () => new Date(),
+      warn: () => undefined,
+      onAttempt: () => undefined,
+    }),
+    mostSends: 20,
+  });
+  const deliver = (notificationId: string, ladderMs: readonly number[]) =>
+    temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
+      workflowId: deliveryWorkflowId(notificationId, 1),
+      taskQueue,
+      args: [{ notificationId, generation: 1, ladderMs }],
+    });
+  return {
+    database,
+    receiver,
+    secret,
+    endpointId,
+    keys,
+    deliver,
+    async start(ladderMs) {
+      const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });
+      return { notificationId, handle: await deliver(notificationId, ladderMs) };
+    },
+    async close() {
+      await session.stop();
+      sender.close();
+      await receiver.close();
+      await database.close();
+      await clone.close();
+    },
+  };
+}
+
+/** The timers of a run, in milliseconds, in order. */
+export async function timersOf(handle: WorkflowHandle): Promise<number[]> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).flatMap((event) => {
+    const timeout = event.timerStartedEventAttributes?.startToFireTimeout;
+    return timeout ? [Number(timeout.seconds ?? 0) * 1_000 + (timeout.nanos ?? 0) / 1e6] : [];
+  });
+}

@@ -1,0 +1,32 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { WorkflowHandle } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+
+const { History } = temporal.api.history.v1;
+const folder = join(__dirname, '../histories');
+
+/**
+ * Keeps the history of a run as one to replay for ever, when RECORD_HISTORIES is set; never replaces one, because what
+ * deployed workers have written is what a new one must be able to go on with.
+ */
+export async function keepHistory(name: string, handle: WorkflowHandle): Promise<void> {
+  const file = join(folder, `${name}.json`);
+  if (process.env['RECORD_HISTORIES'] === undefined || existsSync(file)) return;
+  mkdirSync(folder, { recursive: true });
+  const history = History.fromObject(await handle.fetchHistory());
+  const json = History.toObject(history, { longs: String, bytes: String, enums: String });
+  writeFileSync(file, `${JSON.stringify(json, null, 1)}\n`);
+}
+
+/**
+ * Every kept history, by its name.
+ * @param bend changes the text of each, as another workflow would have written it.
+ */
+export function keptHistories(bend = (text: string) => text): { workflowId: string; history: unknown }[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  return files.map((file) => ({
+    workflowId: file.replace('.json', ''),
+    history: History.fromObject(JSON.parse(bend(readFileSync(join(folder, file), 'utf8'))) as object),
+  }));
+}
