@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../connect';
 import { deliveryAttempts, notifications, webhookEndpoints } from '../schema';
@@ -34,11 +34,17 @@ export async function recordAttempt(
   const { outcome } = result;
   return db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
-    const { month, endpointId } = await finishRow(tx, attempt, result);
+    const { month, endpointId, generation } = await finishRow(tx, attempt, result);
     const gone = outcome.kind === 'failed' && outcome.failure === 'gone';
     const disabled = gone && (await disableGone(tx, endpointId));
-    if (row !== null && outcome.kind === 'delivered') await endDelivered(tx, row, month);
-    if (row !== null && outcome.kind === 'failed' && end !== null) await endOtherwise(tx, row, end);
+    // A late word of an older generation is no end of the one that is under way now; but a delivery is a delivery.
+    const current = row?.generation === generation;
+    if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
+      await endDelivered(tx, row, month);
+    }
+    if (row !== null && outcome.kind === 'failed' && end !== null && current) {
+      await endOtherwise(tx, row, end);
+    }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
     return { disabledEndpointId: disabled ? endpointId : null };
   });
@@ -98,12 +104,12 @@ async function disableGone(tx: DbOrTransaction, endpointId: string): Promise<boo
   return disabled.length > 0;
 }
 
-/** @returns the endpoint, and the first day of the UTC month in which the attempt started. */
+/** @returns the attempt's endpoint and generation, and the first day of the UTC month in which it started. */
 async function finishRow(
   tx: DbOrTransaction,
   { notificationId, attemptNumber }: AttemptRef,
   { outcome, address }: { outcome: DeliveryOutcome; address: string | null },
-): Promise<{ month: string; endpointId: string }> {
+): Promise<{ month: string; endpointId: string; generation: number }> {
   const failed = outcome.kind === 'failed' ? outcome : null;
   const where = and(
     eq(deliveryAttempts.notificationId, notificationId),
@@ -125,6 +131,7 @@ async function finishRow(
     .select({
       month: sql<string>`date_trunc('month', started_at at time zone 'UTC')::date::text`,
       endpointId: deliveryAttempts.endpointId,
+      generation: deliveryAttempts.generation,
     })
     .from(deliveryAttempts)
     .where(where);
@@ -133,7 +140,7 @@ async function finishRow(
 }
 
 async function endDelivered(tx: DbOrTransaction, row: Notification, month: string): Promise<void> {
-  if (row.deliveredAt !== null) return;
+  if (row.deliveredAt !== null) return endRepeated(tx, row, 'delivered', null);
   await tx
     .update(notifications)
     .set({
@@ -150,12 +157,31 @@ async function endDelivered(tx: DbOrTransaction, row: Notification, month: strin
   await count(tx, row, month, { delivered: 1 });
 }
 
+/** Sent again after it had been delivered: it has been counted, and stays counted, once. */
+async function endRepeated(
+  tx: DbOrTransaction,
+  row: Notification,
+  state: EndState | 'delivered',
+  endReason: string | null,
+): Promise<void> {
+  await tx
+    .update(notifications)
+    .set({ state, endReason, ...(state !== 'held' && { endedAt: sql`service_now()` }) })
+    .where(
+      and(
+        eq(notifications.notificationId, row.notificationId),
+        inArray(notifications.state, ['pending', 'started']),
+      ),
+    );
+}
+
 async function endOtherwise(
   tx: DbOrTransaction,
   row: Notification,
   { state, reason }: { state: EndState; reason: string },
 ): Promise<void> {
   if (row.state !== 'pending' && row.state !== 'started') return;
+  if (row.deliveredAt !== null) return endRepeated(tx, row, state, reason);
   if (row.reservedMonth !== null) await releaseMonth(tx, row, row.reservedMonth);
   let { failedMonth } = row;
   if (state === 'failed' && failedMonth === null) {

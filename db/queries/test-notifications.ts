@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Db } from '../connect';
+import type { DbOrTransaction } from '../connect';
 import { notifications } from '../schema';
 import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './reserve-month';
 import { findEndpoint } from './webhook-endpoints';
@@ -36,7 +36,7 @@ export type TestNotificationAnswer =
  * taken, without an active endpoint or when the limit is reached.
  */
 export async function insertTestNotification(
-  db: Db,
+  db: DbOrTransaction,
   wanted: NewTestNotification,
 ): Promise<TestNotificationAnswer> {
   return db.transaction(async (tx) => {

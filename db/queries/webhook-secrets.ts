@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { desc, eq, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import { webhookSecrets } from '../schema';
 import { Refused } from './refused';
@@ -42,4 +42,26 @@ export async function rotateSecret(
   }
   const secretId = await addSecret(tx, endpointId, seal);
   return { secretId, live: before.length + 1 };
+}
+
+/** A secret as people see it: never the secret. */
+export interface SecretSummary {
+  readonly secretId: string;
+  /** Key of the key ring that sealed it. */
+  readonly keyId: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** Whether deliveries are signed with it now, by the database's clock. */
+  readonly live: boolean;
+}
+
+/** All secrets of an endpoint, those that have ended too, newest first. */
+export async function listSecrets(db: DbOrTransaction, endpointId: string): Promise<SecretSummary[]> {
+  const { secretId, keyId, createdAt, expiresAt } = webhookSecrets;
+  const live = sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
+  return db
+    .select({ secretId, keyId, createdAt, expiresAt, live })
+    .from(webhookSecrets)
+    .where(eq(webhookSecrets.endpointId, endpointId))
+    .orderBy(desc(createdAt), desc(secretId));
 }

@@ -1,0 +1,33 @@
+import { and, desc, eq, getTableColumns, inArray } from 'drizzle-orm';
+import type { DbOrTransaction } from '../connect';
+import { deliveryAttempts, notifications } from '../schema';
+import type { AttemptSummary } from './notifications';
+import type { WebhookEndpoint } from './webhook-endpoints';
+
+/** Attempts are found through the notifications of their partner: this many of the newest are looked at. */
+const NOTIFICATIONS_LOOKED_AT = 100;
+
+const { answer: _, ...SUMMARY } = getTableColumns(deliveryAttempts);
+
+/**
+ * The last attempts to reach an endpoint, newest first, among the newest notifications of its partner and environment.
+ * @param most attempts returned.
+ */
+export async function lastAttempts(
+  db: DbOrTransaction,
+  { endpointId, partnerId, environment }: WebhookEndpoint,
+  most: number,
+): Promise<AttemptSummary[]> {
+  const recent = db
+    .select({ id: notifications.notificationId })
+    .from(notifications)
+    .where(and(eq(notifications.partnerId, partnerId), eq(notifications.environment, environment)))
+    .orderBy(desc(notifications.notificationId))
+    .limit(NOTIFICATIONS_LOOKED_AT);
+  return db
+    .select(SUMMARY)
+    .from(deliveryAttempts)
+    .where(and(inArray(deliveryAttempts.notificationId, recent), eq(deliveryAttempts.endpointId, endpointId)))
+    .orderBy(desc(deliveryAttempts.startedAt), desc(deliveryAttempts.attemptNumber))
+    .limit(most);
+}
