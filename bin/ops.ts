@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import { connectDatabase } from '../db/connect';
 import { runOps } from '../ops/program';
-import { readOpsConfig } from '../runtime/config';
+import { readConfig } from '../runtime/config';
+import { opsOptions } from '../runtime/ops-options';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -21,11 +22,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 async function main(): Promise<void> {
+  const options = opsOptions(() => readConfig());
   const exitCode = await runOps(
     {
       connect: () =>
         connectDatabase({
-          url: readOpsConfig().databaseUrl,
+          url: options.databaseUrl(),
           poolSize: 1,
           applicationName: 'ops',
           statementTimeoutMs: STATEMENT_TIMEOUT_MS,
@@ -35,6 +37,13 @@ async function main(): Promise<void> {
       stdin: process.stdin,
       actor: currentUser(),
       now: () => new Date(),
+      keyRing: () => options.keyRing(),
+      checkTarget: (url) => options.checkTarget(url),
+      signalDelivery: async (delivery, signal) => {
+        // Only here: its client takes longer to load than most commands take to run.
+        const { signalDelivery } = await import('../runtime/signal-delivery.js');
+        return signalDelivery(options.temporal(), delivery, signal);
+      },
     },
     process.argv.slice(2),
   );

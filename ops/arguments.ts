@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
@@ -10,6 +10,31 @@ export function duration(text: string): number {
     throw new InvalidArgumentError('It must be a number with s, m, h or d behind it, such as 24h.');
   return Number(match[1]) * SECONDS[match[2] as keyof typeof SECONDS];
 }
+
+/** A span as `duration` reads it, of at most so many days. */
+export const durationUpTo = (days: number) => (text: string) => {
+  const seconds = duration(text);
+  if (seconds <= days * SECONDS.d) return seconds;
+  throw new InvalidArgumentError(`It must be at most ${days}d.`);
+};
+
+/** `2026-11` as the month's first day, `2026-11-01`. */
+export function month(text: string): string {
+  if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(text))
+    throw new InvalidArgumentError('It must be a year and a month, such as 2026-11.');
+  return `${text}-01`;
+}
+
+/** Comma-separated words out of a closed list. */
+export const wordsOf = (allowed: readonly string[]) => (text: string) => {
+  const words = list(text);
+  if (words.length > 0 && words.every((word) => allowed.includes(word))) return words;
+  throw new InvalidArgumentError(`Allowed are ${allowed.join(', ')}.`);
+};
+
+/** `--environment sandbox|live`. */
+export const environmentOption = (description: string) =>
+  new Option('--environment <environment>', description).choices(['sandbox', 'live']);
 
 /** A whole number in a range. */
 export const wholeNumber = (low: number, high: number) => (text: string) => {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Database, Db } from '../db/connect';
+import type { KeyRing } from '../db/key-ring';
 import { DatabaseUnreachable } from './exit-codes';
 
 /** What the command line needs from its surroundings. */
@@ -16,7 +17,36 @@ export interface OpsDeps {
   /** Who runs the command, for the change log. */
   readonly actor: string;
   readonly now: () => Date;
+  /** Keys that webhook secrets are sealed with; called only by commands that need them. @throws when none are known. */
+  readonly keyRing: () => KeyRing;
+  /** Checks a URL that is to be registered: its form, that its name resolves, and that all addresses are public ones. */
+  readonly checkTarget: (url: string) => Promise<TargetCheck>;
+  /** Signals the workflow of a delivery, waiting for Temporal for 1.5 s at most. */
+  readonly signalDelivery: (delivery: DeliveryRef, signal: DeliveryOrder) => Promise<SignalAnswer>;
 }
+
+export type TargetCheck =
+  | {
+      readonly ok: true;
+      /** As it is to be stored. */
+      readonly url: string;
+    }
+  | { readonly ok: false; readonly message: string };
+
+/** A delivery under way: the workflow of one generation of a notification. */
+export interface DeliveryRef {
+  readonly notificationId: string;
+  readonly generation: number;
+}
+
+/** What an operator can tell a delivery. */
+export type DeliveryOrder = 'retryNow' | 'pause' | 'resume' | 'cancel';
+
+export type SignalAnswer =
+  | { readonly kind: 'signalled' }
+  /** Temporal knows no such workflow, or it has ended. */
+  | { readonly kind: 'no_workflow' }
+  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
 
 /** One run of one command. */
 export interface Call {
@@ -44,11 +74,19 @@ export function handle(
     const database = open(deps);
     try {
       const answer = await work({ db: database.db, deps, options }, ...operands);
-      deps.out(options['json'] === true ? `${JSON.stringify(answer.json, null, 2)}\n` : `${answer.text}\n`);
+      deps.out(options['json'] === true ? `${jsonText(answer.json)}\n` : `${answer.text}\n`);
     } finally {
       await database.close();
     }
   });
+}
+
+/** Control characters that JSON leaves as they are would reach a terminal: a partner's answer may hold any. */
+function jsonText(document: unknown): string {
+  return JSON.stringify(document, null, 2).replaceAll(
+    /[\u007F-\u009F\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** An option's text; undefined when it was not given. */

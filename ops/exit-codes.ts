@@ -10,6 +10,15 @@ export class DatabaseUnreachable extends Error {
   override readonly name = 'DatabaseUnreachable';
 }
 
+/** Temporal is not there, or lets nobody in. */
+export class TemporalUnreachable extends Error {
+  override readonly name = 'TemporalUnreachable';
+
+  constructor({ address, why }: { readonly address: string; readonly why: string }) {
+    super(`Temporal cannot be reached at ${address} (${why}): check TEMPORAL_ADDRESS.`);
+  }
+}
+
 /** An error as it is told: without a stack, and without the parameters of a statement. */
 export interface Failure {
   readonly exitCode: number;
@@ -31,6 +40,9 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof Refused) return { exitCode: EXIT.failed, code: error.reason, message: error.message };
   if (error instanceof DatabaseUnreachable) {
     return { exitCode: EXIT.unreachable, code: 'database_unreachable', message: error.message };
+  }
+  if (error instanceof TemporalUnreachable) {
+    return { exitCode: EXIT.unreachable, code: 'temporal_unreachable', message: error.message };
   }
   if (error instanceof CommanderError) {
     return { exitCode: EXIT.usage, code: 'usage', message: error.message.replace(/^error: /, '') };

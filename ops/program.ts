@@ -4,13 +4,17 @@ import { addChangeCommands } from './changes';
 import { EXIT, toFailure, type Failure } from './exit-codes';
 import { addKeyCommands } from './keys';
 import { addMerchantCommands } from './merchants';
+import { addNotificationCommands } from './notifications';
 import { faultLines } from './output';
 import { addPartnerCommands } from './partners';
 import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';
+import { addSecretCommands } from './secrets';
+import { addUsageCommand } from './usage';
+import { addWebhookCommands } from './webhooks';
 
 const NOTES = `
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 database unreachable.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 database or Temporal unreachable.
 Every change is written to the change log (ops changes list).`;
 
 /** The whole command line. Nothing runs, and nothing is opened, before it is given arguments. */
@@ -25,6 +29,10 @@ export function buildProgram(deps: OpsDeps): Command {
   addMerchantCommands(program, deps);
   addProductCommands(program, deps);
   addQuoteCommands(program, deps);
+  addWebhookCommands(program, deps);
+  addSecretCommands(program, deps);
+  addNotificationCommands(program, deps);
+  addUsageCommand(program, deps);
   addChangeCommands(program, deps);
   prepare(program, deps);
   return program;

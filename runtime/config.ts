@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
 import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
@@ -128,22 +126,5 @@ export function describeConfig(config: Config): Record<string, unknown> {
   };
   return Object.fromEntries(
     Object.keys(settings.shape).map((name) => [name, shown(name, config[name as keyof Config])]),
-  );
-}
-
-/**
- * Where `ops` finds the database: DATABASE_URL, else what the embedded stack wrote into DATA_DIR/stack.json.
- * @throws ConfigError when neither is there.
- */
-export function readOpsConfig(environment: NodeJS.ProcessEnv = process.env): { databaseUrl: string } {
-  const config = readConfig(environment);
-  if (config.DATABASE_URL !== undefined) return { databaseUrl: config.DATABASE_URL };
-  const file = join(resolve(config.DATA_DIR), 'stack.json');
-  if (existsSync(file)) {
-    const stack = JSON.parse(readFileSync(file, 'utf8')) as { databaseUrl?: unknown };
-    if (typeof stack.databaseUrl === 'string') return { databaseUrl: stack.databaseUrl };
-  }
-  throw new ConfigError(
-    `no database: set DATABASE_URL, or start the embedded stack first (npm start; looked for ${file}).`,
   );
 }

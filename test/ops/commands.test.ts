@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { insertQuotes } from '../../db/queries/insert-quotes';
 import { connectDatabase } from '../../db/connect';
 import { runOps } from '../../ops/program';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
 
@@ -205,6 +205,7 @@ const runAgainst = async (url: string | null) => {
   };
   const { stdin } = process;
   const deps = {
+    ...OTHER_DEPS,
     connect,
     out: () => undefined,
     err: (text: string) => void (err += text),
@@ -225,6 +226,16 @@ describe('exit codes', () => {
     [1, 'not found', ['products', 'deactivate', 'M999999', 'x']],
     [1, 'not found', ['quotes', 'show', 'qte_x']],
     [1, 'not found', ['keys', 'revoke', 'key_x']],
+    [1, 'not found', ['webhooks', 'show', 'whe_x']],
+    [1, 'not found', ['webhooks', 'disable', '--partner', 'P100001', '--environment', 'live']],
+    [1, 'named in no way', ['webhooks', 'show', '--partner', 'P100001']],
+    [1, 'named in both ways', ['webhooks', 'enable', 'whe_x', '--partner', 'P100001']],
+    [1, 'not found', ['webhooks', 'secrets', 'list', 'whe_x']],
+    [1, 'not found', ['notifications', 'show', 'ntf_x']],
+    [1, 'not found', ['notifications', 'pause', 'ntf_x']],
+    [1, 'not found', ['notifications', 'cancel', 'ntf_x']],
+    [1, 'not found', ['notifications', 'resend', 'ntf_x']],
+    [1, 'not found', ['usage', '--partner', 'P999999']],
     [1, 'exists', ['partners', 'create', '--name', 'x', '--id', 'P100001']],
     [1, 'exists', ['merchants', 'create', 'M300001']],
     [1, 'a fault', ['merchants', 'create', 'X1']],
@@ -237,6 +248,12 @@ describe('exit codes', () => {
     [2, 'a wrong value', ['keys', 'rotate', 'key_x', '--overlap', 'soon']],
     [2, 'a wrong choice', ['keys', 'issue', '--partner', 'P100001', '--environment', 'moon']],
     [2, 'too much', ['keys', 'list', 'more']],
+    [2, 'no verb', ['webhooks', 'secrets']],
+    [2, 'a missing option', ['webhooks', 'register', '--partner', 'P100001', '--environment', 'live']],
+    [2, 'a missing option', ['usage']],
+    [2, 'a wrong month', ['usage', '--partner', 'P100001', '--month', '2026-13']],
+    [2, 'a wrong state', ['notifications', 'list', '--state', 'failed,lost']],
+    [2, 'too long a span', ['notifications', 'list', '--since', '401d']],
   ])('%i for %s: ops %j', async (code, _, args) => {
     const human = await ops.run(args);
     expect(human.code).toBe(code);
@@ -251,8 +268,12 @@ describe('exit codes', () => {
     }
   });
 
+  const NOUNS = 'partners keys merchants products quotes webhooks secrets notifications usage changes'.split(
+    ' ',
+  );
+
   test('every command has a description, and every noun examples', async () => {
-    for (const noun of ['partners', 'keys', 'merchants', 'products', 'quotes', 'changes']) {
+    for (const noun of NOUNS) {
       expect((await ops.run([noun, '--help'])).out).toContain('Examples:');
     }
   });

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const execute = promisify(execFile);
@@ -13,10 +14,10 @@ beforeAll(async () => {
 
 afterAll(() => ops.close());
 
-const start = (args: string[], databaseUrl: string) =>
+const start = (args: string[], databaseUrl: string, more: Record<string, string> = {}) =>
   execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args], {
     cwd: root,
-    env: { ...process.env, DATABASE_URL: databaseUrl },
+    env: { ...process.env, DATABASE_URL: databaseUrl, ...more },
   });
 
 test('as a process it changes the database, prints JSON alone, and signs with the user', async () => {
@@ -34,5 +35,37 @@ test('as a process it ends with 3 when the database cannot be reached, without a
     code: 3,
     stdout: '',
     stderr: expect.stringMatching(/^error: The database cannot be reached: [^\n]*\n$/),
+  });
+});
+
+test('as a process it seals with WEBHOOK_KEYS, and ends with 3 within seconds when Temporal is not there', async () => {
+  const keys = newKeyRingText();
+  await addEndpoint(ops.database, { partnerId: 'P100001', url: 'https://hook.example/x', keyRing: keys });
+  const { notificationId } = await storeTest(ops.database, { partnerId: 'P100001' });
+  await ops.database
+    .sql`update notifications set state = 'started' where notification_id = ${notificationId}`;
+
+  const rotate = [
+    'webhooks',
+    'secrets',
+    'rotate',
+    '--partner',
+    'P100001',
+    '--environment',
+    'sandbox',
+    '--json',
+  ];
+  const { stdout, stderr } = await start(rotate, ops.url, { WEBHOOK_KEYS: keys });
+  expect([JSON.parse(stdout).live, stderr]).toEqual([expect.arrayContaining([expect.anything()]), '']);
+
+  const away = start(['notifications', 'pause', notificationId], ops.url, {
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+  });
+  await expect(away).rejects.toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^error: Temporal cannot be reached at 127\.0\.0\.1:1 \([^\n]+\): check TEMPORAL_ADDRESS\.\n$/,
+    ),
   });
 });

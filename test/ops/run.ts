@@ -1,7 +1,11 @@
 import { Readable } from 'node:stream';
 import { connectDatabase, type Database } from '../../db/connect';
+import { parseKeyRing } from '../../db/key-ring';
+import { checkWebhookUrl } from '../../domain/webhook-url';
+import type { DeliveryOrder, DeliveryRef, OpsDeps, SignalAnswer } from '../../ops/call';
 import { runOps } from '../../ops/program';
 import { createTestDatabase } from '../support/database';
+import { newKeyRingText } from '../support/notifications';
 
 export interface Outcome {
   readonly code: number;
@@ -15,6 +19,14 @@ export interface Outcome {
 export interface OpsUnderTest {
   readonly url: string;
   readonly database: Database;
+  /** The setting WEBHOOK_KEYS; null: there are none. */
+  webhookKeys: string | null;
+  /** Every signal so far, oldest first. */
+  readonly signals: (DeliveryRef & { readonly signal: DeliveryOrder })[];
+  /** What Temporal says to the next signals. */
+  signalAnswer: SignalAnswer;
+  /** Called for each signal before it is answered. */
+  onSignal: () => Promise<void>;
   /** Runs one command in this process; the last argument may be what stands on standard input. */
   run(args: readonly string[], stdin?: string | Buffer): Promise<Outcome>;
   /** The same with --json, which must succeed. */
@@ -23,16 +35,38 @@ export interface OpsUnderTest {
   close(): Promise<void>;
 }
 
+/** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
+export const OTHER_DEPS: Pick<OpsDeps, 'keyRing' | 'checkTarget' | 'signalDelivery'> = {
+  keyRing: () => {
+    throw new Error('no webhook keys: set WEBHOOK_KEYS');
+  },
+  checkTarget: async (url) => checkWebhookUrl(url),
+  signalDelivery: async () => ({ kind: 'unreachable', address: '127.0.0.1:1', why: 'refused' }),
+};
+
 /** The command line over a database of its own. */
 export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const clone = await createTestDatabase();
   const connect = (poolSize = 1) =>
     connectDatabase({ url: clone.url, poolSize, applicationName: 'test', statementTimeoutMs: 10_000 });
   const database = connect(3);
+  const state: Pick<OpsUnderTest, 'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal'> = {
+    webhookKeys: newKeyRingText(),
+    signals: [],
+    signalAnswer: { kind: 'signalled' },
+    onSignal: async () => undefined,
+  };
   const run = async (args: readonly string[], stdin: string | Buffer = '') => {
     let [out, err] = ['', ''];
     const code = await runOps(
       {
+        ...OTHER_DEPS,
+        ...(state.webhookKeys !== null && { keyRing: () => parseKeyRing(state.webhookKeys ?? '') }),
+        signalDelivery: async (delivery, signal) => {
+          state.signals.push({ ...delivery, signal });
+          await state.onSignal();
+          return state.signalAnswer;
+        },
         connect,
         out: (text) => void (out += text),
         err: (text) => void (err += text),
@@ -44,11 +78,11 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
     );
     return { code, out, err, json: () => JSON.parse(out === '' ? err : out) as unknown };
   };
-  return {
+  return Object.assign(state, {
     url: clone.url,
     database,
     run,
-    async json(...args) {
+    async json(...args: string[]) {
       const outcome = await run([...args, '--json']);
       if (outcome.code !== 0)
         throw new Error(`ops ${args.join(' ')} ended with ${outcome.code}: ${outcome.err}`);
@@ -58,5 +92,5 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
       await database.close();
       await clone.close();
     },
-  };
+  });
 }

@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import type { KeyEnvironment } from '../db/keys';
+import type { DbOrTransaction } from '../db/connect';
+import { Refused } from '../db/queries/refused';
+import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/queries/webhook-endpoints';
+import { environmentOption } from './arguments';
+import { textOption, type Call } from './call';
+
+/** Lets a command name an endpoint by its id, or by the partner and environment that it is the one of. */
+export function endpointArgument(command: Command): Command {
+  return command
+    .argument('[endpoint-id]', 'the endpoint; or name it by --partner and --environment')
+    .option('--partner <partner>', 'whose endpoint')
+    .addOption(environmentOption('which of its endpoints'));
+}
+
+/**
+ * The endpoint that a command named.
+ * @throws Refused when there is none, or it was named in neither way or in both.
+ */
+export async function namedEndpoint(
+  db: DbOrTransaction,
+  call: Call,
+  endpointId: string | undefined,
+): Promise<WebhookEndpoint> {
+  const partnerId = textOption(call, 'partner');
+  const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+  if (endpointId !== undefined && partnerId === undefined && environment === undefined) {
+    return existingEndpoint(db, endpointId);
+  }
+  if (endpointId !== undefined || partnerId === undefined || environment === undefined) {
+    throw new Refused('invalid', 'Name the endpoint by its id, or by --partner and --environment.');
+  }
+  const found = await findEndpoint(db, partnerId, environment);
+  if (found === null) throw new Refused('not_found', `${partnerId} has no ${environment} endpoint.`);
+  return found;
+}

@@ -1,0 +1,97 @@
+import type {
+  AttemptSummary,
+  DeliveryAttempt,
+  Notification,
+  NotificationSummary,
+} from '../db/queries/notifications';
+import type { Answer } from './call';
+import { facts, printable, table } from './output';
+
+export const notificationView = (one: NotificationSummary) => ({
+  notification_id: one.notificationId,
+  event_id: one.eventId,
+  event_type: one.eventType,
+  partner_id: one.partnerId,
+  environment: one.environment,
+  application_id: one.applicationId,
+  sequence: one.sequence,
+  state: one.state,
+  end_reason: one.endReason,
+  generation: one.generation,
+  attempts: one.attempts,
+  created_at: one.createdAt,
+  due_at: one.dueAt,
+  started_at: one.startedAt,
+  delivered_at: one.deliveredAt,
+  ended_at: one.endedAt,
+  reserved_month: one.reservedMonth,
+  request_id: one.requestId,
+});
+
+export const attemptView = (one: AttemptSummary) => ({
+  attempt_number: one.attemptNumber,
+  generation: one.generation,
+  endpoint_id: one.endpointId,
+  started_at: one.startedAt,
+  finished_at: one.finishedAt,
+  outcome: one.outcome,
+  failure: one.failure,
+  http_status: one.httpStatus,
+  duration_ms: one.durationMs,
+  retry_after_ms: one.retryAfterMs,
+  address: one.address,
+});
+
+/** `failed: http_status 503 in 35 ms`; an attempt without an end is under way. */
+export function describeAttempt({ outcome, failure, httpStatus, durationMs }: AttemptSummary): string {
+  if (outcome === null) return 'under way';
+  if (outcome === 'unknown') return 'unknown: its process died';
+  const what = [failure, httpStatus].filter((part) => part !== null).join(' ');
+  return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
+}
+
+/** `failed: exhausted`. */
+export const notificationStatus = ({ state, endReason }: NotificationSummary) =>
+  endReason === null ? state : `${state}: ${endReason}`;
+
+/** A notification with its body and all of its attempts. */
+export function notificationAnswer(one: Notification, attempts: readonly DeliveryAttempt[]): Answer {
+  const head = ['attempt', 'started', 'outcome', 'status', 'ms', 'failure', 'address', 'retry after'];
+  const rows = attempts.map((attempt) => [
+    attempt.attemptNumber,
+    attempt.startedAt,
+    attempt.outcome ?? 'under way',
+    attempt.httpStatus,
+    attempt.durationMs,
+    attempt.failure,
+    attempt.address,
+    attempt.retryAfterMs === null ? null : `${Math.round(attempt.retryAfterMs / 1_000)} s`,
+  ]);
+  const answers = attempts.flatMap(({ attemptNumber, answer }) =>
+    answer === null || answer === '' ? [] : ['', `Answer to attempt ${attemptNumber}:`, quoted(answer)],
+  );
+  return {
+    json: {
+      ...notificationView(one),
+      body: one.body,
+      delivery_attempts: attempts.map((attempt) => ({ ...attemptView(attempt), answer: attempt.answer })),
+    },
+    text: [
+      facts(Object.entries(notificationView(one))),
+      '',
+      'Body:',
+      quoted(one.body),
+      '',
+      'Attempts:',
+      table(head, rows),
+      ...answers,
+    ].join('\n'),
+  };
+}
+
+/** A stranger's text, line by line, so that none of it passes for ours. */
+const quoted = (text: string) =>
+  text
+    .split(/\r?\n/)
+    .map((line) => `  | ${printable(line)}`)
+    .join('\n');

@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import type { KeyEnvironment } from '../db/keys';
+import {
+  findNotification,
+  listAttempts,
+  listNotifications,
+  type NotificationState,
+} from '../db/queries/notifications';
+import { Refused } from '../db/queries/refused';
+import { NOTIFICATION_STATES } from '../db/schema/notifications';
+import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { addNotificationOrders } from './notification-orders';
+import { notificationAnswer, notificationStatus, notificationView } from './notification-view';
+import { table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops notifications list --undelivered --since 2d
+  ops notifications show ntf_01K…          every attempt, with what was answered
+  ops notifications retry-now ntf_01K…     wait no longer for the next attempt
+  ops notifications resend ntf_01K…        once more, with the same event id`;
+
+/** Notifications are read back to front through their ids, so the span bounds the work. */
+const LONGEST_SPAN_DAYS = 400;
+const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+
+/** `ops notifications …` */
+export function addNotificationCommands(program: Command, deps: OpsDeps): void {
+  const notifications = program
+    .command('notifications')
+    .description('What partners are notified of, and how it was delivered.')
+    .addHelpText('after', EXAMPLES);
+
+  const list = notifications
+    .command('list')
+    .description('Recent notifications, newest first.')
+    .option('--partner <partner>', 'to this partner only')
+    .addOption(environmentOption('to this environment only'))
+    .option(
+      '--state <states>',
+      `in these states only: ${NOTIFICATION_STATES.join(', ')}`,
+      wordsOf(NOTIFICATION_STATES),
+    )
+    .option('--undelivered', 'only what was never delivered, and not cancelled')
+    .option(
+      '--since <duration>',
+      `how far back, at most ${LONGEST_SPAN_DAYS}d; default: 7d`,
+      durationUpTo(LONGEST_SPAN_DAYS),
+    )
+    .option(...limitOption(50));
+  handle(list, deps, async (call) => {
+    const partnerId = textOption(call, 'partner');
+    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+    const states = call.options['state'] as NotificationState[] | undefined;
+    const found = await listNotifications(call.db, {
+      ...(partnerId !== undefined && { partnerId }),
+      ...(environment !== undefined && { environment }),
+      ...(states !== undefined && { states }),
+      undelivered: call.options['undelivered'] === true,
+      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      limit: numberOption(call, 'limit') ?? 50,
+    });
+    const head = ['notification', 'event', 'partner', 'environment', 'state', 'attempts', 'created', 'ended'];
+    const rows = found.map((one) => [
+      one.notificationId,
+      one.eventType,
+      one.partnerId,
+      one.environment,
+      notificationStatus(one),
+      one.attempts,
+      one.createdAt,
+      one.endedAt,
+    ]);
+    return { json: found.map(notificationView), text: table(head, rows) };
+  });
+
+  const show = notifications
+    .command('show')
+    .argument('<notification-id>')
+    .description('One notification: what is sent, every attempt, and what was answered.');
+  handle(show, deps, async ({ db }, notificationId = '') => {
+    const found = await findNotification(db, notificationId);
+    if (found === null) {
+      throw new Refused(
+        'not_found',
+        `Notification ${notificationId} does not exist, or its month has been dropped.`,
+      );
+    }
+    return notificationAnswer(found, await listAttempts(db, notificationId));
+  });
+
+  addNotificationOrders(notifications, deps);
+}

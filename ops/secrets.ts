@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { appendChange } from '../db/queries/change-log';
+import { resealSecrets, type ResealReport } from '../db/queries/reseal-secrets';
+import { handle, type OpsDeps } from './call';
+
+const EXAMPLES = `
+Examples:
+  ops secrets reencrypt --dry-run     counts, and opens every secret to see that it can be
+  ops secrets reencrypt               after a new key was put in front of WEBHOOK_KEYS`;
+
+/** Enough to start looking. */
+const UNREADABLE_NAMED = 10;
+
+/** `ops secrets …` */
+export function addSecretCommands(program: Command, deps: OpsDeps): void {
+  const secrets = program
+    .command('secrets')
+    .description('Webhook secrets at rest, under the keys of WEBHOOK_KEYS.')
+    .addHelpText('after', EXAMPLES);
+
+  const reencrypt = secrets
+    .command('reencrypt')
+    .description(
+      'Seal every secret anew that is not under the first key. Exit code 1 when one cannot be opened.',
+    )
+    .option('--dry-run', 'change nothing');
+  handle(reencrypt, deps, async ({ db, options }) => {
+    const keyRing = deps.keyRing();
+    const { currentKeyId } = keyRing;
+    const dryRun = options['dryRun'] === true;
+    const report = await resealSecrets(db, {
+      keyRing,
+      dryRun,
+      record: (tx, resealed) =>
+        appendChange(tx, {
+          actor: deps.actor,
+          action: 'secrets.reencrypt',
+          subject: currentKeyId,
+          details: { resealed },
+        }),
+      onProgress: (done, found) => {
+        if (options['json'] !== true) deps.err(`${done} of ${found}\n`);
+      },
+    });
+    if (report.unreadable.length > 0) throw unreadable(report, dryRun);
+    const { found, resealed } = report;
+    const what = dryRun ? `${resealed} of ${found} secrets can be` : `${resealed} of ${found} secrets were`;
+    return {
+      json: { current_key: currentKeyId, dry_run: dryRun, found, resealed },
+      text: `${what} sealed anew under key ${currentKeyId}.`,
+    };
+  });
+}
+
+function unreadable({ found, resealed, unreadable }: ResealReport, dryRun: boolean): Error {
+  const named = unreadable
+    .slice(0, UNREADABLE_NAMED)
+    .map(({ secretId, reason }) => `  ${secretId}: ${reason}`);
+  const rest = unreadable.length - named.length;
+  return new Error(
+    [
+      `${unreadable.length} of ${found} secrets cannot be opened and stay as they are; ` +
+        `${resealed} ${dryRun ? 'can be' : 'were'} sealed anew.`,
+      ...named,
+      ...(rest > 0 ? [`  and ${rest} more`] : []),
+    ].join('\n'),
+  );
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { appendChange } from '../db/queries/change-log';
+import { DEFAULT_SECRET_OVERLAP_SECONDS, listSecrets, rotateSecret } from '../db/queries/webhook-secrets';
+import { generateWebhookSecret } from '../db/webhook-secret';
+import { duration } from './arguments';
+import { handle, numberOption, type OpsDeps } from './call';
+import { endpointArgument, namedEndpoint } from './endpoint-argument';
+import { secretAnswer, secretTable, secretView } from './webhook-view';
+
+const EXAMPLES = `
+Examples:
+  ops webhooks secrets list whe_01K…
+  ops webhooks secrets rotate whe_01K…                 old and new sign for 24 hours
+  ops webhooks secrets rotate whe_01K… --overlap 0     it leaked: the old ones end now`;
+
+/** `ops webhooks secrets …` */
+export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void {
+  const secrets = webhooks
+    .command('secrets')
+    .description('Signing secrets of endpoints. Each delivery carries a signature for every live one.')
+    .addHelpText('after', EXAMPLES);
+
+  const rotate = endpointArgument(secrets.command('rotate'))
+    .description('Add a secret, shown once; the present ones sign on for the overlap.')
+    .option('--overlap <duration>', 'how long the present ones sign on, 0 to 7d; default: 24h', duration);
+  handle(rotate, deps, async (call, named) => {
+    const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_SECRET_OVERLAP_SECONDS;
+    const keyRing = deps.keyRing();
+    const secret = generateWebhookSecret();
+    const { endpointId, secretId, all } = await call.db.transaction(async (tx) => {
+      const { endpointId, partnerId } = await namedEndpoint(tx, call, named);
+      const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal(secret, place);
+      const { secretId } = await rotateSecret(tx, endpointId, { overlapSeconds, seal });
+      const details = { partner_id: partnerId, secret_id: secretId, overlap_seconds: overlapSeconds };
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'webhooks.secrets.rotate',
+        subject: endpointId,
+        details,
+      });
+      return { endpointId, secretId, all: await listSecrets(tx, endpointId) };
+    });
+    const live = all.filter((one) => one.live);
+    const ends = live.map((one) => one.expiresAt?.getTime() ?? 0);
+    const last = Math.max(...ends);
+    const overlap =
+      last === 0 ? 'It signs alone.' : `Older ones sign on until ${new Date(last).toISOString()}.`;
+    return secretAnswer({
+      secret,
+      said: `Added secret ${secretId} to ${endpointId}. ${overlap}`,
+      view: { endpoint_id: endpointId, secret_id: secretId, live: live.map(secretView) },
+    });
+  });
+
+  const list = endpointArgument(secrets.command('list')).description('Secrets by id, never the secrets.');
+  handle(list, deps, async (call, named) => {
+    const { endpointId } = await namedEndpoint(call.db, call, named);
+    const found = await listSecrets(call.db, endpointId);
+    return { json: found.map(secretView), text: secretTable(found) };
+  });
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Option, type Command } from 'commander';
+import { ulid } from 'ulid';
+import { testEvent } from '../contracts/test-event';
+import { testLenders, type TestLender } from '../contracts/test-notification';
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
+import type { Db } from '../db/connect';
+import type { KeyEnvironment } from '../db/keys';
+import { appendChange } from '../db/queries/change-log';
+import { readProgress, type NotificationProgress } from '../db/queries/notification-progress';
+import { Refused } from '../db/queries/refused';
+import { insertTestNotification, type TestNotificationAnswer } from '../db/queries/test-notifications';
+import { environmentOption } from './arguments';
+import { handle, textOption, type OpsDeps } from './call';
+
+/** As long as the API waits. */
+const WAIT_MS = 10_000;
+const POLL_MS = 200;
+
+/** `ops webhooks test` */
+export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
+  const test = webhooks
+    .command('test')
+    .description(
+      'Send a test notification, as POST /v1/notifications/test does. It counts against the limit.',
+    )
+    .requiredOption('--partner <partner>', 'whom to')
+    .addOption(environmentOption('which endpoint to').makeOptionMandatory())
+    .addOption(new Option('--lender <lender>', 'whose sample reference to carry').choices([...testLenders]))
+    .option('--wait', 'wait up to 10 s for the first attempt; exit code 1 unless it delivered');
+  handle(test, deps, async (call) => {
+    const partnerId = textOption(call, 'partner') ?? '';
+    const environment = textOption(call, 'environment') as KeyEnvironment;
+    const lender = (textOption(call, 'lender') as TestLender | undefined) ?? null;
+    const at = deps.now();
+    const notificationId = `ntf_${ulid(at.getTime())}`;
+    const eventId = `evt_${ulid(at.getTime())}`;
+    await call.db.transaction(async (tx) => {
+      const stored = await insertTestNotification(tx, {
+        notificationId,
+        eventId,
+        eventType: TEST_EVENT_TYPE,
+        partnerId,
+        environment,
+        body: JSON.stringify(testEvent({ eventId, environment, createdAt: at, lender })),
+        requestId: `rq_${randomUUID()}`,
+      });
+      if (stored.kind !== 'stored') throw refusal(stored, partnerId, environment);
+      const details = { partner_id: partnerId, environment };
+      const action = 'webhooks.test';
+      await appendChange(tx, { actor: deps.actor, action, subject: notificationId, details });
+    });
+    const view = { notification_id: notificationId, event_id: eventId, partner_id: partnerId, environment };
+    if (call.options['wait'] !== true) {
+      const hint = `See ops notifications show ${notificationId}.`;
+      return { json: view, text: `Stored test notification ${notificationId}. ${hint}` };
+    }
+    const progress = await firstAttempt(call.db, notificationId);
+    const { httpStatus = null, durationMs = null } = progress?.attempt ?? {};
+    if (progress?.state !== 'delivered') throw notDelivered(notificationId, progress);
+    return {
+      json: { ...view, status: 'delivered', attempt: { http_status: httpStatus, duration_ms: durationMs } },
+      text: `Delivered test notification ${notificationId}: ${httpStatus} in ${durationMs} ms.`,
+    };
+  });
+}
+
+/** Where it stands when the first attempt has ended, or after ten seconds. */
+async function firstAttempt(db: Db, notificationId: string): Promise<NotificationProgress | null> {
+  const endsAtMs = performance.now() + WAIT_MS;
+  for (;;) {
+    const progress = await readProgress(db, notificationId);
+    const waiting = progress?.state === 'pending' || progress?.state === 'started';
+    if (!waiting || progress.attempt !== null || performance.now() >= endsAtMs) return progress;
+    await sleep(POLL_MS);
+  }
+}
+
+function notDelivered(notificationId: string, progress: NotificationProgress | null): Error {
+  const { state, attempt } = progress ?? { state: 'gone', attempt: null };
+  const told =
+    attempt === null
+      ? `no attempt has ended within ${WAIT_MS / 1_000} s: are a worker and Temporal running?`
+      : `the endpoint ${attempt.httpStatus === null ? 'gave no answer' : `answered ${attempt.httpStatus}`}.`;
+  const see = `See ops notifications show ${notificationId}.`;
+  return new Error(`Test notification ${notificationId} is not delivered (${state}): ${told} ${see}`);
+}
+
+function refusal(
+  answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,
+  partnerId: string,
+  environment: KeyEnvironment,
+): Refused {
+  if (answer.kind === 'no_endpoint') {
+    return new Refused('conflict', `${partnerId} has no active ${environment} endpoint.`);
+  }
+  const { limit, delivered, reserved, monthEndsAt } = answer;
+  return new Refused(
+    'conflict',
+    `The limit of ${limit} test notifications is reached for ${partnerId}, ${environment}: ${delivered} delivered and ` +
+      `${reserved} under way this month, which ends at ${monthEndsAt.toISOString()}.`,
+  );
+}

@@ -1,0 +1,138 @@
+import type { Command } from 'commander';
+import type { KeyEnvironment } from '../db/keys';
+import { appendChange } from '../db/queries/change-log';
+import { lastAttempts } from '../db/queries/endpoint-attempts';
+import { Refused } from '../db/queries/refused';
+import { listEndpoints, registerEndpoint, setEndpointState } from '../db/queries/webhook-endpoints';
+import { listSecrets } from '../db/queries/webhook-secrets';
+import { generateWebhookSecret } from '../db/webhook-secret';
+import { environmentOption } from './arguments';
+import { handle, textOption, type OpsDeps } from './call';
+import { endpointArgument, namedEndpoint } from './endpoint-argument';
+import { table } from './output';
+import { addWebhookSecretCommands } from './webhook-secrets';
+import { addWebhookTest } from './webhook-test';
+import { endpointAnswer, endpointStatus, endpointView, secretAnswer } from './webhook-view';
+
+const EXAMPLES = `
+Examples:
+  ops webhooks register --partner P100001 --environment live --url https://partner.example/hooks
+  ops webhooks show --partner P100001 --environment live
+  ops webhooks test --partner P100001 --environment sandbox --wait
+  ops webhooks disable whe_01K…            nothing is sent until it is enabled
+  ops webhooks secrets rotate whe_01K… --overlap 2d`;
+
+/** Enough to see whether an endpoint is well. */
+const ATTEMPTS_SHOWN = 10;
+
+/** `ops webhooks …` */
+export function addWebhookCommands(program: Command, deps: OpsDeps): void {
+  const webhooks = program
+    .command('webhooks')
+    .description('Endpoints that partners are notified at, and the secrets that deliveries are signed with.')
+    .addHelpText('after', EXAMPLES);
+  const { actor } = deps;
+
+  const register = webhooks
+    .command('register')
+    .description('Register the endpoint of a partner and environment. Its secret is shown once.')
+    .requiredOption('--partner <partner>', 'whose endpoint')
+    .addOption(environmentOption('which of its keys it is for').makeOptionMandatory())
+    .requiredOption('--url <url>', 'public https:// address without user name, query, fragment or port')
+    .option('--replace', 'put it in the place of the one that is there, with a new secret');
+  handle(register, deps, async (call) => {
+    const partnerId = textOption(call, 'partner') ?? '';
+    const environment = textOption(call, 'environment') as KeyEnvironment;
+    const url = await checkedUrl(deps, textOption(call, 'url') ?? '');
+    const keyRing = deps.keyRing();
+    const secret = generateWebhookSecret();
+    const { endpoint, replaced, secretId } = await call.db.transaction(async (tx) => {
+      let secretId = '';
+      const done = await registerEndpoint(tx, {
+        partnerId,
+        environment,
+        url,
+        replace: call.options['replace'] === true,
+        seal: (place) => {
+          secretId = place.secretId;
+          return keyRing.seal(secret, place);
+        },
+      });
+      const { endpointId } = done.endpoint;
+      const replaced = done.replaced?.endpointId ?? null;
+      const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
+      await appendChange(tx, { actor, action: 'webhooks.register', subject: endpointId, details });
+      return { endpoint: done.endpoint, replaced, secretId };
+    });
+    const instead = replaced === null ? '' : `, in place of ${replaced}`;
+    return secretAnswer({
+      secret,
+      said: `Registered ${environment} endpoint ${endpoint.endpointId} of ${partnerId}${instead}: ${url}`,
+      view: { ...endpointView(endpoint), secret_id: secretId, replaced },
+    });
+  });
+
+  const list = webhooks
+    .command('list')
+    .description('Endpoints.')
+    .option('--partner <partner>', 'of this partner only')
+    .option('--removed', 'those that were replaced, too');
+  handle(list, deps, async (call) => {
+    const partnerId = textOption(call, 'partner');
+    const removed = call.options['removed'] === true;
+    const found = await listEndpoints(call.db, { ...(partnerId !== undefined && { partnerId }), removed });
+    const rows = found.map((one) => [
+      one.endpointId,
+      one.partnerId,
+      one.environment,
+      endpointStatus(one),
+      one.url,
+      one.createdAt,
+    ]);
+    const head = ['endpoint', 'partner', 'environment', 'state', 'URL', 'created'];
+    return { json: found.map(endpointView), text: table(head, rows) };
+  });
+
+  const show = endpointArgument(webhooks.command('show')).description(
+    'One endpoint: state, secrets by id, and the last attempts to reach it.',
+  );
+  handle(show, deps, async (call, endpointId) => {
+    const endpoint = await namedEndpoint(call.db, call, endpointId);
+    const secrets = await listSecrets(call.db, endpoint.endpointId);
+    return endpointAnswer(endpoint, secrets, await lastAttempts(call.db, endpoint, ATTEMPTS_SHOWN));
+  });
+
+  addSwitch('disable', 'disabled', 'Send nothing there until it is enabled.');
+  addSwitch('enable', 'active', 'Let a disabled endpoint be sent to again.');
+  addWebhookTest(webhooks, deps);
+  addWebhookSecretCommands(webhooks, deps);
+
+  function addSwitch(verb: string, state: 'active' | 'disabled', description: string): void {
+    const command = endpointArgument(webhooks.command(verb)).description(description);
+    handle(command, deps, async (call, named) => {
+      const { changed, endpoint } = await call.db.transaction(async (tx) => {
+        const { endpointId } = await namedEndpoint(tx, call, named);
+        const wanted = state === 'active' ? ({ state } as const) : ({ state, reason: 'operator' } as const);
+        const done = await setEndpointState(tx, endpointId, wanted);
+        const { partnerId, environment } = done.endpoint;
+        const details = { partner_id: partnerId, environment, state };
+        if (done.changed) {
+          await appendChange(tx, { actor, action: `webhooks.${verb}`, subject: endpointId, details });
+        }
+        return done;
+      });
+      const text = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
+      return { json: { ...endpointView(endpoint), changed }, text };
+    });
+  }
+}
+
+/** The URL as it will be stored. @throws Refused when it may not be registered. */
+async function checkedUrl({ checkTarget }: OpsDeps, url: string): Promise<string> {
+  const checked = await checkTarget(url).catch((error: unknown) => {
+    // Without the error itself: its code would pass for one of the database.
+    throw new Error(`The URL's host cannot be looked up from here: ${(error as Error).message}`);
+  });
+  if (!checked.ok) throw new Refused('invalid', checked.message);
+  return checked.url;
+}

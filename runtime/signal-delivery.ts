@@ -1,0 +1,51 @@
+import { Client, Connection, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { deliveryWorkflowId, DELIVERY_SIGNALS, type DeliverySignal } from '../workflows/names';
+import type { TemporalTarget } from './temporal-target';
+
+/** A person waits: Temporal answers in milliseconds, or is not there. */
+const DEADLINE_MS = 1_500;
+
+/** In gRPC's numbering. */
+const DEADLINE_EXCEEDED = 4;
+/** The deadline, permission denied, unavailable, unauthenticated. */
+const UNREACHABLE = new Set([DEADLINE_EXCEEDED, 7, 14, 16]);
+
+export type DeliverySignalAnswer =
+  | { readonly kind: 'signalled' }
+  /** There is no such workflow, or it has ended. */
+  | { readonly kind: 'no_workflow' }
+  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
+
+/**
+ * Signals the workflow of a delivery over a connection of its own, which is closed again.
+ * @throws what is neither a missing workflow nor an unreachable Temporal, for example a namespace that does not exist.
+ */
+export async function signalDelivery(
+  { namespace, connection: options }: TemporalTarget,
+  delivery: { readonly notificationId: string; readonly generation: number },
+  signal: DeliverySignal,
+): Promise<DeliverySignalAnswer> {
+  const connection = Connection.lazy({ ...options, connectTimeout: DEADLINE_MS });
+  const { workflow } = new Client({ connection, namespace });
+  try {
+    const handle = workflow.getHandle(deliveryWorkflowId(delivery.notificationId, delivery.generation));
+    await connection.withDeadline(Date.now() + DEADLINE_MS, () => handle.signal(DELIVERY_SIGNALS[signal]));
+    return { kind: 'signalled' };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { kind: 'no_workflow' };
+    const why = reasonOfAbsence(error);
+    if (why === null) throw error;
+    return { kind: 'unreachable', address: options.address, why };
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Why Temporal cannot be reached; null for any other error. */
+function reasonOfAbsence(error: unknown): string | null {
+  const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
+  const code: number = isGrpcServiceError(cause) ? cause.code : 0;
+  if (!isGrpcServiceError(cause) || !UNREACHABLE.has(code)) return null;
+  // gRPC's own words for it are those of its inner states.
+  return code === DEADLINE_EXCEEDED ? `no answer within ${DEADLINE_MS / 1_000} s` : cause.details;
+}

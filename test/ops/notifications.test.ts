@@ -1,0 +1,236 @@
+import { sql } from 'drizzle-orm';
+import { parseKeyRing } from '../../db/key-ring';
+import { keepAnswer, recordAttempt } from '../../db/queries/record-attempt';
+import { openAttempt } from '../../db/queries/open-attempt';
+import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { addEndpoint, storeTest } from '../support/notifications';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const FAILED: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 35,
+  retryAfterMs: 120_000,
+};
+let ops: OpsUnderTest;
+let partnerId = '';
+let partners = 100_000;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+
+// A partner of its own for each test.
+beforeEach(async () => {
+  partners += 1;
+  partnerId = `P${partners}`;
+  await ops.json('partners', 'create', '--name', 'Example', '--id', partnerId);
+  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
+  await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
+  ops.signals.length = 0;
+  ops.signalAnswer = { kind: 'signalled' };
+  ops.onSignal = async () => undefined;
+});
+
+afterAll(() => ops.close());
+
+const stored = async () => (await storeTest(ops.database, { partnerId })).notificationId;
+
+/** One attempt that the endpoint answered with 503. */
+async function attempted(
+  notificationId: string,
+  end: { state: 'failed'; reason: string } | null = null,
+): Promise<string> {
+  const opened = await openAttempt(ops.database.db, { notificationId, generation: 1 });
+  if (opened.kind !== 'open') throw new Error(opened.kind);
+  const ref = { notificationId, attemptNumber: opened.attemptNumber };
+  await recordAttempt(ops.database.db, ref, { outcome: FAILED, address: '192.0.2.1' }, end);
+  await keepAnswer(ops.database.db, ref, 'Oh no.\u001b[2J\u009b2J\nSecond line');
+  return notificationId;
+}
+
+const stateOf = async (notificationId: string) =>
+  (await ops.json('notifications', 'show', notificationId)).state as string;
+const logOf = async (notificationId: string) =>
+  ((await ops.json('changes', 'list', '--subject', notificationId)) as { action: string }[]).map(
+    ({ action }) => action,
+  );
+
+test('lists by partner, environment, state and age, newest first', async () => {
+  await ops.database.db.execute(sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, delivered_at)
+    select 'ntf_' || ulid_floor(service_now() - make_interval(days => n)), 'evt_' || n, 'credit_application.accepted',
+      ${partnerId}, case when n % 2 = 0 then 'live' else 'sandbox' end, '{}',
+      (array['pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired', 'failed'])[n],
+      case when n in (4, 8) then service_now() end
+    from generate_series(1, 8) n`);
+  const list = async (...more: string[]) =>
+    (
+      (await ops.json('notifications', 'list', '--partner', partnerId, ...more)) as { event_id: string }[]
+    ).map((one) => Number(one.event_id.slice(4)));
+  expect(await list()).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(await list('--since', '9d')).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(await list('--since', '9d', '--limit', '2')).toEqual([1, 2]);
+  expect(await list('--environment', 'live')).toEqual([2, 4, 6]);
+  expect(await list('--since', '9d', '--state', 'failed,held')).toEqual([3, 5, 8]);
+  // Not what was cancelled, nor what was delivered before a second send of it failed.
+  expect(await list('--since', '9d', '--undelivered')).toEqual([1, 2, 3, 5, 7]);
+  expect((await ops.run(['notifications', 'list', '--partner', partnerId])).out).toContain('held');
+});
+
+test('shows the facts and every attempt, and lets no answer move the cursor', async () => {
+  const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
+  expect(await ops.json('notifications', 'show', id)).toMatchObject({
+    state: 'failed',
+    end_reason: 'exhausted',
+    attempts: 1,
+    delivery_attempts: [
+      {
+        attempt_number: 1,
+        http_status: 503,
+        duration_ms: 35,
+        failure: 'http_status',
+        address: '192.0.2.1',
+        answer: 'Oh no.\u001b[2J\u009b2J\nSecond line',
+      },
+    ],
+  });
+  const human = await ops.run(['notifications', 'show', id]);
+  for (const told of ['exhausted', '192.0.2.1', '120 s', '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second line']) {
+    expect(human.out).toContain(told);
+  }
+  const scripted = await ops.run(['notifications', 'show', id, '--json']);
+  for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]/);
+});
+
+describe('orders to a delivery under way', () => {
+  test.each([
+    ['retry-now', 'retryNow'],
+    ['pause', 'pause'],
+    ['resume', 'resume'],
+    ['cancel', 'cancel'],
+  ])('%s signals its workflow and is logged', async (verb, signal) => {
+    const id = await attempted(await stored());
+    expect(await ops.json('notifications', verb, id)).toEqual({
+      notification_id: id,
+      generation: 1,
+      signalled: signal,
+    });
+    expect(ops.signals).toEqual([{ notificationId: id, generation: 1, signal }]);
+    expect(await logOf(id)).toEqual([`notifications.${verb}`]);
+  });
+
+  test('end with 3, name the setting, and are not logged when Temporal is away', async () => {
+    const id = await attempted(await stored());
+    ops.signalAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
+    for (const verb of ['retry-now', 'pause', 'resume', 'cancel']) {
+      const away = await ops.run(['notifications', verb, id, '--json']);
+      expect(away.code).toBe(3);
+      expect(away.json()).toEqual({
+        error: {
+          code: 'temporal_unreachable',
+          message:
+            'Temporal cannot be reached at 192.0.2.9:7233 (no answer within 1.5 s): check TEMPORAL_ADDRESS.',
+        },
+      });
+    }
+    expect(await logOf(id)).toEqual([]);
+    expect(await stateOf(id)).toBe('started');
+  });
+
+  test('are refused when there is no workflow, but for cancel, which then ends the row itself', async () => {
+    const id = await attempted(await stored());
+    ops.signalAnswer = { kind: 'no_workflow' };
+    expect(await ops.run(['notifications', 'pause', id])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no workflow at the moment'),
+    });
+    expect(await ops.json('notifications', 'cancel', id)).toMatchObject({ state: 'cancelled' });
+    expect(await stateOf(id)).toBe('cancelled');
+    expect(await logOf(id)).toEqual(['notifications.cancel']);
+  });
+
+  test('cancel leaves alone what was started anew meanwhile', async () => {
+    const id = await attempted(await stored());
+    ops.signalAnswer = { kind: 'no_workflow' };
+    ops.onSignal = async () => {
+      await ops.database.sql`update notifications set generation = 2 where notification_id = ${id}`;
+    };
+    expect(await ops.run(['notifications', 'cancel', id])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('cancel it again'),
+    });
+    expect(await stateOf(id)).toBe('started');
+  });
+});
+
+test('what is pending, held or has ended takes no orders; pending and held can be cancelled without Temporal', async () => {
+  const pending = await stored();
+  const held = await stored();
+  const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
+  await ops.database.sql`update notifications set state = 'held' where notification_id = ${held}`;
+  const told = async (verb: string, id: string) => (await ops.run(['notifications', verb, id])).err;
+  for (const verb of ['retry-now', 'pause', 'resume']) {
+    expect(await told(verb, pending)).toContain('is pending');
+    expect(await told(verb, held)).toContain('is held');
+    expect(await told(verb, ended)).toContain('has ended (failed): resend it');
+  }
+  expect(await told('cancel', ended)).toContain('has ended already');
+  for (const id of [pending, held]) {
+    await ops.json('notifications', 'cancel', id);
+    expect(await stateOf(id)).toBe('cancelled');
+    expect(await logOf(id)).toEqual(['notifications.cancel']);
+  }
+  expect(ops.signals).toEqual([]);
+});
+
+test('resends with the same event id, says when the limit forbids it, and writes it down', async () => {
+  const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
+  const { event_id: eventId } = await ops.json('notifications', 'show', id);
+  await ops.database.sql`update monthly_counts set delivered = 100 where partner_id = ${partnerId}`;
+  expect(await ops.run(['notifications', 'resend', id])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('limit of 100'),
+  });
+  expect(await logOf(id)).toEqual([]);
+  await ops.database.sql`update monthly_counts set delivered = 0 where partner_id = ${partnerId}`;
+  expect(await ops.json('notifications', 'resend', id)).toEqual({
+    notification_id: id,
+    event_id: eventId,
+    generation: 2,
+    was: 'failed',
+    state: 'pending',
+  });
+  expect(await logOf(id)).toEqual(['notifications.resend']);
+  expect((await ops.run(['notifications', 'resend', id])).err).toContain('under way');
+});
+
+test('usage: counts of a month by environment and event type, with the limit of tests', async () => {
+  await ops.database
+    .sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed, reserved)
+    values (${partnerId}, 'sandbox', '2026-03-01', 'credit_application.test', 90, 4, 3),
+      (${partnerId}, 'live', '2026-03-01', 'credit_application.accepted', 1200, 2, 0),
+      (${partnerId}, 'live', '2026-04-01', 'credit_application.accepted', 7, 0, 0)`;
+  const month = ['usage', '--partner', partnerId, '--month', '2026-03'];
+  const test = { event_type: 'credit_application.test', limit: 100 };
+  expect(await ops.json(...month)).toEqual({
+    partner_id: partnerId,
+    month: '2026-03',
+    counts: [
+      {
+        environment: 'live',
+        event_type: 'credit_application.accepted',
+        delivered: 1200,
+        failed: 2,
+        reserved: 0,
+        limit: null,
+        left: null,
+      },
+      { environment: 'live', ...test, delivered: 0, failed: 0, reserved: 0, left: 100 },
+      { environment: 'sandbox', ...test, delivered: 90, failed: 4, reserved: 3, left: 7 },
+    ],
+  });
+  expect((await ops.json(...month, '--environment', 'sandbox')).counts).toHaveLength(1);
+  expect((await ops.run(month)).out).toContain('2026-03 (UTC)');
+});
