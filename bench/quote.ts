@@ -30,8 +30,8 @@ const { values: options } = parseArgs({
     quotes: { type: 'string', default: '100000' },
     /** Writes a CPU profile of each server into this folder. */
     profile: { type: 'string' },
-    /** Arguments for Node, for both servers. */
-    node: { type: 'string', default: '' },
+    /** Arguments for Node, for both servers; by default those that docs/operations.md starts the API with. */
+    node: { type: 'string', default: '--max-semi-space-size=64' },
   },
 });
 
