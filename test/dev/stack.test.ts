@@ -35,8 +35,11 @@ beforeAll(async () => {
     TEMPORAL_PORT: String(await freePort()),
     TEMPORAL_UI_PORT: String(await freePort()),
     RECEIVER_PORT: String(await freePort()),
+    TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
   };
-});
+  // On a new machine that takes minutes, which no single start below should.
+  await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+}, 1_200_000);
 
 afterAll(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
@@ -236,7 +239,7 @@ test('names every port in use and who holds it', async () => {
 });
 
 test('answers quotes without Temporal, and says what is missing', async () => {
-  const running = start({ TOOLS_DIR: join(environment['DATA_DIR'] ?? '', 'stack.json'), PATH: directory });
+  const running = start({ TOOLS_DIR: join(project, 'package.json'), PATH: directory });
   await running.waitFor(UP, 60_000);
   expect(running.output()).toMatch(/WARNING: no Temporal.*TOOLS_DIR/s);
   expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
