@@ -2,7 +2,7 @@
 export interface AttemptWatch {
   /** Begins to listen for one notification. Call it before the commit, or its word may come too early. */
   subscribe(notificationId: string): AttemptSubscription;
-  /** Word of an attempt has come; the payload is `<notification id>:<attempt>`. */
+  /** Word has come: `<notification id>:<attempt>` after an attempt, `<notification id>:delayed` when none can begin. */
   heard(payload: string): void;
   /** The connection was new: word may have been missed, so everybody looks again. */
   lookAgain(): void;
@@ -11,18 +11,22 @@ export interface AttemptWatch {
 export interface AttemptSubscription {
   /** Resolves at the next word, or after `ms` milliseconds. Word that came before it was called counts. */
   next(ms: number): Promise<void>;
+  /** Whether the dispatcher has said that the first attempt cannot begin for now: Temporal is away. */
+  delayed(): boolean;
   end(): void;
 }
 
 /** In memory: each process waits for its own requests only. */
 export function createAttemptWatch(): AttemptWatch {
-  const waiting = new Map<string, () => void>();
+  const waiting = new Map<string, (word: string) => void>();
   return {
     subscribe(notificationId) {
       let word = false;
+      let delayed = false;
       let wake: () => void = () => undefined;
-      waiting.set(notificationId, () => {
+      waiting.set(notificationId, (what) => {
         word = true;
+        delayed = what === 'delayed';
         wake();
       });
       return {
@@ -32,10 +36,14 @@ export function createAttemptWatch(): AttemptWatch {
             word = false;
             wake = () => (clearTimeout(timer), resolve());
           }),
+        delayed: () => delayed,
         end: () => void waiting.delete(notificationId),
       };
     },
-    heard: (payload) => waiting.get(payload.slice(0, payload.indexOf(':')))?.(),
-    lookAgain: () => waiting.forEach((tell) => tell()),
+    heard: (payload) => {
+      const [notificationId = '', word = ''] = payload.split(':');
+      waiting.get(notificationId)?.(word);
+    },
+    lookAgain: () => waiting.forEach((tell) => tell('look')),
   };
 }

@@ -83,7 +83,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
       subscription.end();
     }
 
-    /** Waits for the end of the first attempt. A database that is away by then changes nothing: it is queued. */
+    /** Waits for the end of the first attempt, unless none can begin. A database that is away by then changes nothing: it is queued. */
     async function firstWord() {
       const endsAtMs = performance.now() + WAIT_MS;
       for (;;) {
@@ -93,7 +93,8 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         });
         const status = statusOf(progress);
         const leftMs = endsAtMs - performance.now();
-        if (status !== 'queued' || leftMs <= 0) return { status, attempt: progress?.attempt ?? null };
+        if (status !== 'queued' || leftMs <= 0 || subscription.delayed())
+          return { status, attempt: progress?.attempt ?? null };
         await subscription.next(leftMs);
       }
     }

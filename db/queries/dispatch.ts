@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
+import { ATTEMPTS_CHANNEL } from './record-attempt';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
 export interface ClaimedNotification {
@@ -47,7 +48,10 @@ export async function markStarted(
     where (notification_id, generation) in (${ids}) and state in ('pending', 'started')`);
 }
 
-/** Gives back what could not be started: due again after a pause, or at once when another process may do better. */
+/**
+ * Gives back what could not be started: due again after a pause. Whoever waits for the first attempt is told that it will
+ * take longer (payload `<id>:delayed`).
+ */
 export async function giveBack(
   db: DbOrTransaction,
   claimed: readonly ClaimedNotification[],
@@ -60,7 +64,8 @@ export async function giveBack(
   );
   await db.execute(sql`
     update notifications set due_at = service_now() + make_interval(secs => ${pauseMs / 1_000}::float8)
-    where notification_id in (${ids}) and state = 'pending'`);
+    where notification_id in (${ids}) and state = 'pending'
+    returning pg_notify(${ATTEMPTS_CHANNEL}, notification_id || ':delayed')`);
 }
 
 /** A started notification whose workflow nobody has asked after for a while. */

@@ -1,0 +1,63 @@
+import { startTestApi, type TestApi } from '../support/api';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let receiver: WebhookReceiver;
+let proxy: TcpProxy;
+let worker: TestWorker;
+
+const ready = () =>
+  worker.worker.checkReady().then(
+    () => true,
+    () => false,
+  );
+
+beforeAll(async () => {
+  api = await startTestApi();
+  receiver = await startWebhookReceiver();
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
+  const [host = '', port = ''] = temporal.address.split(':');
+  proxy = await startTcpProxy({ host, port: Number(port) });
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal: { address: `127.0.0.1:${proxy.port}`, namespace: temporal.namespace },
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+  });
+  await until(ready, 'the worker is ready', 60_000);
+}, 300_000);
+
+afterAll(async () => {
+  proxy?.refuse(false);
+  await worker?.close();
+  await proxy?.close();
+  await receiver?.close();
+  await api?.close();
+});
+
+test('while Temporal is away a test is answered queued as soon as that is known, and delivered once it is back', async () => {
+  proxy.refuse(true);
+  proxy.cut();
+  const startedAt = performance.now();
+  const answer = await api.call({ path: '/v1/notifications/test' });
+  expect(answer).toMatchObject({ status: 202, body: { data: { status: 'queued', attempt: null } } });
+  // The start is given 1.5 s; without word of it the answer would take 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(9_000);
+  expect(await api.quote()).toMatchObject({ status: 200 });
+  expect(await ready()).toBe(false);
+  expect(receiver.received).toHaveLength(0);
+
+  proxy.refuse(false);
+  const { notification_id: id } = answer.body.data;
+  const stateOf = async () =>
+    (await api.database.sql`select state from notifications where notification_id = ${id}`)[0]?.['state'];
+  await until(async () => (await stateOf()) === 'delivered', 'the delivery', 60_000);
+  expect(receiver.received).toHaveLength(1);
+}, 90_000);
