@@ -2,6 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { deliverNotification } from '../workflows';
+import { inTime } from './in-time';
 import { deliveryWorkflowId, SEARCH_ATTRIBUTES } from '../workflows/names';
 
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
@@ -34,7 +35,7 @@ export function createDeliveryStarter({ client, taskQueue, ladderFor }: Delivery
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
     try {
-      await client.withDeadline(Date.now() + START_DEADLINE_MS, () =>
+      await inTime(client, START_DEADLINE_MS, () =>
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,

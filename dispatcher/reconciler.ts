@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import type { UncheckedNotification } from '../db/queries/dispatch';
+import { inTime } from './in-time';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A describe answers in milliseconds; one that does not is asked again in the next round. */
@@ -97,7 +98,7 @@ async function standingOf(
 ): Promise<Standing> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
-    const { status } = await client.withDeadline(Date.now() + DESCRIBE_DEADLINE_MS, () => handle.describe());
+    const { status } = await inTime(client, DESCRIBE_DEADLINE_MS, () => handle.describe());
     return STANDINGS[status.name] ?? 'closed';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing';
