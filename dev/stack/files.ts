@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DemoData, StackInfo } from './types';
 
@@ -34,11 +34,16 @@ export async function ensureWebhookKeys(dataDir: string): Promise<string> {
   return ensureSecret(join(dataDir, 'webhook-keys'), () => `dev:${randomBytes(32).toString('base64')}`);
 }
 
+/** Two that start at once both get what the first one made. */
 async function ensureSecret(file: string, make: () => string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => '');
   if (kept !== '') return kept;
-  const secret = make();
   await mkdir(dirname(file), { recursive: true });
-  await writeAtomically(file, secret, 0o600);
-  return secret;
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, make(), { mode: 0o600 });
+  await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await rm(draft, { force: true });
+  return readFile(file, 'utf8');
 }

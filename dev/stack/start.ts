@@ -16,7 +16,8 @@ import type { Stack, StackInfo, StackOptions, TemporalChoice } from './types';
 
 /**
  * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, Temporal,
- * worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and may be missing. Data, keys and certificates survive a restart.
+ * worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
+ * missing. Data, keys and certificates survive a restart.
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { connectDatabase, type Database } from '../../db/connect';
+import { type KeyRing, parseKeyRing } from '../../db/key-ring';
+import { createPartner } from '../../db/queries/partners';
+import { findEndpoint, registerEndpoint } from '../../db/queries/webhook-endpoints';
+import { ensureDemoEndpoints, openDemoSecrets } from '../../dev/demo-webhooks';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+
+const partnerId = 'P100001';
+const url = 'https://localhost:8445/webhooks';
+const newRing = () => parseKeyRing(`dev:${randomBytes(32).toString('base64')}`);
+
+let clone: TestDatabase;
+let database: Database;
+let keyRing: KeyRing;
+
+beforeEach(async () => {
+  keyRing = newRing();
+  clone = await createTestDatabase();
+  database = connectDatabase({
+    url: clone.url,
+    poolSize: 2,
+    applicationName: 'test',
+    statementTimeoutMs: 5_000,
+  });
+  await createPartner(database.db, { partnerId, name: 'Demo' });
+});
+
+afterEach(async () => {
+  await database.close();
+  await clone.close();
+});
+
+async function endpoints() {
+  const found = [
+    await findEndpoint(database.db, partnerId, 'sandbox'),
+    await findEndpoint(database.db, partnerId, 'live'),
+  ];
+  return found.map((endpoint) => endpoint && { id: endpoint.endpointId, url: endpoint.url });
+}
+
+async function secrets(ring = keyRing): Promise<readonly string[]> {
+  const opened = openDemoSecrets(clone.url, partnerId, ring);
+  try {
+    return await opened.secrets();
+  } finally {
+    await opened.close();
+  }
+}
+
+test('registers both environments once, and knows the secrets of both', async () => {
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
+  const first = await endpoints();
+  expect(first.map((endpoint) => endpoint?.url)).toEqual([url, url]);
+  const known = await secrets();
+  expect(new Set(known).size).toBe(2);
+  expect(known[0]).toMatch(/^whsec_/);
+
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
+  expect(await endpoints()).toEqual(first);
+  expect(await secrets()).toEqual(known);
+});
+
+test('follows the receiver to another port', async () => {
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
+  const moved = 'https://localhost:9999/webhooks';
+  await ensureDemoEndpoints(database, { partnerId, url: moved, keyRing });
+  expect((await endpoints()).map((endpoint) => endpoint?.url)).toEqual([moved, moved]);
+});
+
+test('replaces secrets that a lost key ring had sealed', async () => {
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
+  const other = newRing();
+  expect(await secrets(other)).toEqual([]);
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing: other });
+  expect(await secrets(other)).toHaveLength(2);
+});
+
+test("leaves a person's own endpoint alone", async () => {
+  const own = 'https://hooks.partner.example/finance';
+  await registerEndpoint(database.db, {
+    partnerId,
+    environment: 'sandbox',
+    url: own,
+    replace: false,
+    seal: (place) => keyRing.seal(`whsec_${randomBytes(32).toString('base64')}`, place),
+  });
+  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
+  expect((await endpoints()).map((endpoint) => endpoint?.url)).toEqual([own, url]);
+});
