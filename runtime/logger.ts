@@ -40,13 +40,36 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
       timestamp,
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
-    destination ??
-      pino.destination({
-        dest: 1,
-        sync: false,
-        maxLength: 1024 * 1024,
-        minLength: WRITE_BYTES,
-        periodicFlush: FLUSH_MS,
-      }),
+    destination ?? standardOutput(),
   );
+}
+
+/**
+ * Longest wait for a blocked reader where lines are written at once, in milliseconds: after a fatal one and at the end
+ * of the process. Without it a stalled reader would keep a process for ever that has nothing left to do.
+ */
+const LAST_WORDS_MS = 1_000;
+
+function standardOutput(): DestinationStream {
+  let patientUntilMs = Number.POSITIVE_INFINITY;
+  const output = pino.destination({
+    dest: 1,
+    sync: false,
+    maxLength: 1024 * 1024,
+    minLength: WRITE_BYTES,
+    periodicFlush: FLUSH_MS,
+    retryEAGAIN: () => performance.now() < patientUntilMs,
+  });
+  const flushSync = output.flushSync.bind(output);
+  output.flushSync = () => {
+    patientUntilMs = performance.now() + LAST_WORDS_MS;
+    try {
+      flushSync();
+    } catch {
+      // What the reader did not take in time is lost, as is what does not fit into the backlog.
+    } finally {
+      patientUntilMs = Number.POSITIVE_INFINITY;
+    }
+  };
+  return output;
 }

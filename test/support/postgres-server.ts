@@ -11,6 +11,8 @@ export interface OwnPostgres {
   /** The same after every start. */
   readonly url: string;
   readonly port: number;
+  /** Of the server that runs now. */
+  pid(): number;
   /** Again, on the same data and port; after any of the three stops. */
   start(): Promise<void>;
   /** Fast shutdown: sessions ended, checkpoint written. */
@@ -26,8 +28,12 @@ export interface OwnPostgres {
   close(): Promise<void>;
 }
 
-export async function startOwnPostgres(settings: Record<string, string | number> = {}): Promise<OwnPostgres> {
-  const directory = await temporaryDirectory('own-postgres');
+/** @param parent folder that its data lie in; default: that of temporary files. */
+export async function startOwnPostgres(
+  settings: Record<string, string | number> = {},
+  parent?: string,
+): Promise<OwnPostgres> {
+  const directory = await temporaryDirectory('own-postgres', parent);
   const dismissWatchdog = startWatchdog(directory);
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
@@ -59,6 +65,7 @@ export async function startOwnPostgres(settings: Record<string, string | number>
   return {
     url: server!.url,
     port,
+    pid: () => server.pid,
     start,
     stop: () => server.stop(),
     stopImmediately: async () => {

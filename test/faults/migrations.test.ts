@@ -1,0 +1,64 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { migrateDatabase } from '../../db/migrate';
+import { startApiProcess } from '../support/api-process';
+import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+
+let server: OwnPostgres;
+let sql: postgres.Sql;
+beforeAll(async () => {
+  server = await startOwnPostgres({ fsync: 'off' });
+  sql = postgres(server.url, { max: 1, onnotice: () => undefined });
+});
+afterAll(async () => {
+  await sql.end();
+  await server.close();
+});
+
+const files = readdirSync(join(__dirname, '../../db/migrations')).filter((name) => name.endsWith('.sql'));
+
+async function applied(url: string): Promise<number> {
+  const client = postgres(url, { max: 1 });
+  const rows = await client`select hash from drizzle.__drizzle_migrations`;
+  await client.end();
+  return rows.count;
+}
+
+test('two processes that boot with --migrate on an empty database: one applies, both serve (fault 79)', async () => {
+  const start = () => startApiProcess({ databaseUrl: server.url, args: ['--migrate'] });
+  const apis = await Promise.all([start(), start()]);
+  for (const api of apis) {
+    expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+    expect(api.output()).not.toMatch(/"level":(50|60)/);
+    await api.close();
+  }
+  expect(await applied(server.url)).toBe(files.length);
+});
+
+test('six at once on an empty database: each migration is applied once (fault 79)', async () => {
+  await sql`create database crowd`;
+  const url = new URL(server.url);
+  url.pathname = '/crowd';
+  await Promise.all(Array.from({ length: 6 }, () => migrateDatabase(url.href)));
+  expect(await applied(url.href)).toBe(files.length);
+});
+
+test('a migrator killed while it holds the lock does not keep the next one out (fault 79)', async () => {
+  await sql`create database killed`;
+  const url = new URL(server.url);
+  url.pathname = '/killed';
+  const first = migrateDatabase(url.href).catch(() => 'killed');
+  let ended = 0;
+  for (let tries = 0; tries < 500 && ended === 0; tries += 1) {
+    // Of the database's sessions: whichever holds an advisory lock.
+    const rows = await sql`
+      select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
+      where l.locktype = 'advisory' and l.granted and d.datname = 'killed'`;
+    ended = rows.count;
+  }
+  expect(ended).toBe(1);
+  expect(await first).toBe('killed');
+  await migrateDatabase(url.href);
+  expect(await applied(url.href)).toBe(files.length);
+});
