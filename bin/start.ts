@@ -66,7 +66,7 @@ void runStack(async (signals) => {
       const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
       const temporal = temporalTarget(config);
       const worker = startWorker(workerOptions(settings, { databaseUrl, temporal, logger }));
-      await untilReady(() => worker.checkReady(), { patienceMs: 60_000, signal: signals.signal });
+      await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
       return () => worker.close();
     },
   });

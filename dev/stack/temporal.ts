@@ -16,7 +16,7 @@ export function temporalDir(dataDir: string): string {
 
 /**
  * Brings Temporal up, or gets somebody else's ready.
- * @returns undefined when there is none: the rest of the stack works, and a person has been told.
+ * @returns undefined when there is none and none will come: the rest of the stack works, and a person has been told.
  */
 export async function tryTemporal(
   choice: TemporalChoice,
@@ -43,11 +43,14 @@ export async function tryTemporal(
     return { address: server.address, server };
   } catch (error) {
     if (signal?.aborted) throw error;
+    const { external } = choice;
     note(
-      `WARNING: no Temporal, so no webhooks: they wait in Postgres until it is there. Quotes work without.`,
+      'WARNING: no Temporal, so no webhooks: they wait in Postgres until it is there. Quotes work without.',
     );
+    if (external) note(`TEMPORAL_ADDRESS is ${external.address}.`);
     for (const line of explain(error).split('\n')) note(line);
-    return undefined;
+    // Somebody else's may come later: the worker keeps trying.
+    return external && { address: external.address, server: null };
   }
 }
 
