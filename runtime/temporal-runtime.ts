@@ -11,7 +11,12 @@ const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ER
 export function installTemporalRuntime(logger: Logger): void {
   const write = ({ level, message, meta }: LogEntry) =>
     logger[LEVELS[level]]({ sdk: plain(meta) }, `temporal: ${message}`);
-  Runtime.install({ logger: new DefaultLogger('INFO', write), shutdownSignals: [] });
+  Runtime.install({
+    logger: new DefaultLogger('INFO', write),
+    // Else the native part would write to the console.
+    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    shutdownSignals: [],
+  });
 }
 
 /** What of the SDK's details is worth a line; its objects are large. */

@@ -92,7 +92,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     closers.push(() => receiver.close());
     closers.push(await step('API', () => options.startServices({ databaseUrl, tls })));
     const { signal } = options;
-    const found = await step('Temporal', () => tryTemporal(options.temporal, dataDir, { note, signal }));
+    const announce = (text: string) => options.write(`${text}\n`);
+    const found = await step('Temporal', () =>
+      tryTemporal(options.temporal, dataDir, { note, announce, signal }),
+    );
     temporal = found;
     if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
     if (found && options.startWorker) {
@@ -111,7 +114,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ...demo,
     };
     await writeStackFile(dataDir, info);
-    return { info, broken: firstEnd({ Postgres: server, Temporal: temporal?.server }), stop };
+    return { info, broken: firstEnd({ Postgres: server }), stop };
   } catch (error) {
     await stop();
     throw options.signal?.aborted ? new StackFailure('Stopped while starting.') : error;

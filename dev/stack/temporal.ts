@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StackFailure } from '../failure';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
 import type { TemporalChoice } from './types';
@@ -6,7 +7,18 @@ import type { TemporalChoice } from './types';
 export interface StackTemporal {
   readonly address: string;
   /** Null: it is not ours. */
-  readonly server: RunningTemporal | null;
+  readonly server: Pick<RunningTemporal, 'uiUrl' | 'stop' | 'kill'> | null;
+}
+
+/** Pause before a server that ended by itself is started again. */
+const RESTART_MS = 2_000;
+
+interface Tell {
+  /** A line about the step under way. */
+  readonly note: (text: string) => void;
+  /** A line at any other time. */
+  readonly announce: (text: string) => void;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Where the embedded one keeps its state. */
@@ -21,7 +33,7 @@ export function temporalDir(dataDir: string): string {
 export async function tryTemporal(
   choice: TemporalChoice,
   dataDir: string,
-  tell: { readonly note: (text: string) => void; readonly signal: AbortSignal | undefined },
+  tell: Tell,
 ): Promise<StackTemporal | undefined> {
   const { note, signal } = tell;
   try {
@@ -31,16 +43,18 @@ export async function tryTemporal(
     }
     const executable = await findTemporal({ toolsDir: choice.toolsDir, onProgress: note, signal });
     const { port, uiPort, namespace } = choice;
-    const server = await startTemporal({
-      executable,
-      dataDir: temporalDir(dataDir),
-      port,
-      uiPort,
-      namespace,
-      onProgress: note,
-      signal,
-    });
-    return { address: server.address, server };
+    const start = (onProgress: (text: string) => void) =>
+      startTemporal({
+        executable,
+        dataDir: temporalDir(dataDir),
+        port,
+        uiPort,
+        namespace,
+        onProgress,
+        signal,
+      });
+    const server = await start(note);
+    return { address: server.address, server: keepRunning(server, () => start(() => undefined), tell) };
   } catch (error) {
     if (signal?.aborted) throw error;
     const { external } = choice;
@@ -52,6 +66,48 @@ export async function tryTemporal(
     // Somebody else's may come later: the worker keeps trying.
     return external && { address: external.address, server: null };
   }
+}
+
+/** Starts the server again when it ends by itself: quotes go on without it, and its state is in its file. */
+function keepRunning(
+  first: RunningTemporal,
+  start: () => Promise<RunningTemporal>,
+  { announce, signal }: Tell,
+): NonNullable<StackTemporal['server']> {
+  let current = first;
+  let stopping = false;
+  const watch = async () => {
+    while (!stopping && !signal?.aborted) {
+      await current.exited;
+      if (stopping || signal?.aborted) return;
+      announce(
+        `Temporal has ended by itself (its log is ${current.logFile}); starting it again. Webhooks wait meanwhile.`,
+      );
+      await sleep(RESTART_MS);
+      if (stopping || signal?.aborted) return;
+      try {
+        current = await start();
+        announce('Temporal is back.');
+      } catch (error) {
+        announce(`Temporal does not start: ${explain(error)}`);
+      }
+    }
+  };
+  const watching = watch();
+  return {
+    uiUrl: first.uiUrl,
+    kill: () => {
+      stopping = true;
+      current.kill();
+    },
+    stop: async () => {
+      stopping = true;
+      await current.stop();
+      await watching;
+      // One that was being started when the stop came.
+      await current.stop();
+    },
+  };
 }
 
 function explain(error: unknown): string {

@@ -139,6 +139,19 @@ async function deliverTest(): Promise<{ status: number; answer: unknown; got: un
   return { status: answer.statusCode, answer: body.data, got: deliveries[0] };
 }
 
+/** Waits until the demo partner has got so many deliveries since the start, all of them verified. */
+async function received(count: number): Promise<void> {
+  const { caFile, receiverUrl } = await readStack();
+  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
+  for (const endsAt = Date.now() + 30_000; ; await new Promise((resolve) => setTimeout(resolve, 200))) {
+    const list = await request(`${receiverUrl}/deliveries`, { dispatcher });
+    const { deliveries } = (await list.body.json()) as { deliveries: { verified: boolean }[] };
+    if (deliveries.filter(({ verified }) => verified).length === count) break;
+    if (Date.now() > endsAt) throw new Error(`not ${count} deliveries: ${JSON.stringify(deliveries)}`);
+  }
+  await dispatcher.close();
+}
+
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
   const first = start();
   await first.waitFor(UP, 60_000);
@@ -214,6 +227,14 @@ test('makes new keys when stack.json is lost', async () => {
   expect(after.databaseUrl).toBe(before.databaseUrl);
   expect(after.apiKeys.test).not.toBe(before.apiKeys.test);
   expect(await quote()).toBe(200);
+
+  // Temporal dies: the stack says so and starts it again; what was asked for meanwhile is delivered.
+  signal(await ourProcess('temporal'), 'SIGKILL');
+  await running.waitFor(/Temporal has ended by itself/);
+  expect(await deliverTest()).toMatchObject({ status: 202, answer: { status: 'queued' } });
+  expect(await quote()).toBe(200);
+  await running.waitFor(/Temporal is back/, 30_000);
+  await received(1);
 
   // Postgres dies: the stack says so and ends.
   const postgres = await ourProcess('postgres');
