@@ -9,6 +9,12 @@ const BODY = JSON.stringify(errorBody(new ApiError('INVALID_REQUEST', 'The reque
 /** How long what still arrives is read after the last answer, in milliseconds: a reset would take the answer with it. */
 const LINGER_MS = 1_000;
 
+/** What Node's HTTP server keeps with a socket: the answer under way, and the request that is, or was last, read. */
+type HttpSocket = Duplex & {
+  readonly _httpMessage?: ServerResponse | null;
+  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
+};
+
 /**
  * Answers what never becomes a request of the framework's with the contract's 400: what Node's HTTP parser refuses
  * (malformed or oversized headers, a request that never ends) and CONNECT. Also keeps Node from answering on its own
@@ -25,7 +31,9 @@ export function answerBrokenRequests(app: FastifyInstance, newRequestId: () => s
     // Told of every piece that still arrives; once is enough.
     if (broken.has(socket)) return;
     broken.add(socket);
-    const answer = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage;
+    const { _httpMessage: answer, parser } = socket as HttpSocket;
+    // It was refused before its end, and has its answer.
+    if (!answer && parser?.incoming?.complete === false) return end(socket);
     if (answer?.req.complete === true) return closeAfter(answer, socket);
     if (answer?.headersSent === true) return void socket.destroy();
     refuse(socket, answer ? requestIdOf(answer.req.headers, newRequestId) : newRequestId());
