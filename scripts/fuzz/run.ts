@@ -100,6 +100,7 @@ async function attack(
       // It writes a cache into the folder it runs in.
       cwd: directory,
       environment: {
+        HYPOTHESIS_STORAGE_DIRECTORY: join(directory, 'hypothesis'),
         SCHEMATHESIS_HOOKS: join(__dirname, 'hooks.py'),
         FUZZ_PARTNER_ID: PARTNER_ID,
         FUZZ_MERCHANTS: MERCHANTS.join(','),
