@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
+import { guardTransactions } from './lost-transactions';
 import * as schema from './schema';
 
 export interface DatabaseConfig {
@@ -54,6 +55,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
     ...(config.statementTimeoutMs > 0 && { socket: impatientSocket(config.statementTimeoutMs + 2_000) }),
     onnotice: () => undefined,
   });
+  guardTransactions(sql);
   return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
 }
 
