@@ -29,7 +29,7 @@ export function guardTransactions(sql: Sql): void {
     run.catch(() => (loss.lost = true));
     return run;
   };
-  sql.begin = guarded as unknown as Sql['begin'];
+  sql.begin = guarded;
 }
 
 /** The arguments of `begin` or `savepoint`, with their callback given a guarded handle. */
