@@ -25,6 +25,8 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  // Looking a series up by its labels costs more than counting in it.
+  const known = new Map<string, ReturnType<typeof requests.labels>>();
   const trusted: Gauge = new Gauge({
     name: 'pfqs_catalogue_trusted',
     help: '1 while keys and merchants are answered from memory, 0 while Postgres is read instead.',
@@ -44,7 +46,10 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
       registers,
     }),
     observeRequest(route, status, milliseconds) {
-      requests.labels(route, String(status)).observe(milliseconds / 1000);
+      const key = `${status} ${route}`;
+      let series = known.get(key);
+      if (series === undefined) known.set(key, (series = requests.labels(route, String(status))));
+      series.observe(milliseconds / 1000);
     },
     observeConnections(app) {
       const connections: Gauge = new Gauge({

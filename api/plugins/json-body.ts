@@ -15,7 +15,9 @@ const JSON_MEDIA_TYPE = /^[ \t]*application\/json[ \t]*(;|$)/i;
 export function jsonBody(app: FastifyInstance): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
+  // Also by its name, though `*` covers it: fastify remembers which parser a type has only when it is a named one.
+  const types = ['application/json', '*'];
+  app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
       if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? '')) {
         throw new ApiError('INVALID_REQUEST', 'Content-Type must be application/json.');
