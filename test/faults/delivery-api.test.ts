@@ -1,0 +1,82 @@
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { testTemporal } from '../support/temporal';
+
+const temporal = testTemporal();
+let clone: TestDatabase;
+let scene: CrashScene;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+}, 300_000);
+afterAll(async () => {
+  await scene?.close();
+  await clone?.close();
+});
+beforeEach(() => scene.reset());
+
+const DELIVERED = { state: 'delivered', generation: 1, attempts: ['delivered'] };
+
+test('the API killed before the commit: nothing is stored and no place used; a retry makes one (fault 1)', async () => {
+  const [victim, next] = await Promise.all([scene.api(), scene.api()]);
+  const release = await scene.lock('month');
+  const answer = scene.post(victim);
+  await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
+  await victim.end('SIGKILL');
+  await release();
+  expect(await answer).toBe('reset');
+  await until(async () => !(await scene.waits('pfqs api')), 'the session of the dead is over');
+  expect(await scene.rows()).toEqual([]);
+  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 0 }]);
+
+  const worker = await scene.worker();
+  await worker.ready();
+  expect(await scene.post(next)).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
+  expect(await scene.rows()).toEqual([expect.objectContaining(DELIVERED)]);
+  await scene.expectInvariants({ kills: 0 });
+  await Promise.all([worker.end('SIGTERM'), next.end('SIGTERM')]);
+}, 180_000);
+
+test('the API killed after the commit: the sweep finds the row, delivered once (fault 2)', async () => {
+  const victim = await scene.api();
+  const answer = scene.post(victim);
+  await until(async () => (await scene.rows()).length === 1, 'the row', 60_000);
+  await victim.end('SIGKILL');
+  expect(await answer).toBe('reset');
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
+
+  // It comes after the NOTIFY, and hears of the row by looking only.
+  const worker = await scene.worker();
+  expect(await scene.ended()).toEqual([expect.objectContaining(DELIVERED)]);
+  expect(scene.receiver.received).toHaveLength(1);
+  expect(await scene.counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
+  await scene.expectInvariants({ kills: 0 });
+  await worker.end('SIGTERM');
+}, 180_000);
+
+test('the API killed before it answers: delivered all the same, and whoever asks again makes another (fault 3)', async () => {
+  const [victim, next, worker] = await Promise.all([scene.api(), scene.api(), scene.worker()]);
+  await worker.ready();
+  let answerReceived = () => {};
+  scene.receiver.behave((nth) =>
+    nth > 0 ? 200 : (response) => void (answerReceived = () => response.writeHead(200).end()),
+  );
+  const answer = scene.post(victim);
+  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+  await victim.end('SIGKILL');
+  expect(await answer).toBe('reset');
+  answerReceived();
+  expect(await scene.ended()).toEqual([expect.objectContaining(DELIVERED)]);
+
+  expect(await scene.post(next)).toMatchObject({ status: 200 });
+  expect(await scene.rows()).toEqual([
+    expect.objectContaining(DELIVERED),
+    expect.objectContaining(DELIVERED),
+  ]);
+  expect(scene.receiver.received).toHaveLength(2);
+  expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);

@@ -1,0 +1,71 @@
+import { migrateDatabase } from '../../db/migrate';
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { until } from '../support/delivery';
+import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { testTemporal } from '../support/temporal';
+import type { ApiProcess } from '../support/api-process';
+import type { WorkerProcess } from '../support/worker-process';
+
+const temporal = testTemporal();
+let postgres: OwnPostgres;
+let scene: CrashScene;
+let api: ApiProcess;
+let worker: WorkerProcess;
+
+beforeAll(async () => {
+  postgres = await startOwnPostgres();
+  await migrateDatabase(postgres.url);
+  scene = await openCrashScene({ databaseUrl: postgres.url, temporal, client: () => temporal.env.client });
+  [api, worker] = await Promise.all([scene.api(), scene.worker()]);
+  await worker.ready();
+}, 300_000);
+afterAll(async () => {
+  await scene?.close();
+  await postgres?.close();
+});
+beforeEach(() => scene.reset());
+
+test('Postgres killed in the transaction of a request: 500 in the contract form, and a retry succeeds (fault 12)', async () => {
+  await scene.lock('month');
+  const answer = scene.post(api);
+  await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
+  await postgres.stopImmediately();
+  expect(await answer).toMatchObject({
+    status: 500,
+    body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } },
+  });
+  await postgres.start();
+  expect(await scene.rows()).toEqual([]);
+
+  let retried = await scene.post(api);
+  await until(async () => {
+    if (retried !== 'reset' && retried.status < 500) return true;
+    retried = await scene.post(api);
+    return false;
+  }, 'the API has found Postgres again');
+  const rows = await scene.ended();
+  // A retry that was answered 500 may have come after its commit.
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.every(({ state }) => state === 'delivered')).toBe(true);
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);
+
+test('Postgres killed between the partner and the record: recorded once it is back, sent once, counted once (fault 13)', async () => {
+  scene.receiver.behave(() => (response) => {
+    void postgres.stopImmediately().then(() => response.writeHead(200).end());
+  });
+  const answer = scene.post(api);
+  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await postgres.start();
+  const [row, ...more] = await scene.ended();
+  expect(more).toEqual([]);
+  expect(row).toMatchObject({ state: 'delivered', generation: 1, attempts: ['delivered'] });
+  expect(scene.receiver.received).toHaveLength(1);
+  expect(await scene.counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
+  // Its reader was away too: it says delivered when word came within its ten seconds, and queued otherwise.
+  const answered = await answer;
+  if (answered === 'reset') throw new Error('the API gave no answer');
+  expect([200, 202]).toContain(answered.status);
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);

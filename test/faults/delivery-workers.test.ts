@@ -1,0 +1,115 @@
+import { Client } from '@temporalio/client';
+import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { storeTest } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+
+const temporal = testTemporal();
+const OTHERS = ['P100002', 'P100003', 'P100004'];
+let clone: TestDatabase;
+let scene: CrashScene;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+  for (const partnerId of OTHERS) await scene.addPartner(partnerId);
+}, 300_000);
+afterAll(async () => {
+  await scene?.close();
+  await clone?.close();
+});
+beforeEach(() => scene.reset());
+
+const timesSeen = () => {
+  const times = new Map<unknown, number>();
+  for (const { headers } of scene.receiver.received)
+    times.set(headers['webhook-id'], (times.get(headers['webhook-id']) ?? 0) + 1);
+  return [...times.values()];
+};
+const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attempts.join());
+
+test('all workers down for a while: nothing is lost, overdue waits end at once (fault 9)', async () => {
+  const partners = [scene.partnerId, ...OTHERS];
+  const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
+  scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
+  for (const partnerId of partners) await storeTest(scene.database, { partnerId });
+  await until(
+    async () => (await attemptsOf()).join() === 'failed,failed,failed,failed',
+    'every ladder waits',
+    60_000,
+  );
+  await victim.end('SIGKILL');
+  for (let times = 0; times < 15; times += 1)
+    for (const partnerId of partners) await storeTest(scene.database, { partnerId });
+  // The longest wait of the ladders is 2 s: they become due while nobody is there.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect((await scene.rows()).filter(({ state }) => state === 'pending')).toHaveLength(60);
+
+  const next = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
+  const rows = await scene.ended(90_000);
+  expect(rows.filter(({ state }) => state === 'delivered')).toHaveLength(64);
+  expect(await attemptsOf()).toEqual([
+    ...Array.from({ length: 4 }, () => 'failed,delivered'),
+    ...Array.from({ length: 60 }, () => 'delivered'),
+  ]);
+  expect(scene.receiver.received).toHaveLength(68);
+  expect(await scene.counts()).toEqual(partners.map(() => ({ delivered: 16, failed: 0, reserved: 0 })));
+  await scene.expectInvariants({ kills: 1 });
+  await next.end('SIGTERM');
+}, 240_000);
+
+test('SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (fault 11)', async () => {
+  const leaving = await scene.worker();
+  let answer = () => {};
+  scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
+  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+  const code = leaving.end('SIGTERM');
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  expect(leaving.child.exitCode).toBeNull();
+  answer();
+  expect(await code).toBe(0);
+
+  const next = await scene.worker();
+  expect(await scene.ended()).toEqual([
+    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
+  ]);
+  expect(scene.receiver.received).toHaveLength(1);
+  await scene.expectInvariants({ kills: 0 });
+  await next.end('SIGTERM');
+}, 180_000);
+
+test('two workers at once: each notification is started and sent once (fault 61)', async () => {
+  const workers = await Promise.all([scene.worker(), scene.worker()]);
+  await Promise.all(workers.map((worker) => worker.ready()));
+  await Promise.all(
+    Array.from({ length: 30 }, () => storeTest(scene.database, { partnerId: scene.partnerId })),
+  );
+  expect((await scene.ended(90_000)).map(({ state }) => state)).toEqual(
+    Array.from({ length: 30 }, () => 'delivered'),
+  );
+  expect(timesSeen()).toEqual(Array.from({ length: 30 }, () => 1));
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);
+
+test('the same start twice is one workflow, and no fault (fault 61)', async () => {
+  const client = new Client({ connection: temporal.env.nativeConnection, namespace: temporal.namespace });
+  const start = createDeliveryStarter({ client, taskQueue: randomTaskQueue(), ladderFor: () => [0] });
+  const notification = {
+    notificationId: `ntf_${randomTaskQueue()}`,
+    generation: 1,
+    eventType: 'credit_application.test',
+    partnerId: scene.partnerId,
+    environment: 'sandbox',
+    applicationId: null,
+  } as const;
+  await Promise.all([start(notification), start(notification)]);
+  const handle = client.workflow.getHandle(`notification/${notification.notificationId}/1`);
+  const first = (await handle.describe()).runId;
+  await handle.terminate();
+  // Not even once it has ended.
+  await start(notification);
+  expect((await handle.describe()).runId).toBe(first);
+});

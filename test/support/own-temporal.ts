@@ -1,0 +1,59 @@
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
+import { freePort } from './free-port';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { startWatchdog } from './watchdog';
+
+/** A Temporal dev server that belongs to one test file, to be broken by it. */
+export interface OwnTemporal {
+  /** The same after every start. */
+  readonly address: string;
+  readonly namespace: string;
+  /** Connects at its first call, and again after a loss. */
+  readonly client: Client;
+  /** Again, on the same port, and on its file where there is one. */
+  start(): Promise<void>;
+  /** kill -9. */
+  kill(): Promise<void>;
+  /** Deletes its file: the next start knows nothing. Only after `kill`. */
+  forget(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Prepares one, without starting it. */
+export async function ownTemporal(): Promise<OwnTemporal> {
+  const executable = await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+  const directory = await temporaryDirectory('own-temporal');
+  const dismissWatchdog = startWatchdog(directory);
+  const dataDir = join(directory, 'temporal');
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  const namespace = 'default';
+  const connection = Connection.lazy({ address });
+  let server: RunningTemporal | undefined;
+
+  const kill = async () => {
+    server?.kill();
+    await server?.exited;
+    server = undefined;
+  };
+  return {
+    address,
+    namespace,
+    client: new Client({ connection, namespace }),
+    async start() {
+      // What a killed process has handed to the system is in the file; only a crash of the machine would lose it.
+      server = await startTemporal({ executable, dataDir, port, uiPort: null, namespace, sync: false });
+    },
+    kill,
+    forget: () => rm(dirname(temporalDataFile(dataDir)), { recursive: true, force: true }),
+    async close() {
+      await connection.close();
+      await kill();
+      dismissWatchdog();
+      await removeDirectory(directory);
+    },
+  };
+}
