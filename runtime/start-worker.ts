@@ -77,6 +77,8 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     onAttempt: (outcome, environment) => metrics.observeAttempt(outcome, environment),
   });
   let session: WorkerSession | null = null;
+  /** Why there is no session. */
+  let fault = 'not connected yet';
   let dispatcher: Dispatcher | null = null;
   let stopping = false;
   let endWait: () => void = () => undefined;
@@ -101,8 +103,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         });
         tries = 0;
         logger.info({ taskQueue }, 'worker: connected to Temporal');
-        await serve(session);
+        // Told to stop while it was connecting: nobody else would end it.
+        if (stopping) await session.stop();
+        else await serve(session);
       } catch (error) {
+        fault = error instanceof Error ? error.message : String(error);
         logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
       }
       session = null;
@@ -159,7 +164,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     registry: metrics.registry,
     async checkReady() {
       await withDeadline(sql`select 1`, 1_000, 'readiness');
-      if (session === null) throw new Error('Temporal is not reachable');
+      if (session === null) throw new Error(`Temporal (namespace ${options.temporal.namespace}): ${fault}`);
       const missing = await missingSearchAttributes(session.connection, options.temporal.namespace);
       if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },

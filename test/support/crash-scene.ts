@@ -3,6 +3,7 @@ import { Agent, request } from 'undici';
 import { connectDatabase, type Database } from '../../db/connect';
 import { issueKey } from '../../db/queries/api-key-changes';
 import { createPartner } from '../../db/queries/partners';
+import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { expectDocumented } from './contract';
 import { until } from './delivery';
@@ -40,6 +41,8 @@ export interface CrashScene {
   worker(environment?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
   /** `POST /v1/notifications/test`, held against the contract; `reset` when no answer comes. */
   post(api: ApiProcess): Promise<TestAnswer | 'reset'>;
+  /** `POST /v1/finance-quote`. @returns its status. */
+  quote(api: ApiProcess): Promise<number>;
   rows(): Promise<NotificationRow[]>;
   /** Waits until every row has ended. @returns them */
   ended(timeoutMs?: number): Promise<NotificationRow[]>;
@@ -49,7 +52,9 @@ export interface CrashScene {
   /** Whether a process of this name waits for such a lock. */
   waits(applicationName: string): Promise<boolean>;
   /** Every row, request and output so far. */
-  expectInvariants(options: { readonly kills: number }): Promise<void>;
+  expectInvariants(options: { readonly kills: number; readonly client?: Client }): Promise<void>;
+  /** Kills what still runs. */
+  stopProcesses(): Promise<void>;
   /** Forgets what an earlier test left in the database and at the receiver. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -65,7 +70,7 @@ export interface CrashSceneOptions {
 }
 
 export async function openCrashScene(options: CrashSceneOptions): Promise<CrashScene> {
-  const { databaseUrl, temporal, client } = options;
+  const { databaseUrl, temporal } = options;
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: 6,
@@ -80,7 +85,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
   const partnerId = 'P100001';
   const secrets = new Map<string, string>();
   const apiKeys = new Map<string, string>();
-  const processes: { output(): string; close(): Promise<void> }[] = [];
+  const processes: (ApiProcess | WorkerProcess)[] = [];
   const agents: Agent[] = [];
 
   async function addPartner(id: string): Promise<void> {
@@ -100,6 +105,20 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
       group by n.notification_id order by 1`),
   ];
+  async function send(api: ApiProcess, path: string, body: string | null) {
+    const agent = new Agent({ connect: { ca: api.ca } });
+    agents.push(agent);
+    const answer = await request(`https://127.0.0.1:${api.port}${path}`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: {
+        authorization: `Bearer ${apiKeys.get(partnerId)}`,
+        ...(body !== null && { 'content-type': 'application/json' }),
+      },
+      body,
+    });
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+  }
   const isOpen = ({ state }: NotificationRow) => state === 'pending' || state === 'started';
   return {
     database,
@@ -133,23 +152,13 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       return worker;
     },
     async post(api) {
-      const agent = new Agent({ connect: { ca: api.ca } });
-      agents.push(agent);
       const call = { method: 'POST', path: '/v1/notifications/test' } as const;
-      let answer;
-      try {
-        const { statusCode, headers, body } = await request(`https://127.0.0.1:${api.port}${call.path}`, {
-          method: call.method,
-          dispatcher: agent,
-          headers: { authorization: `Bearer ${apiKeys.get(partnerId)}` },
-        });
-        answer = { status: statusCode, headers, text: await body.text() };
-      } catch {
-        return 'reset';
-      }
+      const answer = await send(api, call.path, null).catch(() => null);
+      if (answer === null) return 'reset';
       expectDocumented(call, answer);
       return { status: answer.status, body: JSON.parse(answer.text) };
     },
+    quote: async (api) => (await send(api, '/v1/finance-quote', JSON.stringify(goodQuote))).status,
     rows,
     async ended(timeoutMs = 60_000) {
       await until(async () => !(await rows()).some(isOpen), 'the end of every notification', timeoutMs).catch(
@@ -186,7 +195,8 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
           and application_name = ${applicationName} and wait_event_type = 'Lock'`;
       return found.length > 0;
     },
-    expectInvariants: ({ kills }) =>
+    stopProcesses: async () => void (await Promise.all(processes.map((one) => one.end('SIGKILL')))),
+    expectInvariants: ({ kills, client = options.client() }) =>
       expectInvariants({
         database,
         receiver,
@@ -194,7 +204,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
         hidden: [keys, ...apiKeys.values()],
         kills,
         outputs: processes.map((one) => one.output()),
-        client: client(),
+        client,
       }),
     async reset() {
       await sql`truncate notifications, delivery_attempts, monthly_counts`;

@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { isGrpcServiceError, type Client } from '@temporalio/client';
 import type { Database } from '../../db/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
@@ -31,6 +31,8 @@ interface Row {
   readonly unknown: number;
 }
 
+/** gRPC status. */
+const NOT_FOUND = 5;
 const TERMINAL = ['delivered', 'failed', 'cancelled', 'expired'];
 
 /** Checks the invariants I1, I2, I3, I5, I8 and I9 over all that is in the database. */
@@ -113,7 +115,8 @@ export async function historyOf(client: Client, workflowId: string): Promise<str
     const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
     return textOf(events);
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return '';
+    const code: number | undefined = isGrpcServiceError(error) ? error.code : undefined;
+    if (code === NOT_FOUND) return '';
     throw error;
   }
 }

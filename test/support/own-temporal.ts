@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import Long from 'long';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
+import { ensureSearchAttributes } from '../../runtime/search-attributes';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
@@ -17,6 +19,9 @@ export interface OwnTemporal {
   start(): Promise<void>;
   /** kill -9. */
   kill(): Promise<void>;
+  /** Creates another namespace, without search attributes. @returns a client of it */
+  register(namespace: string): Promise<Client>;
+  registerSearchAttributes(namespace: string): Promise<void>;
   /** Deletes its file: the next start knows nothing. Only after `kill`. */
   forget(): Promise<void>;
   close(): Promise<void>;
@@ -48,6 +53,14 @@ export async function ownTemporal(): Promise<OwnTemporal> {
       server = await startTemporal({ executable, dataDir, port, uiPort: null, namespace, sync: false });
     },
     kill,
+    async register(name) {
+      await connection.workflowService.registerNamespace({
+        namespace: name,
+        workflowExecutionRetentionPeriod: { seconds: Long.fromNumber(86_400) },
+      });
+      return new Client({ connection, namespace: name });
+    },
+    registerSearchAttributes: (name) => ensureSearchAttributes(connection, name),
     forget: () => rm(dirname(temporalDataFile(dataDir)), { recursive: true, force: true }),
     async close() {
       await connection.close();

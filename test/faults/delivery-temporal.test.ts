@@ -1,0 +1,158 @@
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { storeTest } from '../support/notifications';
+import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
+import { deliveryWorkflowId } from '../../workflows/names';
+
+let temporal: OwnTemporal;
+let clone: TestDatabase;
+let scene: CrashScene;
+
+beforeAll(async () => {
+  temporal = await ownTemporal();
+  clone = await createTestDatabase();
+  scene = await openCrashScene({
+    databaseUrl: clone.url,
+    temporal,
+    client: () => temporal.client,
+    environment: { RECONCILE_AFTER_MS: '1000' },
+  });
+}, 1_200_000);
+afterAll(async () => {
+  await scene?.close();
+  await temporal?.close();
+  await clone?.close();
+});
+beforeEach(() => scene.reset());
+afterEach(() => scene.stopProcesses());
+
+const ONE = [{ delivered: 1, failed: 0, reserved: 0 }];
+const attemptMade = () =>
+  until(
+    async () => (await scene.rows())[0]?.attempts.join() === 'failed',
+    'the first attempt failed',
+    60_000,
+  );
+
+test('Temporal is not there: tests are queued and quotes answered meanwhile; delivered once it comes (fault 17)', async () => {
+  const [api, worker] = await Promise.all([scene.api(), scene.worker()]);
+  await until(async () => (await worker.readiness()).status === 503, 'the worker listens', 60_000);
+  const startedAt = performance.now();
+  const answer = scene.post(api);
+  for (let calls = 0; calls < 5; calls += 1) expect(await scene.quote(api)).toBe(200);
+  expect(await answer).toMatchObject({ status: 202, body: { data: { status: 'queued', attempt: null } } });
+  expect(performance.now() - startedAt).toBeLessThan(13_000);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+
+  await temporal.start();
+  expect(await scene.ended()).toEqual([
+    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
+  ]);
+  expect(await scene.counts()).toEqual(ONE);
+  await scene.expectInvariants({ kills: 0 });
+
+  // It goes away again: what is made then waits as well, and whoever is told to leave does.
+  await temporal.kill();
+  expect(await scene.post(api)).toMatchObject({ status: 202, body: { data: { status: 'queued' } } });
+  expect(await scene.quote(api)).toBe(200);
+  await temporal.start();
+  await scene.ended();
+  await scene.expectInvariants({ kills: 0 });
+  expect(await worker.end('SIGTERM')).toBe(0);
+}, 240_000);
+
+test('Temporal killed in mid-ladder: the ladder goes on from its file (fault 18)', async () => {
+  await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' });
+  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await attemptMade();
+  await temporal.kill();
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await temporal.start();
+  expect(await scene.ended()).toEqual([
+    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['failed', 'delivered'] }),
+  ]);
+  expect(scene.receiver.received).toHaveLength(2);
+  expect(await scene.counts()).toEqual(ONE);
+  await scene.expectInvariants({ kills: 0 });
+}, 240_000);
+
+test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there (fault 19)', async () => {
+  const namespace = 'partner-finance';
+  const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
+  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await until(
+    async () => (await worker.readiness()).reason.includes(namespace),
+    'the worker names the namespace',
+    60_000,
+  );
+  expect(await worker.readiness()).toMatchObject({ status: 503 });
+  expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+
+  const client = await temporal.register(namespace);
+  await until(
+    async () => (await worker.readiness()).reason.includes('search attributes PartnerId'),
+    'the worker names the search attributes',
+    60_000,
+  );
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  await temporal.registerSearchAttributes(namespace);
+  expect(await scene.ended(120_000)).toEqual([
+    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
+  ]);
+  await worker.ready();
+  expect(await scene.counts()).toEqual(ONE);
+  await scene.expectInvariants({ kills: 0, client });
+}, 300_000);
+
+test('Temporal loses its store: what was under way is started anew, counted once (fault 20)', async () => {
+  await scene.worker({ TEST_LADDER_SECONDS: '0,20' });
+  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await attemptMade();
+  await temporal.kill();
+  await temporal.forget();
+  await temporal.start();
+  expect(await scene.ended()).toEqual([
+    expect.objectContaining({ state: 'delivered', generation: 2, attempts: ['failed', 'delivered'] }),
+  ]);
+  expect(scene.receiver.received).toHaveLength(2);
+  expect(await scene.counts()).toEqual(ONE);
+  await scene.expectInvariants({ kills: 0 });
+}, 240_000);
+
+test('a workflow that an operator terminates ends its notification, and gives the place back (fault 62)', async () => {
+  await scene.worker({ TEST_LADDER_SECONDS: '0,3600' });
+  scene.receiver.behave(() => 503);
+  const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+  await attemptMade();
+  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
+  await temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).terminate('by hand');
+  expect(await scene.ended()).toEqual([
+    expect.objectContaining({ state: 'failed', reason: 'workflow_terminated', attempts: ['failed'] }),
+  ]);
+  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);
+
+test('a body of almost 20 KB is sent whole, and Temporal keeps none of it (fault 73)', async () => {
+  const { notificationId, eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+  const filling = 'x'.repeat(19_000);
+  await scene.database.sql`
+    update notifications set body = (body::jsonb || jsonb_build_object('filling', ${filling}::text))::text
+    where notification_id = ${notificationId}`;
+  await scene.worker();
+  expect(await scene.ended()).toEqual([expect.objectContaining({ state: 'delivered' })]);
+  const [{ body } = { body: '' }] = scene.receiver.received;
+  expect(JSON.parse(body)).toMatchObject({ event_id: eventId, filling });
+
+  const { events } = await temporal.client.workflow
+    .getHandle(deliveryWorkflowId(notificationId, 1))
+    .fetchHistory();
+  const sizes = (events ?? []).map((event) => JSON.stringify(event).length);
+  expect(sizes.length).toBeGreaterThan(10);
+  expect(Math.max(...sizes)).toBeLessThan(4_000);
+  await scene.expectInvariants({ kills: 0 });
+}, 180_000);
