@@ -45,6 +45,10 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
   expect(performance.now() - startedAt).toBeLessThan(13_000);
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
 
+  const leaving = await scene.worker();
+  await until(async () => (await leaving.readiness()).status === 503, 'another listens', 60_000);
+  expect(await leaving.end('SIGTERM')).toBe(0);
+
   await temporal.start();
   expect(await scene.ended()).toEqual([
     expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
@@ -52,7 +56,7 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
   expect(await scene.counts()).toEqual(ONE);
   await scene.expectInvariants({ kills: 0 });
 
-  // It goes away again: what is made then waits as well, and whoever is told to leave does.
+  // It goes away again: what is made then waits as well.
   await temporal.kill();
   expect(await scene.post(api)).toMatchObject({ status: 202, body: { data: { status: 'queued' } } });
   expect(await scene.quote(api)).toBe(200);
