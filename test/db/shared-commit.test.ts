@@ -85,3 +85,35 @@ test('a row whose writer gave up while it waited is not stored', async () => {
   await commit.idle();
   expect(written).toEqual(['first']);
 });
+
+test('few rows wait for the statement under way, but not for one that hangs', async () => {
+  const statements: string[][] = [];
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const commit = createSharedCommit<string>({
+    write: async (rows) => {
+      statements.push([...rows]);
+      if (statements.length === 1) await held;
+    },
+    isDataFault: () => false,
+    mostRows: 10,
+    mostWaiting: 100,
+    mostBatches: 2,
+    worthwhileRows: 3,
+    patienceMs: 100,
+    deadlineMs: 5_000,
+  });
+  const first = commit.add('a');
+  await pause(10);
+  const few = Promise.all([commit.add('b'), commit.add('c')]);
+  await pause(10);
+  expect(statements).toEqual([['a']]);
+  await few;
+  expect(statements).toEqual([['a'], ['b', 'c']]);
+  const many = Promise.all(['d', 'e', 'f'].map((row) => commit.add(row)));
+  await many;
+  expect(statements).toEqual([['a'], ['b', 'c'], ['d', 'e', 'f']]);
+  release();
+  await first;
+  await commit.idle();
+});
