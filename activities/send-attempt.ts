@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/key-ring';
@@ -24,8 +25,6 @@ export type SendResult =
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 type Refusal = { readonly state: EndState; readonly reason: string };
-
-export const TEST_EVENT_TYPE = 'credit_application.test';
 
 /**
  * Makes one attempt: opens its row, signs and sends. It returns for whatever the partner does, and throws only for our

@@ -3,18 +3,19 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { deliverNotification } from '../workflows';
 import { inTime } from './in-time';
-import { deliveryWorkflowId, SEARCH_ATTRIBUTES } from '../workflows/names';
+import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
+import { deliveryWorkflowId } from '../workflows/names';
 
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
 export const START_DEADLINE_MS = 1_500;
 
 const keyword = (name: string) => defineSearchAttributeKey(name, 'KEYWORD');
 const KEYS = {
-  partner: keyword(SEARCH_ATTRIBUTES.partner),
-  environment: keyword(SEARCH_ATTRIBUTES.environment),
-  eventType: keyword(SEARCH_ATTRIBUTES.eventType),
-  application: keyword(SEARCH_ATTRIBUTES.application),
-  status: keyword(SEARCH_ATTRIBUTES.status),
+  partner: keyword(SEARCH_ATTRIBUTE.partner),
+  environment: keyword(SEARCH_ATTRIBUTE.environment),
+  eventType: keyword(SEARCH_ATTRIBUTE.eventType),
+  application: keyword(SEARCH_ATTRIBUTE.application),
+  status: keyword(SEARCH_ATTRIBUTE.status),
 };
 
 export interface DeliveryStarterDeps {

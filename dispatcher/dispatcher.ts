@@ -1,5 +1,6 @@
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { StartDelivery } from './delivery-starter';
+import { createPause } from './pause';
 
 /** A claim that was not followed by a start is due again after this: far above the deadline of a start. */
 const LEASE_MS = 10_000;
@@ -34,7 +35,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
   let stopped = false;
   let woken = false;
-  let endWait: () => void = () => undefined;
+  const pause = createPause();
 
   const running = (async () => {
     while (!stopped) {
@@ -43,7 +44,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
         onError(error, 'the dispatcher cannot reach Postgres');
         return false;
       });
-      if (!more && !woken && !stopped) await waitAtMost(sweepMs);
+      if (!more && !woken && !stopped) await pause.wait(sweepMs);
     }
   })();
 
@@ -61,16 +62,9 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     return failed.length === 0 && claimed.length === batch;
   }
 
-  function waitAtMost(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      endWait = () => (clearTimeout(timer), resolve());
-    });
-  }
-
   const wake = () => {
     woken = true;
-    endWait();
+    pause.end();
   };
   return {
     wake,

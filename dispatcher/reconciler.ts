@@ -1,6 +1,7 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import type { UncheckedNotification } from '../db/queries/dispatch';
 import { inTime } from './in-time';
+import { createPause } from './pause';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A describe answers in milliseconds; one that does not is asked again in the next round. */
@@ -46,7 +47,7 @@ type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 export function startReconciler(deps: ReconcilerDeps): { stop(): Promise<void> } {
   const { onError, everyMs, olderThanMs } = deps;
   let stopped = false;
-  let endWait: () => void = () => undefined;
+  const pause = createPause();
   const running = (async () => {
     while (!stopped) {
       try {
@@ -56,17 +57,13 @@ export function startReconciler(deps: ReconcilerDeps): { stop(): Promise<void> }
       } catch (error) {
         onError(error, 'notifications could not be held against Temporal');
       }
-      if (stopped) break;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, everyMs);
-        endWait = () => (clearTimeout(timer), resolve());
-      });
+      if (!stopped) await pause.wait(everyMs);
     }
   })();
   return {
     async stop() {
       stopped = true;
-      endWait();
+      pause.end();
       await running;
     },
   };

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createActivities, type SendWebhook } from '../activities';
 import { openChangeFeed } from '../db/change-feed';
-import { connectDatabase, type Db } from '../db/connect';
+import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
 import type { KeyRing } from '../db/key-ring';
 import {
@@ -17,6 +17,7 @@ import { endNotification } from '../db/queries/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
 import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
+import { createPause } from '../dispatcher/pause';
 import { startReconciler } from '../dispatcher/reconciler';
 import { hmacSha256 } from '../outbound/hmac';
 import { createWorkerMetrics } from './worker-metrics';
@@ -25,7 +26,8 @@ import { missingSearchAttributes } from './search-attributes';
 import type { TemporalTarget } from './temporal-target';
 
 /** Pauses between attempts to reach Temporal, in milliseconds. */
-const RECONNECT_MS = [500, 1_000, 2_000, 5_000] as const;
+const RECONNECT_MS = [500, 1_000, 2_000] as const;
+const LONGEST_RECONNECT_MS = 5_000;
 
 export interface WorkerProcessOptions {
   readonly databaseUrl: string;
@@ -81,7 +83,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   let fault = 'not connected yet';
   let dispatcher: Dispatcher | null = null;
   let stopping = false;
-  let endWait: () => void = () => undefined;
+  const pause = createPause();
 
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
@@ -112,16 +114,12 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       }
       session = null;
       if (stopping) return;
-      const pauseMs = RECONNECT_MS[Math.min(tries, RECONNECT_MS.length - 1)];
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pauseMs);
-        endWait = () => (clearTimeout(timer), resolve());
-      });
+      await pause.wait(RECONNECT_MS[tries] ?? LONGEST_RECONNECT_MS);
     }
   })();
 
   async function serve(current: WorkerSession): Promise<void> {
-    const own = dispatch(current, db);
+    const own = dispatch(current);
     dispatcher = own.dispatcher;
     try {
       await current.running;
@@ -131,11 +129,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     }
   }
 
-  function dispatch({ client }: WorkerSession, on: Db) {
+  function dispatch({ client }: WorkerSession) {
     const own = startDispatcher({
-      claim: (wanted) => claimDue(on, wanted),
-      markStarted: (started) => markStarted(on, started),
-      giveBack: (claimed, pauseMs) => giveBack(on, claimed, pauseMs),
+      claim: (wanted) => claimDue(db, wanted),
+      markStarted: (started) => markStarted(db, started),
+      giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
       start: createDeliveryStarter({ client, taskQueue, ladderFor: options.ladderFor }),
       onStarted: (count) => metrics.started.inc(count),
       onError: (error, what) => {
@@ -147,9 +145,9 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     });
     const reconciler = startReconciler({
       client,
-      claimUnchecked: (wanted) => claimUnchecked(on, wanted),
-      restart: (one) => restartNotification(on, one, { nextGeneration: true }),
-      end: (one, state, reason) => endNotification(on, one, { state, reason }),
+      claimUnchecked: (wanted) => claimUnchecked(db, wanted),
+      restart: (one) => restartNotification(db, one),
+      end: (one, state, reason) => endNotification(db, one, { state, reason }),
       onFound: (one, what) => {
         metrics.reconciled.inc();
         logger.warn({ ...one }, `a notification under way was mended: ${what}`);
@@ -170,7 +168,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     },
     async close() {
       stopping = true;
-      endWait();
+      pause.end();
       // First, so that nothing new is started while the workers finish.
       await dispatcher?.stop();
       await session?.stop();

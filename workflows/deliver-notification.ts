@@ -12,8 +12,9 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import type { RecordActivities, SendActivities } from '../activities';
 import { afterOutcome, describeOutcome } from '../domain/delivery-outcome';
 import { nextWait, type Wait } from '../domain/retry-schedule';
+import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { createStory, type DeliveryProgress } from './delivery-story';
-import { DELIVERY_SIGNALS, SEARCH_ATTRIBUTES, sendsQueueOf } from './names';
+import { DELIVERY_SIGNALS, sendsQueueOf } from './names';
 
 /** Ids only; the body, the address and the secrets stay in Postgres. */
 export interface DeliverNotificationInput {
@@ -37,7 +38,7 @@ export const cancelSignal = defineSignal(DELIVERY_SIGNALS.cancel);
 /** Where the delivery stands. */
 export const progressQuery = defineQuery<DeliveryProgress>('progress');
 
-const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.status, 'KEYWORD');
+const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
  * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted.

@@ -1,9 +1,4 @@
-import type { SEARCH_ATTRIBUTES as NAMES } from '../domain/search-attributes';
-
-// Names that others know workflows by: task queues, ids, signals and search attributes.
-
-/** Workflow tasks and the records of what happened. */
-export const NOTIFICATIONS_QUEUE = 'notifications';
+// Names that others know workflows by: task queues, ids and signals.
 
 /** The sends have a queue of their own, so that slow partners hold up nothing else. */
 export const sendsQueueOf = (taskQueue: string) => `${taskQueue}-sends`;
@@ -24,12 +19,3 @@ export const DELIVERY_SIGNALS = {
 } as const;
 
 export type DeliverySignal = keyof typeof DELIVERY_SIGNALS;
-
-/** Search attributes, all of type Keyword: what the Temporal UI can filter deliveries by. */
-export const SEARCH_ATTRIBUTES = {
-  partner: 'PartnerId',
-  environment: 'Environment',
-  eventType: 'EventType',
-  application: 'ApplicationId',
-  status: 'NotificationStatus',
-} as const satisfies Record<string, (typeof NAMES)[number]>;

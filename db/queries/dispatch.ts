@@ -91,15 +91,17 @@ export async function claimUnchecked(
   return [...rows] as unknown as UncheckedNotification[];
 }
 
-/** Makes a started notification pending again: its workflow is gone, or ended without a word. */
+/**
+ * Makes a started notification pending again, under the next generation: its workflow is gone, or ended without a word.
+ * @returns false when it is no longer started, or of another generation.
+ */
 export async function restartNotification(
   db: DbOrTransaction,
   { notificationId, generation }: UncheckedNotification,
-  { nextGeneration }: { nextGeneration: boolean },
 ): Promise<boolean> {
   const rows = await db.execute(sql`
     update notifications set state = 'pending', due_at = service_now(),
-      generation = generation + ${nextGeneration ? 1 : 0}
+      generation = generation + 1
     where notification_id = ${notificationId} and generation = ${generation} and state = 'started'
     returning 1`);
   return rows.length > 0;

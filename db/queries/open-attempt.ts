@@ -1,10 +1,9 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../connect';
 import { deliveryAttempts, notifications } from '../schema';
-import { releaseMonth, reserveMonth } from './reserve-month';
+import { lockNotification, type Notification } from './notifications';
+import { currentMonth, releaseMonth, reserveMonth } from './reserve-month';
 import { findEndpoint, liveSecrets, type SealedSecret } from './webhook-endpoints';
-
-type Notification = typeof notifications.$inferSelect;
 
 /** What an attempt needs, or why there is none to make. */
 export type OpenedAttempt =
@@ -34,12 +33,8 @@ export async function openAttempt(
   { notificationId, generation }: { notificationId: string; generation: number },
 ): Promise<OpenedAttempt> {
   return db.transaction(async (tx) => {
-    const [row] = await tx
-      .select()
-      .from(notifications)
-      .where(eq(notifications.notificationId, notificationId))
-      .for('update');
-    if (row === undefined) return { kind: 'over', state: 'expired' };
+    const row = await lockNotification(tx, notificationId);
+    if (row === null) return { kind: 'over', state: 'expired' };
     const live = row.state === 'pending' || row.state === 'started';
     if (!live || row.generation !== generation) return { kind: 'over', state: row.state };
     await closeUnfinished(tx, notificationId);
@@ -73,8 +68,7 @@ async function moveReservation(
   row: Notification,
 ): Promise<{ month: string | null } | undefined> {
   if (row.reservedMonth === null) return { month: null };
-  const [now] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
-  if (now?.month === row.reservedMonth) return { month: row.reservedMonth };
+  if ((await currentMonth(tx)) === row.reservedMonth) return { month: row.reservedMonth };
   const month = await reserveMonth(tx, row);
   if (month === null) return undefined;
   await releaseMonth(tx, row, row.reservedMonth);

@@ -2,8 +2,9 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../connect';
 import { deliveryAttempts, notifications, webhookEndpoints } from '../schema';
-import { releaseMonth } from './reserve-month';
+import { lockNotification, type Notification } from './notifications';
 import { closeUnfinished } from './open-attempt';
+import { currentMonth, releaseMonth } from './reserve-month';
 
 /** Channel on which API processes hear that an attempt has ended; the payload is the notification's id. */
 export const ATTEMPTS_CHANNEL = 'attempts';
@@ -15,8 +16,6 @@ export interface AttemptRef {
 
 /** Why a notification ends without having been delivered. */
 export type EndState = 'failed' | 'cancelled' | 'held';
-
-type Notification = typeof notifications.$inferSelect;
 
 /**
  * Finishes an attempt's row, and its notification when that ends with it. The same again changes nothing: a delivery is
@@ -83,15 +82,6 @@ export async function keepAnswer(
         eq(deliveryAttempts.attemptNumber, attemptNumber),
       ),
     );
-}
-
-async function lockNotification(tx: DbOrTransaction, notificationId: string): Promise<Notification | null> {
-  const [row] = await tx
-    .select()
-    .from(notifications)
-    .where(eq(notifications.notificationId, notificationId))
-    .for('update');
-  return row ?? null;
 }
 
 /** 410: it wants no more. An endpoint that is disabled or removed already stays as it is. */
@@ -185,9 +175,8 @@ async function endOtherwise(
   if (row.reservedMonth !== null) await releaseMonth(tx, row, row.reservedMonth);
   let { failedMonth } = row;
   if (state === 'failed' && failedMonth === null) {
-    const [now] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
-    failedMonth = now?.month ?? null;
-    if (failedMonth !== null) await count(tx, row, failedMonth, { failed: 1 });
+    failedMonth = await currentMonth(tx);
+    await count(tx, row, failedMonth, { failed: 1 });
   }
   await tx
     .update(notifications)

@@ -32,6 +32,13 @@ export async function reserveMonth(
   return taken[0]?.month ?? null;
 }
 
+/** First day of the UTC month of the database's clock, `2026-11-01`. */
+export async function currentMonth(tx: DbOrTransaction): Promise<string> {
+  const [row] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
+  if (row === undefined) throw new Error('the database did not say which month it is');
+  return row.month;
+}
+
 /** Gives a reserved place back. */
 export async function releaseMonth(
   tx: DbOrTransaction,

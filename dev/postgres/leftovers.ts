@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import { StackFailure } from '../failure';
 import { allProcesses, argumentsOf, signal, waitForEnd } from '../processes';
+import { stopBy } from '../server-process';
 
 /**
  * Stops what a killed run left behind on this data directory: its server, or an initdb under way in `<dir>.new`.
@@ -26,16 +26,11 @@ export async function stopLeftovers(dataDir: string, onProgress: (message: strin
  * next start recovers; after that only SIGKILL is left. (Its parts are its children: they follow.)
  */
 export async function stopServer(pid: number): Promise<void> {
-  for (const [name, patienceMs] of [
+  await stopBy('Postgres', pid, [
     ['SIGINT', 10_000],
     ['SIGQUIT', 5_000],
     ['SIGKILL', 5_000],
-  ] as const) {
-    // A frozen process acts on a signal only once it continues.
-    if (!signal(pid, name) || !signal(pid, 'SIGCONT')) return;
-    if (await waitForEnd(pid, patienceMs)) return;
-  }
-  throw new StackFailure(`Postgres (pid ${pid}) does not stop.`);
+  ]);
 }
 
 function runs(args: readonly string[], program: string, dataDir: string): boolean {

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +7,7 @@ import { findPostgresBinaries } from './binaries';
 import { ensureCluster } from './cluster';
 import { stopLeftovers, stopServer } from './leftovers';
 import { waitUntilReady } from './ready';
+import { endOf, stopOnce } from '../server-process';
 
 export interface PostgresOptions {
   /** Created when it is missing or empty. Its parent gets the log, `<dir>.log`. */
@@ -81,7 +81,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
         pid: child.pid ?? 0,
         logFile,
         exited,
-        stop: stopOnce(child, exited),
+        stop: stopOnce(child, exited, stopServer),
         kill: () => {
           // A frozen server acts on it only once it continues.
           child.kill('SIGQUIT');
@@ -106,22 +106,4 @@ function serverArguments(dataDir: string, options: PostgresOptions): string[] {
     ...options.settings,
   };
   return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-}
-
-async function endOf(child: ChildProcess): Promise<void> {
-  await new Promise<void>((done) => {
-    child.once('error', () => done());
-    child.once('exit', () => done());
-  });
-}
-
-function stopOnce(child: ChildProcess, exited: Promise<void>): () => Promise<void> {
-  let stopping: Promise<void> | undefined;
-  const stop = async () => {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-    child.ref();
-    await stopServer(child.pid);
-    await exited;
-  };
-  return () => (stopping ??= stop());
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import { StackFailure } from '../failure';
-import { allProcesses, argumentsOf, signal, waitForEnd } from '../processes';
+import { allProcesses, argumentsOf } from '../processes';
+import { stopBy } from '../server-process';
 
 /**
  * Stops the server that a killed run left behind on this data file. Found by command line, which is proof that it is ours.
@@ -19,15 +19,10 @@ export async function stopTemporalLeftovers(
 
 /** It stops within 2 s, when it is well. Its file is in order even after SIGKILL. */
 export async function stopTemporalServer(pid: number): Promise<void> {
-  for (const [name, patienceMs] of [
+  await stopBy('Temporal', pid, [
     ['SIGTERM', 10_000],
     ['SIGKILL', 5_000],
-  ] as const) {
-    // A frozen process acts on a signal only once it continues.
-    if (!signal(pid, name) || !signal(pid, 'SIGCONT')) return;
-    if (await waitForEnd(pid, patienceMs)) return;
-  }
-  throw new StackFailure(`Temporal (pid ${pid}) does not stop.`);
+  ]);
 }
 
 function serves(args: readonly string[], dataFile: string): boolean {

@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { StackFailure } from '../failure';
 import { openLog } from '../log-file';
 import { checkPorts } from '../ports';
+import { endOf, stopOnce } from '../server-process';
 import { stopTemporalLeftovers, stopTemporalServer } from './leftovers';
 import { waitUntilReady } from './ready';
 
@@ -102,7 +103,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     pid: child.pid ?? 0,
     logFile,
     exited,
-    stop: stopOnce(child, exited),
+    stop: stopOnce(child, exited, stopTemporalServer),
     kill: () => void child.kill('SIGKILL'),
   };
 }
@@ -125,22 +126,4 @@ function serverArguments(dataDir: string, namespace: string, options: TemporalOp
     ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
     ...SEARCH_ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`),
   ];
-}
-
-async function endOf(child: ChildProcess): Promise<void> {
-  await new Promise<void>((done) => {
-    child.once('error', () => done());
-    child.once('exit', () => done());
-  });
-}
-
-function stopOnce(child: ChildProcess, exited: Promise<void>): () => Promise<void> {
-  let stopping: Promise<void> | undefined;
-  const stop = async () => {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-    child.ref();
-    await stopTemporalServer(child.pid);
-    await exited;
-  };
-  return () => (stopping ??= stop());
 }

@@ -264,8 +264,8 @@ describe('dispatching', () => {
       (one) => one.notificationId === ref.notificationId,
     );
     expect(unchecked).toEqual([ref]);
-    expect(await restartNotification(database.db, ref, { nextGeneration: true })).toBe(true);
-    expect(await restartNotification(database.db, ref, { nextGeneration: true })).toBe(false);
+    expect(await restartNotification(database.db, ref)).toBe(true);
+    expect(await restartNotification(database.db, ref)).toBe(false);
     expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'over' });
     expect((await opened({ ...ref, generation: 2 })).attemptNumber).toBe(1);
   });

@@ -2,11 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { TestWorkerOptions } from './delivery';
 import { freePort } from './free-port';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
-import type { WebhookReceiver } from './webhook-receiver';
 
 /** A real worker process of its own (bin/worker.ts), which may be killed. */
 export interface WorkerProcess {
@@ -25,18 +25,8 @@ export interface WorkerProcess {
   close(): Promise<void>;
 }
 
-export interface WorkerProcessOptions {
-  readonly databaseUrl: string;
-  readonly temporal: { readonly address: string; readonly namespace: string };
-  readonly taskQueue: string;
-  readonly receiver: WebhookReceiver;
-  /** The key ring's text. */
-  readonly keys: string;
-  readonly environment?: Readonly<Record<string, string>>;
-}
-
 /** Starts one. It may not be ready yet: see `ready`. */
-export async function startWorkerProcess(options: WorkerProcessOptions): Promise<WorkerProcess> {
+export async function startWorkerProcess(options: TestWorkerOptions): Promise<WorkerProcess> {
   const { databaseUrl, temporal, taskQueue, receiver, keys } = options;
   const directory = await temporaryDirectory('worker-process');
   const dismissWatchdog = startWatchdog(directory);
