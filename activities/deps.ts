@@ -30,4 +30,6 @@ export type SendWebhook = (request: {
   readonly address: string | null;
   /** A word about a failure without an answer: `ECONNREFUSED`. */
   readonly detail: string | null;
+  /** How far our clock is ahead of the endpoint's, in milliseconds; null when it did not say. */
+  readonly clockSkewMs?: number | null;
 }>;

@@ -47,6 +47,12 @@ export function createSendAttempt(deps: ActivityDeps) {
       body: notification.body,
     });
     deps.onAttempt(outcome, notification.environment);
+    if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
+      warn(
+        { ...ref, endpointId: endpoint.endpointId, detail },
+        'an endpoint leads to where webhooks may not go; nothing was sent: ask the partner',
+      );
+    }
     const kept = answer ?? detail;
     if (kept !== null && kept !== '') {
       // What the partner answered is good to know, and not worth a second event when the database is away.

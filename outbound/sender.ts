@@ -4,6 +4,7 @@ import { outcomeOfStatus, type DeliveryFailure, type DeliveryOutcome } from '../
 import { parseRetryAfter } from '../domain/retry-after';
 import { checkWebhookUrl } from '../domain/webhook-url';
 import { createAddressGuard } from './addresses';
+import { clockSkewOf } from './clock-skew';
 import { openConnection } from './connect';
 import { ConnectionPool } from './connection-pool';
 import { DeliveryFault } from './delivery-fault';
@@ -66,6 +67,8 @@ export interface SendResult {
   readonly address: string | null;
   /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   readonly detail: string | null;
+  /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second; null when it has none. */
+  readonly clockSkewMs: number | null;
 }
 
 export interface Sender {
@@ -141,6 +144,7 @@ export function createSender(options: SenderOptions): Sender {
       const response = await post(input, (connectedTo) => (address = connectedTo), end.signal);
       const retryAfter = response.headers['retry-after'];
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
+      const clockSkewMs = clockSkewOf(response.headers.date, now());
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
       // After a failure the next attempt begins anew: name, address, certificate.
       if (outcome.kind === 'failed') pool.spend(response.socket);
@@ -149,10 +153,12 @@ export function createSender(options: SenderOptions): Sender {
         address,
         answer: await readAnswer(response, timeouts.bodyMs, end.signal),
         detail: null,
+        clockSkewMs,
       };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
-      return { outcome: failed(error.failure, elapsed()), answer: null, address, detail: error.detail };
+      const outcome = failed(error.failure, elapsed());
+      return { outcome, answer: null, address, detail: error.detail, clockSkewMs: null };
     } finally {
       clearTimeout(timer);
       input.signal?.removeEventListener('abort', cancel);

@@ -20,6 +20,7 @@ import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
 import { createPause } from '../dispatcher/pause';
 import { startReconciler } from '../dispatcher/reconciler';
 import { hmacSha256 } from '../outbound/hmac';
+import { createClockWatch, heardBy } from './clock-watch';
 import { createWorkerMetrics } from './worker-metrics';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
 import { missingSearchAttributes } from './search-attributes';
@@ -68,11 +69,22 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     statementTimeoutMs: options.databaseTimeoutMs,
   });
   const { db, sql } = database;
-  const metrics = createWorkerMetrics(() => backlog(db));
+  const clock = createClockWatch({
+    monotonicMs: () => performance.now(),
+    onSkew: (skewMs, endpoints) =>
+      logger.warn(
+        { skewSeconds: Math.round(skewMs / 1_000), endpoints },
+        'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
+      ),
+  });
+  const metrics = createWorkerMetrics(
+    () => backlog(db),
+    () => clock.skewMs(),
+  );
   const activities = createActivities({
     db,
     keyRing: options.keyRing,
-    send: options.send,
+    send: heardBy(clock, options.send),
     hmac: hmacSha256,
     now: () => new Date(),
     warn: (details, message) => logger.warn(details, message),

@@ -2,7 +2,10 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 
 /** What a worker process counts. Names are in docs/operations.md. */
-export function createWorkerMetrics(backlog: () => Promise<{ pending: number; oldestMs: number }>) {
+export function createWorkerMetrics(
+  backlog: () => Promise<{ pending: number; oldestMs: number }>,
+  clockSkewMs: () => number | null,
+) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -43,8 +46,18 @@ export function createWorkerMetrics(backlog: () => Promise<{ pending: number; ol
     help: 'Age of the oldest of them.',
     registers,
   });
+  const clockSkew = new Gauge({
+    name: 'pfqs_clock_skew_seconds',
+    help: 'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    registers,
+    collect() {
+      const skewMs = clockSkewMs();
+      this.set(skewMs === null ? Number.NaN : skewMs / 1_000);
+    },
+  });
   return {
     registry,
+    clockSkew,
     started,
     dispatchErrors,
     reconciled,

@@ -40,6 +40,7 @@ test('the partner gets the body byte for byte, our headers, and its own name', a
     answer: 'thank you',
     address: '127.0.0.1',
     detail: null,
+    clockSkewMs: expect.any(Number),
   });
   expect(received).toMatchObject({
     method: 'POST',
@@ -113,6 +114,19 @@ it.each([
       httpStatus: status,
       retryAfterMs,
     });
+  }
+});
+
+it.each([
+  ['Sat, 21 Nov 2026 12:00:00 GMT', 600_000],
+  ['Sat, 21 Nov 2026 12:20:00 GMT', -600_000],
+  ['yesterday', null],
+])('the Date of an answer, %s, tells how far our clock is ahead: %s ms', async (date, clockSkewMs) => {
+  for (const status of [200, 401]) {
+    const answer = `HTTP/1.1 ${status} X\r\nDate: ${date}\r\nContent-Length: 0\r\n\r\n`;
+    const receiver = closeLater(await startRawReceiver(answering(answer)));
+    const sender = await testSender({ ports: [receiver.port], now: () => Date.UTC(2026, 10, 21, 12, 10, 0) });
+    expect(await sender.send(post(receiver.url))).toMatchObject({ clockSkewMs });
   }
 });
 
