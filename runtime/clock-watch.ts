@@ -13,9 +13,9 @@ const REMIND_MS = 10 * 60_000;
 /** Holds this machine's clock against those of the partners, by the Date header of their answers. */
 export interface ClockWatch {
   /** @param skewMs how far our clock is ahead of that host's. */
-  observe(host: string, skewMs: number): void;
+  readonly observe: (host: string, skewMs: number) => void;
   /** How far our clock is ahead of most of theirs, in milliseconds; null while too few have been heard. */
-  skewMs(): number | null;
+  readonly skewMs: () => number | null;
 }
 
 export interface ClockWatchDeps {
