@@ -1,6 +1,6 @@
 /**
  * Fails when a committed generated file no longer follows from its source: the migrations from db/schema, the OpenAPI
- * file from contracts/. Works on copies; the tree is not touched.
+ * file from contracts/, the partner guide's verifiers from examples/. Works on copies; the tree is not touched.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -15,6 +15,7 @@ const faults = [];
 try {
   checkMigrations();
   checkOpenApi();
+  run([join(root, 'scripts/write-guide.mjs'), '--check']);
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }

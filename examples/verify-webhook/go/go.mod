@@ -1,0 +1,3 @@
+module webhook.example/verify
+
+go 1.21

@@ -1,0 +1,19 @@
+"""Tries the verifier: the raw body on standard input, the rest in the environment (see ../README.md)."""
+
+import os
+import sys
+
+from verify_webhook import verify_service_signature, verify_standard_webhook
+
+env = os.environ
+body = sys.stdin.buffer.read()
+now = float(env["NOW"]) if "NOW" in env else None
+secrets = env["SECRETS"].split(" ")
+if "SERVICE_SIGNATURE" in env:
+    verified = verify_service_signature(body, env["SERVICE_SIGNATURE"], secrets, now)
+else:
+    verified = verify_standard_webhook(
+        body, env["WEBHOOK_ID"], env["WEBHOOK_TIMESTAMP"], env["WEBHOOK_SIGNATURE"], secrets, now
+    )
+print("verified" if verified else "refused")
+sys.exit(0 if verified else 1)

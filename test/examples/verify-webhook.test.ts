@@ -1,0 +1,113 @@
+import { parseKeyRing } from '../../db/key-ring';
+import { rotateSecret } from '../../db/queries/webhook-secrets';
+import { generateWebhookSecret } from '../../db/webhook-secret';
+import { startTestApi, type TestApi } from '../support/api';
+import { startTestWorker, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
+import { buildVerifiers, LANGUAGES, verifyIn, type Case } from './verifiers';
+
+// What the partner guide prints, run on what the real service sends: every language, both forms of the signature.
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+let folder: string;
+/** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
+const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };
+let before: Received;
+let during: Received;
+let after: Received;
+
+beforeAll(async () => {
+  folder = await temporaryDirectory('verifiers');
+  [api, receiver] = await Promise.all([startTestApi(), startWebhookReceiver(), buildVerifiers(folder)]);
+  const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: keys };
+  const { endpointId, secret } = await addEndpoint(api.database, partner);
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+  });
+  secrets.old = secret;
+  before = await receive();
+  await rotate(endpointId, 3600, secrets.next);
+  during = await receive();
+  await rotate(endpointId, 0, secrets.last);
+  after = await receive();
+}, 300_000);
+
+afterAll(async () => {
+  await worker.close();
+  await receiver.close();
+  await api.close();
+  await removeDirectory(folder);
+});
+
+/** Has the service send a test notification. */
+async function receive(): Promise<Received> {
+  const answer = await api.call({ path: '/v1/notifications/test?lender=lender_a' });
+  const received = receiver.received.at(-1);
+  if (answer.body.data?.status !== 'delivered' || received === undefined) throw new Error('not delivered');
+  return received;
+}
+
+async function rotate(endpointId: string, overlapSeconds: number, secret: string): Promise<void> {
+  const ring = parseKeyRing(keys);
+  await api.database.db.transaction((tx) =>
+    rotateSecret(tx, endpointId, { overlapSeconds, seal: (place) => ring.seal(secret, place) }),
+  );
+}
+
+const languages = Object.keys(LANGUAGES);
+const forms = ['Service-Signature', 'Standard Webhooks'] as const;
+
+describe.each(languages.flatMap((language) => forms.map((form) => ({ language, form }))))(
+  '$language, $form',
+  ({ language, form }) => {
+    const verify = ({ headers, body }: Received, known: readonly string[], changes: Partial<Case> = {}) => {
+      const now = Number(headers['webhook-timestamp']);
+      return verifyIn(folder, language, { headers, body, secrets: known, form, now, ...changes });
+    };
+    const at = (received: Received, seconds: number) => ({
+      now: Number(received.headers['webhook-timestamp']) + seconds,
+    });
+
+    test('verifies what arrived, up to five minutes after it was signed', async () => {
+      expect(await verify(before, [secrets.old])).toBe('verified');
+      expect(await verify(before, [secrets.old], at(before, 300))).toBe('verified');
+      expect(await verify(before, [secrets.old], at(before, 301))).toBe('refused');
+      expect(await verify(before, [secrets.old], at(before, -301))).toBe('refused');
+    });
+
+    test('refuses a tampered body, and a stranger', async () => {
+      const tampered = { body: before.body.replace('lender_a', 'lender_b') };
+      expect(tampered.body).not.toBe(before.body);
+      expect(await verify(before, [secrets.old], tampered)).toBe('refused');
+      expect(await verify(before, [secrets.old], { body: '' })).toBe('refused');
+      expect(await verify(before, [generateWebhookSecret()])).toBe('refused');
+    });
+
+    test('accepts either secret while both are alive, and neither old one afterwards', async () => {
+      expect(await verify(during, [secrets.old])).toBe('verified');
+      expect(await verify(during, [secrets.next])).toBe('verified');
+      expect(await verify(after, [secrets.old, secrets.next])).toBe('refused');
+      expect(await verify(after, [secrets.next, secrets.last])).toBe('verified');
+    });
+
+    test('refuses headers that say nothing', async () => {
+      const name = form === 'Service-Signature' ? 'service-signature' : 'webhook-signature';
+      for (const value of ['', 'v1', 'v1=,v1,', 't=,v1=00', 't=x,v1=zz', 'v0,AAAA']) {
+        expect(await verify(before, [secrets.old], { headers: { ...before.headers, [name]: value } })).toBe(
+          'refused',
+        );
+      }
+    });
+  },
+);
