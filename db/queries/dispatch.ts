@@ -100,8 +100,8 @@ export async function restartNotification(
   { notificationId, generation }: UncheckedNotification,
 ): Promise<boolean> {
   const rows = await db.execute(sql`
-    update notifications set state = 'pending', due_at = service_now(),
-      generation = generation + 1
+    update notifications set state = 'pending', due_at = service_now(), generation = generation + 1,
+      taken_at = null, first_attempt_at = null
     where notification_id = ${notificationId} and generation = ${generation} and state = 'started'
     returning 1`);
   return rows.length > 0;

@@ -48,7 +48,12 @@ export async function openAttempt(
     await tx.insert(deliveryAttempts).values({ notificationId, attemptNumber, generation, endpointId });
     await tx
       .update(notifications)
-      .set({ attempts: attemptNumber, reservedMonth: moved.month, state: 'started' })
+      .set({
+        attempts: attemptNumber,
+        reservedMonth: moved.month,
+        state: 'started',
+        firstAttemptAt: sql`coalesce(${notifications.firstAttemptAt}, service_now())`,
+      })
       .where(eq(notifications.notificationId, notificationId));
     return { kind: 'open', attemptNumber, notification: row, endpoint: { endpointId, url }, secrets };
   });

@@ -41,8 +41,9 @@ export async function recordAttempt(
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
       await endDelivered(tx, row, month);
     }
-    if (row !== null && outcome.kind === 'failed' && end !== null && current) {
-      await endOtherwise(tx, row, end);
+    if (row !== null && outcome.kind === 'failed' && current) {
+      if (end !== null) await endOtherwise(tx, row, end);
+      else if (row.takenAt !== null) await leavePlace(tx, row);
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
     return { disabledEndpointId: disabled ? endpointId : null };
@@ -127,6 +128,14 @@ async function finishRow(
     .where(where);
   if (row === undefined) throw new Error(`attempt ${attemptNumber} of ${notificationId} has no row`);
   return row;
+}
+
+/** Its first attempt has ended, and others follow: the endpoint's place is free for another first attempt. */
+async function leavePlace(tx: DbOrTransaction, { notificationId }: Notification): Promise<void> {
+  await tx
+    .update(notifications)
+    .set({ takenAt: null })
+    .where(eq(notifications.notificationId, notificationId));
 }
 
 async function endDelivered(tx: DbOrTransaction, row: Notification, month: string): Promise<void> {

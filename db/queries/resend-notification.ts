@@ -44,7 +44,9 @@ export async function resendNotification(
       reservedMonth,
       endReason: null,
       endedAt: null,
+      takenAt: null,
       startedAt: null,
+      firstAttemptAt: null,
       checkedAt: null,
       dueAt: sql`service_now()`,
     })

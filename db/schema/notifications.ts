@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { check, date, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { check, date, index, integer, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
 /** Where a notification stands. All but the first three are ends; `held` waits for an endpoint without a workflow. */
@@ -33,6 +33,8 @@ export const notifications = pgTable(
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
     state: text('state', { enum: NOTIFICATION_STATES }).notNull().default('pending'),
+    /** 0: goes first; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
+    priority: smallint('priority').notNull().default(0),
     /** Why it ended otherwise than delivered. */
     endReason: text('end_reason'),
     /** Part of the workflow's id: a resend or a release from hold is a new one. */
@@ -46,7 +48,14 @@ export const notifications = pgTable(
     createdAt: moment('created_at').notNull().default(serviceNow),
     /** The dispatcher takes it from this moment on; taking it moves this on by the lease. */
     dueAt: moment('due_at').notNull().default(serviceNow),
+    /**
+     * When a dispatcher took it for its first attempt. Until that has ended it holds one of its endpoint's places; then, and
+     * under a new generation, it is null again.
+     */
+    takenAt: moment('taken_at'),
     startedAt: moment('started_at'),
+    /** Start of this generation's first attempt; later events of the application wait for it. */
+    firstAttemptAt: moment('first_attempt_at'),
     /** When the sweep last asked Temporal about it. */
     checkedAt: moment('checked_at'),
     /** The first 2xx. Set once, and counted with it. */
@@ -55,16 +64,26 @@ export const notifications = pgTable(
     requestId: text('request_id'),
   },
   (t) => [
-    // The dispatcher's claim.
-    index('notifications_due')
-      .on(t.dueAt)
+    // The dispatcher's claim: endpoint by endpoint (a partner has one per environment), what is due first.
+    index('notifications_queue')
+      .on(t.partnerId, t.environment, t.priority, t.dueAt)
       .where(sql`${t.state} = 'pending'`),
+    // The same: how many places of an endpoint are held.
+    index('notifications_taken')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.takenAt} is not null and ${t.state} in ('pending', 'started')`),
+    // The same: whether an earlier event of the application is still open.
+    index('notifications_application')
+      .on(t.applicationId, t.sequence)
+      .where(sql`${t.applicationId} is not null and ${t.state} in ('pending', 'started', 'held')`),
     // The sweep's reconciliation with Temporal, and `ops notifications list --undelivered`.
     index('notifications_started')
       .on(t.checkedAt)
       .where(sql`${t.state} = 'started'`),
     // `ops notifications list --partner`.
     index('notifications_partner').on(t.partnerId, t.notificationId),
+    // Unqualified: it is added to partitions that are there already, by name.
+    check('notifications_priority', sql`priority in (0, 1)`),
     check(
       'notifications_state',
       sql`${t.state} in ('pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired')`,
