@@ -1,5 +1,6 @@
 import { recordAttempt, endNotification, type EndState } from '../db/queries/record-attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';
 import type { NotificationRef } from './send-attempt';
 
@@ -25,11 +26,13 @@ export interface AttemptResult {
 export function createRecordResult({ db, warn }: Pick<ActivityDeps, 'db' | 'warn'>) {
   return async function recordResult(result: AttemptResult): Promise<void> {
     const { outcome, address, end } = result;
-    const { disabledEndpointId } = await recordAttempt(db, result, { outcome, address }, end);
-    if (disabledEndpointId !== null) {
+    const { event } = await recordAttempt(db, result, { outcome, address }, end);
+    if (event !== null) {
+      const { kind, partnerId, environment, endpointId, details } = event;
+      const { notificationId } = result;
       warn(
-        { endpointId: disabledEndpointId, notificationId: result.notificationId },
-        'an endpoint answered 410 and is disabled: ask the partner, then ops webhooks enable',
+        { kind, partnerId, environment, endpointId, notificationId, ...details },
+        describeOperatorEvent(kind, details),
       );
     }
   };

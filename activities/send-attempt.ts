@@ -2,6 +2,7 @@ import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/key-ring';
+import { NOT_REGISTERED } from '../db/queries/hold';
 import { openAttempt, type OpenedAttempt } from '../db/queries/open-attempt';
 import { endNotification, keepAnswer, type EndState } from '../db/queries/record-attempt';
 import type { ActivityDeps } from './deps';
@@ -74,7 +75,7 @@ function refusalOf(opened: Exclude<OpenedAttempt, { kind: 'open' | 'over' }>): R
   if (opened.kind === 'monthly_limit') return { state: 'failed', reason: 'monthly_limit' };
   // A test exists to be heard of at once; what tells of an application waits for an endpoint.
   const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
-  return { state, reason: 'webhook_not_registered' };
+  return { state, reason: NOT_REGISTERED };
 }
 
 /** A body that is not the event it is stored for will not become one by trying again. */

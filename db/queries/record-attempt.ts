@@ -1,9 +1,11 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../connect';
-import { deliveryAttempts, notifications, webhookEndpoints } from '../schema';
+import { deliveryAttempts, notifications } from '../schema';
+import { noteFailure, noteSuccess, SUCCESS_IS_NEWS } from './endpoint-health';
 import { lockNotification, type Notification } from './notifications';
 import { closeUnfinished } from './open-attempt';
+import type { OperatorEvent } from './operator-events';
 import { currentMonth, releaseMonth } from './reserve-month';
 
 /** Channel on which API processes hear that an attempt has ended; the payload is the notification's id. */
@@ -21,21 +23,21 @@ export type EndState = 'failed' | 'cancelled' | 'held';
  * Finishes an attempt's row, and its notification when that ends with it. The same again changes nothing: a delivery is
  * counted by the one update that finds `delivered_at` empty.
  * @param end null while further attempts follow; a 2xx always ends it.
- * @returns the endpoint that this disabled, because it answered 410.
+ * @returns what operators should know of its endpoint, which is written down with it: it was disabled, it has failed for
+ *   long, or it is well again.
  */
 export async function recordAttempt(
   db: Db,
   attempt: AttemptRef,
   result: { readonly outcome: DeliveryOutcome; readonly address: string | null },
   end: { readonly state: EndState; readonly reason: string } | null,
-): Promise<{ readonly disabledEndpointId: string | null }> {
+): Promise<{ readonly event: OperatorEvent | null }> {
   const { notificationId, attemptNumber } = attempt;
   const { outcome } = result;
   return db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
-    const { month, endpointId, generation } = await finishRow(tx, attempt, result);
-    const gone = outcome.kind === 'failed' && outcome.failure === 'gone';
-    const disabled = gone && (await disableGone(tx, endpointId));
+    const finished = await finishRow(tx, attempt, result);
+    const { month, generation } = finished;
     // A late word of an older generation is no end of the one that is under way now; but a delivery is a delivery.
     const current = row?.generation === generation;
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
@@ -46,8 +48,19 @@ export async function recordAttempt(
       else if (row.takenAt !== null) await leavePlace(tx, row);
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
-    return { disabledEndpointId: disabled ? endpointId : null };
+    return { event: await noteHealth(tx, outcome, finished) };
   });
+}
+
+/** Last in its transaction, so that the endpoint's row, which all of its attempts share, is locked for the commit only. */
+async function noteHealth(
+  tx: DbOrTransaction,
+  outcome: DeliveryOutcome,
+  { endpointId, fresh, successIsNews }: FinishedAttempt,
+): Promise<OperatorEvent | null> {
+  if (!fresh) return null;
+  if (outcome.kind === 'failed') return noteFailure(tx, endpointId, { gone: outcome.failure === 'gone' });
+  return successIsNews ? noteSuccess(tx, endpointId) : null;
 }
 
 /**
@@ -85,49 +98,40 @@ export async function keepAnswer(
     );
 }
 
-/** 410: it wants no more. An endpoint that is disabled or removed already stays as it is. */
-async function disableGone(tx: DbOrTransaction, endpointId: string): Promise<boolean> {
-  const disabled = await tx
-    .update(webhookEndpoints)
-    .set({ state: 'disabled', disabledReason: 'gone', updatedAt: sql`service_now()` })
-    .where(and(eq(webhookEndpoints.endpointId, endpointId), eq(webhookEndpoints.state, 'active')))
-    .returning({ endpointId: webhookEndpoints.endpointId });
-  return disabled.length > 0;
+interface FinishedAttempt {
+  /** First day of the UTC month in which it started. */
+  readonly month: string;
+  readonly endpointId: string;
+  readonly generation: number;
+  /** The first word of what became of it; the same again says nothing new about the endpoint. */
+  readonly fresh: boolean;
+  readonly successIsNews: boolean;
 }
 
-/** @returns the attempt's endpoint and generation, and the first day of the UTC month in which it started. */
 async function finishRow(
   tx: DbOrTransaction,
   { notificationId, attemptNumber }: AttemptRef,
   { outcome, address }: { outcome: DeliveryOutcome; address: string | null },
-): Promise<{ month: string; endpointId: string; generation: number }> {
+): Promise<FinishedAttempt> {
   const failed = outcome.kind === 'failed' ? outcome : null;
-  const where = and(
-    eq(deliveryAttempts.notificationId, notificationId),
-    eq(deliveryAttempts.attemptNumber, attemptNumber),
-  );
-  await tx
-    .update(deliveryAttempts)
-    .set({
-      finishedAt: sql`service_now()`,
-      outcome: outcome.kind,
-      failure: failed?.failure ?? null,
-      httpStatus: outcome.httpStatus,
-      durationMs: outcome.durationMs,
-      retryAfterMs: failed?.retryAfterMs ?? null,
-      address,
-    })
-    .where(and(where, isNull(deliveryAttempts.finishedAt)));
-  const [row] = await tx
-    .select({
-      month: sql<string>`date_trunc('month', started_at at time zone 'UTC')::date::text`,
-      endpointId: deliveryAttempts.endpointId,
-      generation: deliveryAttempts.generation,
-    })
-    .from(deliveryAttempts)
-    .where(where);
-  if (row === undefined) throw new Error(`attempt ${attemptNumber} of ${notificationId} has no row`);
-  return row;
+  const facts = sql`
+    a.endpoint_id as "endpointId", a.generation,
+    date_trunc('month', a.started_at at time zone 'UTC')::date::text as month,
+    (select ${SUCCESS_IS_NEWS} from webhook_endpoints e where e.endpoint_id = a.endpoint_id) as "successIsNews"`;
+  const [finished] = await tx.execute<Omit<FinishedAttempt, 'fresh'>>(sql`
+    update delivery_attempts a
+    set finished_at = service_now(), outcome = ${outcome.kind}, failure = ${failed?.failure ?? null},
+      http_status = ${outcome.httpStatus}, duration_ms = ${outcome.durationMs},
+      retry_after_ms = ${failed?.retryAfterMs ?? null}, address = ${address}
+    where a.notification_id = ${notificationId} and a.attempt_number = ${attemptNumber} and a.finished_at is null
+    returning ${facts}`);
+  if (finished !== undefined) return { ...finished, fresh: true };
+  const [before] = await tx.execute<Omit<FinishedAttempt, 'fresh'> & { outcome: string }>(sql`
+    select ${facts}, a.outcome from delivery_attempts a
+    where a.notification_id = ${notificationId} and a.attempt_number = ${attemptNumber}`);
+  if (before === undefined) throw new Error(`attempt ${attemptNumber} of ${notificationId} has no row`);
+  // Closed as unknown, it is heard of after all.
+  return { ...before, fresh: before.outcome === 'unknown' };
 }
 
 /** Its first attempt has ended, and others follow: the endpoint's place is free for another first attempt. */
@@ -165,7 +169,7 @@ async function endRepeated(
 ): Promise<void> {
   await tx
     .update(notifications)
-    .set({ state, endReason, ...(state !== 'held' && { endedAt: sql`service_now()` }) })
+    .set({ state, endReason, ...endOrHold(state) })
     .where(
       and(
         eq(notifications.notificationId, row.notificationId),
@@ -173,6 +177,9 @@ async function endRepeated(
       ),
     );
 }
+
+const endOrHold = (state: EndState | 'delivered') =>
+  state === 'held' ? { heldAt: sql`service_now()` } : { endedAt: sql`service_now()` };
 
 async function endOtherwise(
   tx: DbOrTransaction,
@@ -194,7 +201,7 @@ async function endOtherwise(
       endReason: reason,
       reservedMonth: null,
       failedMonth,
-      ...(state !== 'held' && { endedAt: sql`service_now()` }),
+      ...endOrHold(state),
     })
     .where(eq(notifications.notificationId, row.notificationId));
 }

@@ -140,6 +140,8 @@ export async function setEndpointState(
     .set({
       state: wanted.state,
       disabledReason: wanted.state === 'disabled' ? wanted.reason : null,
+      // Enabled, it begins anew; disabled, its record stays for people to read.
+      ...(wanted.state === 'active' && { failingSince: null, failuresSinceSuccess: 0, warnedHours: 0 }),
       updatedAt: sql`service_now()`,
     })
     .where(eq(webhookEndpoints.endpointId, endpointId));

@@ -6,3 +6,4 @@ export * from './products';
 export * from './quotes';
 export * from './notifications';
 export * from './webhooks';
+export * from './operator-events';

@@ -61,6 +61,8 @@ export const notifications = pgTable(
     /** The first 2xx. Set once, and counted with it. */
     deliveredAt: moment('delivered_at'),
     endedAt: moment('ended_at'),
+    /** Since when it is held, while it is. */
+    heldAt: moment('held_at'),
     requestId: text('request_id'),
   },
   (t) => [
@@ -80,6 +82,14 @@ export const notifications = pgTable(
     index('notifications_started')
       .on(t.checkedAt)
       .where(sql`${t.state} = 'started'`),
+    // What is held for a partner and environment, in the order of its release.
+    index('notifications_held')
+      .on(t.partnerId, t.environment, t.notificationId)
+      .where(sql`${t.state} = 'held'`),
+    // What has been held for too long.
+    index('notifications_held_since')
+      .on(t.heldAt)
+      .where(sql`${t.state} = 'held'`),
     // `ops notifications list --partner`.
     index('notifications_partner').on(t.partnerId, t.notificationId),
     // Unqualified: it is added to partitions that are there already, by name.

@@ -1,4 +1,4 @@
-import { check, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { check, index, integer, pgTable, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { sql } from 'drizzle-orm';
 import { bytea, moment, serviceNow } from './columns';
 import { partners } from './partners';
@@ -20,9 +20,18 @@ export const webhookEndpoints = pgTable(
       .default('active'),
     /** Why it is disabled: `operator`, `gone` (it answered 410) or `failing`. */
     disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
+    /** The last 2xx, to the minute: a healthy endpoint is not written to with every delivery. */
+    lastSuccessAt: moment('last_success_at'),
+    /** The first failure since the last 2xx, or since it was enabled; null while it is well. */
+    failingSince: moment('failing_since'),
+    /** Failed attempts since then. */
+    failuresSinceSuccess: integer('failures_since_success').notNull().default(0),
+    /** Hours of failing that operators have been warned of: 0, 24, 48 or 96. */
+    warnedHours: smallint('warned_hours').notNull().default(0),
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
+  // The health columns stay out of every index, so that an attempt's update of them stays on its page.
   (t) => [
     // The one endpoint of a key's environment: every send and every test notification.
     uniqueIndex('webhook_endpoints_current')

@@ -201,7 +201,7 @@ describe('an attempt', () => {
       state: 'failed',
       reason: 'gone',
     });
-    expect(ended).toEqual({ disabledEndpointId: endpointId });
+    expect(ended.event).toMatchObject({ kind: 'endpoint_disabled', endpointId, details: { reason: 'gone' } });
     const [endpoint] = await database.sql`
       select state, disabled_reason from webhook_endpoints where endpoint_id = ${endpointId}`;
     expect(endpoint).toEqual({ state: 'disabled', disabled_reason: 'gone' });

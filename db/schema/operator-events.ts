@@ -1,0 +1,21 @@
+import { bigserial, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
+import { moment, serviceNow } from './columns';
+
+/** Warnings to operators; a trigger refuses UPDATE, DELETE and TRUNCATE. */
+export const operatorEvents = pgTable(
+  'operator_events',
+  {
+    eventId: bigserial('event_id', { mode: 'number' }).primaryKey(),
+    happenedAt: moment('happened_at').notNull().default(serviceNow),
+    kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
+    partnerId: text('partner_id').notNull(),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** Null when it is about notifications without an endpoint. */
+    endpointId: text('endpoint_id'),
+    /** Figures: hours, failures, counts, the first and last id. */
+    details: jsonb('details').notNull().default({}),
+  },
+  // `ops events list --partner`, and whether a warning of the day has been given.
+  (t) => [index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId)],
+);

@@ -1,0 +1,38 @@
+/** What the service notices by itself and operators should know. */
+export const OPERATOR_EVENT_KINDS = [
+  /** An endpoint has answered nothing but failures for 24, 48 or 96 hours. */
+  'endpoint_failing',
+  /** Its first 2xx after such a warning. */
+  'endpoint_recovered',
+  /** It answered 410, or nothing but failures for 120 hours. */
+  'endpoint_disabled',
+  /** Held notifications that expire within seven days; once a day while there are any. */
+  'notifications_expiring',
+  /** Held for 30 days, and given up. */
+  'notifications_expired',
+] as const;
+
+export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
+
+/** One line for people, with what to do: the log and `ops events list`. */
+export function describeOperatorEvent(
+  kind: OperatorEventKind,
+  details: Readonly<Record<string, unknown>>,
+): string {
+  const times = `${String(details['failures'])} failures in ${String(details['hours'])} h`;
+  const count = `${String(details['count'])} held notifications`;
+  switch (kind) {
+    case 'endpoint_failing':
+      return `no success: ${times}; tell the partner, after 120 h it is disabled`;
+    case 'endpoint_recovered':
+      return `well again after ${times}`;
+    case 'endpoint_disabled':
+      return details['reason'] === 'gone'
+        ? 'disabled, it answered 410: ask the partner, then ops webhooks enable'
+        : `disabled, ${times}: once the partner has mended it, ops webhooks enable`;
+    case 'notifications_expiring':
+      return `${count} expire within 7 days: register or enable an endpoint`;
+    case 'notifications_expired':
+      return `${count} expired after 30 days`;
+  }
+}
