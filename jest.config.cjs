@@ -1,7 +1,7 @@
 /** Real Postgres per run (globalSetup), one database per test file (test/support). */
 module.exports = {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/test', '<rootDir>/clients'],
   testMatch: ['**/*.test.ts'],
   transform: {
     '^.+\\.ts$': [

@@ -1,6 +1,7 @@
 /**
  * Fails when a committed generated file no longer follows from its source: the migrations from db/schema, the OpenAPI
- * file from contracts/, the partner guide's verifiers from examples/. Works on copies; the tree is not touched.
+ * file from contracts/, the client's types
+ * from that, the partner guide's verifiers from examples/. Works on copies; the tree is not touched.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -15,6 +16,7 @@ const faults = [];
 try {
   checkMigrations();
   checkOpenApi();
+  checkClientTypes();
   run([join(root, 'scripts/write-guide.mjs'), '--check']);
 } finally {
   rmSync(scratch, { recursive: true, force: true });
@@ -47,6 +49,18 @@ function checkOpenApi() {
     const committed = join(root, 'contracts', name);
     if (existsSync(committed) && readFileSync(committed).equals(readFileSync(join(scratch, name)))) continue;
     faults.push(`contracts/${name} does not follow from contracts/; run npm run openapi.`);
+  }
+}
+
+function checkClientTypes() {
+  const client = join(root, 'clients/typescript');
+  const copy = join(scratch, 'schema.ts');
+  const generator = join(client, 'node_modules/openapi-typescript/bin/cli.js');
+  run([generator, join(root, 'contracts/openapi.json'), '--output', copy, '--default-non-nullable', 'false']);
+  if (!readFileSync(copy).equals(readFileSync(join(client, 'src/schema.ts')))) {
+    faults.push(
+      'clients/typescript/src/schema.ts does not follow from contracts/openapi.json; run npm run openapi.',
+    );
   }
 }
 

@@ -1,0 +1,59 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const PACKAGE = join(__dirname, '..');
+const tsc = join(PACKAGE, 'node_modules/typescript/lib/tsc.js');
+
+/** Builds the package and lays it out in a folder of its own as npm would; scripts there import it by name. */
+export function installPackage(folder: string): void {
+  const installed = join(folder, 'node_modules/partner-finance-client');
+  mkdirSync(installed, { recursive: true });
+  cpSync(join(PACKAGE, 'package.json'), join(installed, 'package.json'));
+  compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', join(installed, 'dist')]);
+  for (const name of ['openapi-fetch', 'standardwebhooks']) {
+    const entry = require.resolve(name);
+    const at = entry.slice(0, entry.lastIndexOf(`node_modules/${name}/`) + `node_modules/${name}`.length);
+    symlinkSync(at, join(folder, 'node_modules', name));
+  }
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+}
+
+/** Type-checks a partner's code against the package. @returns what the compiler said; empty when it is content. */
+export function typeCheck(folder: string, code: string): string {
+  const file = join(folder, 'partner.ts');
+  writeFileSync(file, code);
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+  try {
+    compile([...options, '--lib', 'es2023,dom', file], folder);
+    return '';
+  } catch (error) {
+    return String((error as { stdout?: Buffer }).stdout ?? error);
+  }
+}
+
+/** Runs a partner's script; it gets `input` as `process.env.INPUT` in JSON, and prints one JSON value. */
+export async function runScript(
+  folder: string,
+  code: string,
+  input: unknown,
+  caFile: string,
+): Promise<unknown> {
+  const file = join(folder, 'partner.mjs');
+  writeFileSync(file, code);
+  const child = spawn(process.execPath, [file], {
+    cwd: dirname(file),
+    env: { ...process.env, INPUT: JSON.stringify(input), NODE_EXTRA_CA_CERTS: caFile },
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  const exitCode = await new Promise((resolve) => child.once('close', resolve));
+  if (exitCode !== 0) throw new Error(`the script ended with ${String(exitCode)}: ${errors}`);
+  return JSON.parse(output);
+}
+
+function compile(args: readonly string[], cwd = PACKAGE): void {
+  execFileSync(process.execPath, [tsc, ...args], { cwd, stdio: 'pipe' });
+}
