@@ -116,7 +116,7 @@ const applicationEvent: ApplicationEvent = {
   api_version: 'v1',
   environment: 'live',
   created_at: '2026-11-21T12:00:00.120Z',
-  sequence: 2,
+  sequence: 3,
   data: {
     credit_application_id: 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
     service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',

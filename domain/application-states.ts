@@ -19,3 +19,67 @@ export const APPLICATION_STATES = [
 ] as const;
 
 export type ApplicationState = (typeof APPLICATION_STATES)[number];
+
+/**
+ * What may follow what, step by step. A second partial refund is a happening of its own, and so the one state that may
+ * follow itself. States without a successor are ends.
+ */
+export const TRANSITIONS: Readonly<Record<ApplicationState, readonly ApplicationState[]>> = {
+  created: ['submitted', 'cancelled', 'expired'],
+  submitted: ['referred', 'accepted', 'declined', 'cancelled', 'expired'],
+  referred: ['accepted', 'declined', 'action_required', 'cancelled', 'expired'],
+  accepted: ['action_required', 'deposit_paid', 'signed', 'declined', 'cancelled', 'expired'],
+  action_required: ['referred', 'accepted', 'deposit_paid', 'signed', 'declined', 'cancelled', 'expired'],
+  deposit_paid: ['action_required', 'signed', 'declined', 'cancelled', 'expired'],
+  signed: ['action_required', 'deposit_paid', 'ready', 'declined', 'cancelled', 'expired'],
+  ready: ['activated', 'cancelled', 'expired'],
+  activated: ['paid_out', 'cancelled', 'partially_refunded', 'refunded'],
+  paid_out: ['completed', 'partially_refunded', 'refunded'],
+  completed: ['partially_refunded', 'refunded'],
+  declined: [],
+  cancelled: [],
+  expired: [],
+  partially_refunded: ['partially_refunded', 'refunded', 'completed'],
+  refunded: [],
+};
+
+const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
+
+/** Lenders leave steps out: from here on, and up to here, a state may be followed by any later one. */
+const SKIPS = { first: place('submitted'), last: place('signed'), furthest: place('activated') } as const;
+
+function isSkip(from: ApplicationState, to: ApplicationState): boolean {
+  const at = place(from);
+  return at >= SKIPS.first && at <= SKIPS.last && place(to) > at && place(to) <= SKIPS.furthest;
+}
+
+/** Whether a state may directly follow another: by the table, or by leaving steps out on the way to `activated`. */
+export function mayFollow(from: ApplicationState, to: ApplicationState): boolean {
+  return TRANSITIONS[from].includes(to) || isSkip(from, to);
+}
+
+/** What can still be reached from each state by going forward only. */
+const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
+for (const from of APPLICATION_STATES.toReversed()) {
+  const next = APPLICATION_STATES.filter((to) => place(to) > place(from) && mayFollow(from, to));
+  AHEAD.set(from, new Set(next.flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
+}
+
+/**
+ * What becomes of a lender's status: `applied`; `same_state`, which is no news; `waiting` for a step that must come
+ * before it; or `not_applied`, because it lies behind, or can never follow.
+ */
+export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
+
+/**
+ * Judges a lender's status against the state that an application is in.
+ * @param happenedEarlier whether the lender dates it before what the application was brought into its state by. Where the
+ * table allows a step back, news that is late must not look like one.
+ */
+export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
+  if (mayFollow(from, to)) {
+    return happenedEarlier && place(to) < place(from) ? 'not_applied' : 'applied';
+  }
+  if (from === to) return 'same_state';
+  return AHEAD.get(from)?.has(to) ? 'waiting' : 'not_applied';
+}

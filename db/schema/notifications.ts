@@ -74,10 +74,10 @@ export const notifications = pgTable(
     index('notifications_taken')
       .on(t.partnerId, t.environment)
       .where(sql`${t.takenAt} is not null and ${t.state} in ('pending', 'started')`),
-    // The same: whether an earlier event of the application is still open.
+    // The same: whether an earlier event of the application is still open; and an application's notifications in order.
     index('notifications_application')
       .on(t.applicationId, t.sequence)
-      .where(sql`${t.applicationId} is not null and ${t.state} in ('pending', 'started', 'held')`),
+      .where(sql`${t.applicationId} is not null`),
     // The sweep's reconciliation with Temporal, and `ops notifications list --undelivered`.
     index('notifications_started')
       .on(t.checkedAt)

@@ -1,0 +1,96 @@
+import { sql } from 'drizzle-orm';
+import { bigserial, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
+import { APPLICATION_STATES } from '../../domain/application-states';
+import { moment, pence, serviceNow } from './columns';
+import { partners } from './partners';
+
+/** Lenders whose integrations may open applications, and the form of their references. */
+export const lenders = pgTable('lenders', {
+  /** What events call it, such as `lender_a`. */
+  lender: text('lender').primaryKey(),
+  /** For people. */
+  name: text('name').notNull(),
+  /** As domain/reference-format.ts reads it. */
+  referenceFormat: text('reference_format').notNull(),
+  createdAt: moment('created_at').notNull().default(serviceNow),
+});
+
+/** Credit applications, each opened from a quote. Personal data has no place here. */
+export const creditApplications = pgTable(
+  'credit_applications',
+  {
+    /** `app_` and a ULID. */
+    applicationId: text('application_id').primaryKey(),
+    lender: text('lender')
+      .notNull()
+      .references(() => lenders.lender),
+    lenderReference: text('lender_reference').notNull(),
+    /** No reference: quotes are dropped with their month, applications stay. */
+    quoteId: text('quote_id').notNull(),
+    partnerId: text('partner_id')
+      .notNull()
+      .references(() => partners.partnerId),
+    /** That of the key that made the quote. */
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    merchantId: text('merchant_id').notNull(),
+    /** The partner's own, from the quote. */
+    merchantReference: text('merchant_reference'),
+    loanPence: pence('loan_pence').notNull(),
+    depositPence: pence('deposit_pence').notNull(),
+    /** Null when the link named none. */
+    creditProduct: text('credit_product'),
+    state: text('state', { enum: APPLICATION_STATES }).notNull().default('created'),
+    /** When the lender says that it came into this state. */
+    stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
+    /** Sequence of its newest notification. Counted under the row's lock. */
+    sequence: integer('sequence').notNull().default(0),
+    /** Service key that opened it. */
+    serviceKeyId: text('service_key_id'),
+    requestId: text('request_id'),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    updatedAt: moment('updated_at').notNull().default(serviceNow),
+  },
+  (t) => [
+    // A lender's sandbox may count anew, so a reference is unique within an environment.
+    unique('credit_applications_lender_reference').on(t.lender, t.environment, t.lenderReference),
+    // `ops applications list --partner`.
+    index('credit_applications_partner').on(t.partnerId, t.applicationId),
+    check('credit_applications_environment', sql`${t.environment} in ('sandbox', 'live')`),
+  ],
+);
+
+/** What lenders said of applications, applied or not. Never changed but for being applied later. */
+export const lenderEvents = pgTable(
+  'lender_events',
+  {
+    /** The order of arrival. */
+    eventNumber: bigserial('event_number', { mode: 'number' }).primaryKey(),
+    applicationId: text('application_id')
+      .notNull()
+      .references(() => creditApplications.applicationId),
+    lender: text('lender').notNull(),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** The lender's own id of the event. */
+    lenderEventId: text('lender_event_id').notNull(),
+    status: text('status', { enum: APPLICATION_STATES }).notNull(),
+    /** When the lender says it happened. */
+    occurredAt: moment('occurred_at').notNull(),
+    receivedAt: moment('received_at').notNull().default(serviceNow),
+    /** What was made of it when it arrived. */
+    verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),
+    /** State of the application once it had been taken in. */
+    stateAfter: text('state_after', { enum: APPLICATION_STATES }).notNull(),
+    /** The rest is set when it is applied: the state it replaced, its notification's sequence, and when. */
+    previousState: text('previous_state', { enum: APPLICATION_STATES }),
+    sequence: integer('sequence'),
+    appliedAt: moment('applied_at'),
+    serviceKeyId: text('service_key_id'),
+    requestId: text('request_id'),
+  },
+  (t) => [
+    // What makes a repetition known.
+    unique('lender_events_lender_event').on(t.lender, t.environment, t.lenderEventId),
+    // The history of an application, and what waits in it.
+    index('lender_events_application').on(t.applicationId, t.eventNumber),
+  ],
+);

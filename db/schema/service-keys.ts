@@ -1,0 +1,28 @@
+import { sql } from 'drizzle-orm';
+import { check, pgTable, text } from 'drizzle-orm/pg-core';
+import { bytea, moment, serviceNow } from './columns';
+
+/** Keys of the internal listener; the key itself is never stored. */
+export const serviceKeys = pgTable(
+  'service_keys',
+  {
+    /** `svk_` and a ULID. */
+    keyId: text('key_id').primaryKey(),
+    /** Who uses it, for people. */
+    name: text('name').notNull(),
+    /** SHA-256 of the whole key. */
+    keyHash: bytea('key_hash').notNull().unique(),
+    /** For people to recognise it. */
+    lastFour: text('last_four').notNull(),
+    state: text('state', { enum: ['active', 'inactive', 'revoked'] })
+      .notNull()
+      .default('active'),
+    /** From this moment on it answers 401; null: never. Rotation sets it on the old key. */
+    expiresAt: moment('expires_at'),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    revokedAt: moment('revoked_at'),
+    /** The key that rotation issued in its place. */
+    replacedBy: text('replaced_by'),
+  },
+  (t) => [check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`)],
+);

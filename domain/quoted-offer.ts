@@ -1,0 +1,46 @@
+import type { ApplicationTerms } from './application';
+
+/** A product that fitted when the quote was made. Money in pence. */
+interface FittedOffer {
+  readonly creditProduct: string;
+  readonly loanPence: number;
+  readonly depositPence: number;
+}
+
+/** What a quote offered. Money in pence. */
+export interface QuotedOffers {
+  readonly merchantReference: string | null;
+  /** Every product that fitted, shown or not. */
+  readonly fitted: readonly FittedOffer[];
+  /** What the link of the summary carries: the basket, with the deposit that the merchant asks for. */
+  readonly summary: { readonly loanPence: number; readonly depositPence: number };
+}
+
+/** Why an application cannot be opened from a quote. */
+export type OfferRefusal =
+  'nothing_fitted' | 'product_not_quoted' | 'amounts_not_quoted' | 'merchant_reference_differs';
+
+/**
+ * Holds what an application is to be opened for against what was quoted.
+ * @returns null when it was quoted: with a product, that product for these amounts; without one, the amounts of any
+ * product that fitted or those of the summary's link.
+ */
+export function offerRefusal(
+  offers: QuotedOffers,
+  wanted: ApplicationTerms & { readonly merchantReference: string | null },
+): OfferRefusal | null {
+  const { fitted, summary } = offers;
+  if (wanted.merchantReference !== null && wanted.merchantReference !== offers.merchantReference) {
+    return 'merchant_reference_differs';
+  }
+  if (fitted.length === 0) return 'nothing_fitted';
+  const ofProduct = fitted.filter(
+    ({ creditProduct }) => wanted.creditProduct === null || creditProduct === wanted.creditProduct,
+  );
+  if (ofProduct.length === 0) return 'product_not_quoted';
+  const quoted = wanted.creditProduct === null ? [...ofProduct, summary] : ofProduct;
+  const found = quoted.some(
+    ({ loanPence, depositPence }) => loanPence === wanted.loanPence && depositPence === wanted.depositPence,
+  );
+  return found ? null : 'amounts_not_quoted';
+}

@@ -1,0 +1,72 @@
+/** Longest reference of any lender. */
+export const LONGEST_REFERENCE = 64;
+
+/** One place of a reference, such as `[A-Z0-9]{8}`: which characters, and how many of them. */
+interface Part {
+  readonly accepts: (character: string) => boolean;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Whether a text is a reference of the format that this was made from. */
+export type ReferenceCheck = (reference: string) => boolean;
+
+/** A character, `\d` or a class of characters and ranges; behind it `?`, `{n}` or `{n,m}`. */
+const PART =
+  /(?:(\\d)|([A-Za-z0-9_./-])|\[((?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_./-])+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
+
+/**
+ * Reads the format of a lender's references: parts one after the other, each a character, `\d` or a class such as
+ * `[A-Z0-9]`, with `?`, `{n}` or `{n,m}` behind it. It is a small part of regular expressions, checked by counting, so that
+ * no format can make a check slow.
+ * @returns null when it is none, matches nothing, or allows more than 64 characters.
+ */
+export function readReferenceFormat(format: string): ReferenceCheck | null {
+  const parts: Part[] = [];
+  PART.lastIndex = 0;
+  while (PART.lastIndex < format.length) {
+    const match = PART.exec(format);
+    if (match === null) return null;
+    const [, digit, literal, members, count, low, high] = match;
+    const least = count === '?' ? 0 : Number(low ?? 1);
+    const most = count === '?' ? 1 : Number(high ?? low ?? 1);
+    const accepts = digit ? isDigit : literal ? (one: string) => one === literal : memberOf(members ?? '');
+    if (accepts === null || most < least) return null;
+    parts.push({ accepts, least, most });
+  }
+  const longest = parts.reduce((sum, { most }) => sum + most, 0);
+  if (longest === 0 || longest > LONGEST_REFERENCE || parts.every(({ least }) => least === 0)) return null;
+  return (reference) => reference.length <= longest && matches(reference, parts);
+}
+
+const isDigit = (character: string) => character >= '0' && character <= '9';
+
+/** @returns null for a range whose ends are the wrong way round, or of different kinds. */
+function memberOf(members: string): Part['accepts'] | null {
+  const allowed = new Set<string>();
+  for (const [text] of members.matchAll(/[A-Za-z0-9]-[A-Za-z0-9]|./g)) {
+    const [from, to] = text.length === 3 ? [text.charAt(0), text.charAt(2)] : [text, text];
+    const sameKind = [/[A-Z]/, /[a-z]/, /\d/].some((kind) => kind.test(from) && kind.test(to));
+    if (from > to || (text.length === 3 && !sameKind)) return null;
+    for (let code = from.charCodeAt(0); code <= to.charCodeAt(0); code += 1) {
+      allowed.add(String.fromCharCode(code));
+    }
+  }
+  return (character) => allowed.has(character);
+}
+
+/** Follows every place that the text may have been read up to, part by part. */
+function matches(text: string, parts: readonly Part[]): boolean {
+  let reached = new Set([0]);
+  for (const { accepts, least, most } of parts) {
+    const next = new Set<number>();
+    for (const start of reached) {
+      for (let taken = 0; taken <= most; taken += 1) {
+        if (taken >= least) next.add(start + taken);
+        if (start + taken >= text.length || !accepts(text.charAt(start + taken))) break;
+      }
+    }
+    reached = next;
+  }
+  return reached.has(text.length);
+}

@@ -1,0 +1,60 @@
+import { array, assert, constantFrom, pre, property, string, tuple } from 'fast-check';
+import { readReferenceFormat } from '../../domain/reference-format';
+
+const accepts = (format: string, reference: string) => readReferenceFormat(format)?.(reference);
+
+test.each([
+  [
+    '[A-Za-z0-9]{8}',
+    ['AB12CD34', 'ab12cd34', '00000000'],
+    ['AB12CD3', 'AB12CD345', 'AB12CD3-', 'AB12CD3é', ''],
+  ],
+  ['\\d{7}', ['1234567'], ['123456', '12345678', '123456a', '１２３４５６７', '1234567\n']],
+  ['LN-[A-Z]{2}\\d{2,4}/?', ['LN-AB12', 'LN-AB1234/'], ['LN-AB1', 'LN-AB12345', 'LNAB12']],
+  ['[a-c.]?\\d', ['1', 'b1', '.9'], ['d1', 'bb1']],
+])('%s takes and refuses as it says', (format, good, bad) => {
+  for (const one of good) expect([one, accepts(format, one)]).toEqual([one, true]);
+  for (const one of bad) expect([one, accepts(format, one)]).toEqual([one, false]);
+});
+
+test.each([
+  '',
+  '(a+)+',
+  '[A-Z]+',
+  '[A-Z]*',
+  '.{8}\n',
+  '[Z-A]{2}',
+  '[A-z]{2}',
+  '[]{2}',
+  'a{3,2}',
+  'a{0}',
+  'a?b?',
+  '[A-Z]{65}',
+  '\\d{40}\\d{40}',
+  '^\\d{7}$',
+  'a|b',
+  '\\w{3}',
+  '[A-Z',
+  'a{',
+  'é',
+])('%j is no format', (format) => {
+  expect(readReferenceFormat(format)).toBeNull();
+});
+
+test('agrees with regular expressions, and takes no time whatever is thrown at it', () => {
+  const part = tuple(
+    constantFrom('\\d', '[A-B]', '[A-B1-2]', 'A', '1', '-'),
+    constantFrom('', '?', '{2}', '{0,2}', '{1,3}'),
+  );
+  const formats = array(part, { minLength: 1, maxLength: 6 }).map((parts) => parts.flat().join(''));
+  const references = string({ unit: constantFrom('A', 'B', '1', '-'), maxLength: 12 });
+  assert(
+    property(formats, references, (format, reference) => {
+      const check = readReferenceFormat(format);
+      pre(check !== null);
+      expect(check?.(reference)).toBe(new RegExp(`^(?:${format})$`).test(reference));
+    }),
+  );
+  const slow = '[A-Z]{0,3}'.repeat(20) + '\\d';
+  expect(accepts(slow, 'A'.repeat(61))).toBe(false);
+});

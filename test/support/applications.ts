@@ -1,0 +1,86 @@
+import { ulid } from 'ulid';
+import { applicationEventText } from '../../contracts/application-event';
+import type { Database } from '../../db/connect';
+import { createApplication, type NewApplication } from '../../db/queries/create-application';
+import { insertQuotes, type QuoteRow } from '../../db/queries/insert-quotes';
+import { recordLenderEvent, type NewLenderEvent } from '../../db/queries/record-lender-event';
+import type { Application } from '../../db/queries/status-notifications';
+
+/** A quote for £900.00 and a deposit of £100.00 that two products fitted, one of them with a higher deposit. */
+export async function storeQuote(
+  { sql }: Database,
+  fields: Partial<QuoteRow> & { readonly partnerId: string },
+): Promise<QuoteRow> {
+  const fitted = (creditProduct: string, loanPence: number, depositPence: number) => ({
+    productId: `prd_${creditProduct}`,
+    version: 1,
+    lender: 'Example Bank',
+    creditProduct,
+    loanPence,
+    depositPence,
+    monthlyRepaymentPence: 7_891,
+    totalPayablePence: 94_692,
+  });
+  const quote: QuoteRow = {
+    quoteId: `qte_${ulid()}`,
+    keyId: 'key_test',
+    environment: 'sandbox',
+    merchantId: 'M000001',
+    loanPence: 90_000,
+    depositPence: 10_000,
+    merchantFinanceUrl: 'https://shop.example/finance',
+    merchantReference: 'basket 2041',
+    requestId: 'rq_test',
+    response: '{"data":{}}',
+    fitted: [fitted('Classic 12', 90_000, 10_000), fitted('Half down', 50_000, 50_000)],
+    ...fields,
+  };
+  await insertQuotes(sql, [quote]);
+  return quote;
+}
+
+let references = 0;
+
+/** Eight alphanumerics that no other test has. */
+export const newReference = () => `REF${String((references += 1)).padStart(5, '0')}`;
+
+/** Opens an application of `lender_a` from a new quote. */
+export async function openApplication(
+  database: Database,
+  quote: Parameters<typeof storeQuote>[1],
+  fields: Partial<NewApplication> = {},
+): Promise<Application> {
+  const { quoteId } = await storeQuote(database, quote);
+  const answer = await createApplication(
+    database.db,
+    {
+      lender: 'lender_a',
+      lenderReference: newReference(),
+      quoteId,
+      loanPence: 90_000,
+      depositPence: 10_000,
+      creditProduct: 'Classic 12',
+      merchantReference: null,
+      serviceKeyId: null,
+      requestId: 'rq_test',
+      ...fields,
+    },
+    applicationEventText,
+  );
+  if (answer.kind !== 'created') throw new Error(answer.kind);
+  return answer.application;
+}
+
+/** Records what the lender says of an application. */
+export function tell(
+  { db }: Pick<Database, 'db'>,
+  applicationId: string,
+  status: NewLenderEvent['status'],
+  { lenderEventId = `le-${ulid()}`, occurredAt = new Date() }: Partial<NewLenderEvent> = {},
+) {
+  return recordLenderEvent(
+    db,
+    { applicationId, lenderEventId, status, occurredAt, serviceKeyId: null, requestId: 'rq_test' },
+    applicationEventText,
+  );
+}
