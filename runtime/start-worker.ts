@@ -19,9 +19,11 @@ import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
 import { createPause } from '../dispatcher/pause';
 import { startReconciler } from '../dispatcher/reconciler';
+import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { createWorkerMetrics } from './worker-metrics';
+import { startWorkerKeeper } from './worker-keeper';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
 import { missingSearchAttributes } from './search-attributes';
 import type { TemporalTarget } from './temporal-target';
@@ -57,8 +59,8 @@ export interface WorkerProcess {
 }
 
 /**
- * Starts one worker process: the dispatcher, the reconciler and both Temporal workers. It comes up without Temporal, and
- * keeps trying: until then rows wait in Postgres.
+ * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, and both Temporal workers. It comes
+ * up without Temporal, and keeps trying: until then rows wait in Postgres.
  */
 export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const { logger, taskQueue } = options;
@@ -97,11 +99,16 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   let stopping = false;
   const pause = createPause();
 
+  const { registry } = metrics;
+  const keeper = startWorkerKeeper({ db, logger, registry, everyMs: options.reconcile.everyMs });
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
-    channels: [NOTIFICATIONS_CHANNEL],
-    onConnect: async () => dispatcher?.wake(),
-    onChange: () => dispatcher?.wake(),
+    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
+    onConnect: async () => {
+      dispatcher?.wake();
+      keeper.wake();
+    },
+    onChange: (_subject, channel) => (channel === ENDPOINTS_CHANNEL ? keeper.wake() : dispatcher?.wake()),
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
     monotonicMs: () => performance.now(),
@@ -182,7 +189,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       stopping = true;
       pause.end();
       // First, so that nothing new is started while the workers finish.
-      await dispatcher?.stop();
+      await Promise.all([dispatcher?.stop(), keeper.stop()]);
       await session?.stop();
       await running;
       await feed.close();

@@ -5,6 +5,9 @@ import type { KeyEnvironment } from '../keys';
 import { webhookEndpoints, webhookSecrets } from '../schema';
 import { Refused } from './refused';
 
+/** Channel on which keepers hear that an endpoint has come or gone (trigger notify_endpoint). */
+export const ENDPOINTS_CHANNEL = 'endpoints';
+
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 
 /** A secret as stored: sealed, and bound to its endpoint and its own id. */

@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
 import type { Database } from '../../db/connect';
 import { parseKeyRing, type KeyRing } from '../../db/key-ring';
-import { insertTestNotification, type TestNotificationAnswer } from '../../db/queries/test-notifications';
+import {
+  insertTestNotification,
+  NOTIFICATIONS_CHANNEL,
+  type TestNotificationAnswer,
+} from '../../db/queries/test-notifications';
 import { registerEndpoint } from '../../db/queries/webhook-endpoints';
+import { notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/webhook-secret';
 
 /** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
@@ -56,6 +62,30 @@ export async function storeTest(
     requestId: 'rq_test',
   });
   return { notificationId, eventId, answer };
+}
+
+/** Stores what tells of an application, due at once, and wakes the dispatcher. */
+export async function storeStatus(
+  { db }: Database,
+  wanted: { partnerId: string; environment?: 'sandbox' | 'live'; applicationId?: string; sequence?: number },
+): Promise<{ notificationId: string; eventId: string }> {
+  const { partnerId, environment = 'sandbox', applicationId = `app_${ulid()}`, sequence = 1 } = wanted;
+  const notificationId = `ntf_${ulid()}`;
+  const eventId = `evt_${ulid()}`;
+  const eventType = 'credit_application.accepted';
+  const event = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
+  await db.insert(notifications).values({
+    notificationId,
+    eventId,
+    eventType,
+    partnerId,
+    environment,
+    applicationId,
+    sequence,
+    body: JSON.stringify({ ...event, event_type: eventType, sequence }),
+  });
+  await db.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
+  return { notificationId, eventId };
 }
 
 /** Sets the database's clock; null: the real one. */

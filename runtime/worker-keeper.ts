@@ -1,0 +1,43 @@
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
+import type { Db } from '../db/connect';
+import { expireHeld, warnOfExpiry } from '../db/queries/expire-held';
+import { healthFigures } from '../db/queries/health-figures';
+import { holdPending, lanesToHold } from '../db/queries/hold';
+import { lanesToRelease, releaseHeld } from '../db/queries/release-held';
+import { startKeeper, type Keeper } from '../dispatcher/keeper';
+import { describeOperatorEvent } from '../domain/operator-event';
+import { createHealthMetrics } from './health-metrics';
+
+export interface WorkerKeeperOptions {
+  readonly db: Db;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly everyMs: number;
+}
+
+/** The keeper of a worker process, with its metrics and its lines in the log. */
+export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Keeper {
+  const metrics = createHealthMetrics(registry, () => healthFigures(db));
+  return startKeeper({
+    lanesToHold: () => lanesToHold(db),
+    hold: (lane, limit) => holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }),
+    lanesToRelease: () => lanesToRelease(db),
+    release: (lane, limit) => releaseHeld(db, lane, { limit }),
+    expire: (limit) => expireHeld(db, { limit }),
+    warn: () => warnOfExpiry(db),
+    onMoved(what, { partnerId, environment }, count) {
+      if (what === 'released') metrics.released.inc(count);
+      logger.info({ partnerId, environment, count }, `notifications were ${what}`);
+    },
+    onEvent({ kind, partnerId, environment, endpointId, details }) {
+      if (kind === 'notifications_expired') metrics.expired.inc(Number(details['count']));
+      const message = describeOperatorEvent(kind, details);
+      logger.warn({ kind, partnerId, environment, endpointId, ...details }, message);
+    },
+    onError: (error, what) => logger.warn({ err: error }, what),
+    monotonicMs: () => performance.now(),
+    everyMs,
+  });
+}
