@@ -113,6 +113,7 @@ export function openApiDocument(): Json {
       contact: { name: 'Partner support' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
+    externalDocs: { description: 'Partner guide', url: '/docs/guide' },
     servers: [{ url: '/', description: 'The address this document was read from.' }],
     tags: [
       { name: 'Quotes', description: 'What finance a shopper can be offered.' },

@@ -1,13 +1,29 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { GUIDE_POLICY, guidePage } from '../documentation/guide-page';
+import { readPartnerGuide } from '../documentation/partner-guide';
 import { openApiDocument } from '../../contracts/openapi';
 
-/** `GET /openapi.json` and the page made from it at `/docs`; no key is needed to read them. */
+/** In place of the framework's own; it leads to the guide. */
+const LOGO = Buffer.from(
+  '<svg xmlns="http://www.w3.org/2000/svg" width="420" height="40"><text x="0" y="27" fill="#fff" font-size="20" ' +
+    'font-family="system-ui, sans-serif">Partner guide · Finance Quote Service</text></svg>',
+);
+
+/** `GET /openapi.json`, the page made from it at `/docs`, and the partner guide at `/docs/guide`; none needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
   const document = openApiDocument();
   const text = JSON.stringify(document);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  const guide = guidePage(readPartnerGuide());
+  app.get('/docs/guide', (_request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('Content-Security-Policy', GUIDE_POLICY)
+      .header('X-Content-Type-Options', 'nosniff')
+      .send(guide),
+  );
   void app.register(fastifySwagger, {
     mode: 'static',
     specification: { document: document as never },
@@ -17,5 +33,6 @@ export function getDocumentation(app: FastifyInstance): void {
     staticCSP: true,
     uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, supportedSubmitMethods: [] },
     theme: { title: 'Partner Finance Quote Service' },
+    logo: { type: 'image/svg+xml', content: LOGO, href: '/docs/guide', target: '_self' },
   });
 }
