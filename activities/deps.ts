@@ -2,6 +2,7 @@ import type { Db } from '../db/connect';
 import type { KeyRing } from '../db/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256 } from '../domain/webhook-signature';
+import type { Lanes } from './lanes';
 
 /** What the activities need from their process. */
 export interface ActivityDeps {
@@ -11,6 +12,8 @@ export interface ActivityDeps {
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
+  /** Shared by every way of sending. */
+  readonly lanes: Lanes;
   readonly now: () => Date;
   /** Tells operators what no caller hears of. */
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;

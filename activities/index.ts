@@ -1,15 +1,16 @@
 import type { ActivityDeps } from './deps';
 import { withHeartbeat } from './heartbeat';
 import { createEndDelivery, createRecordResult } from './record-result';
-import { createSendAttempt, type NotificationRef } from './send-attempt';
+import { createSendAttempt, type SendOrder } from './send-attempt';
 
 export type { ActivityDeps, SendWebhook } from './deps';
+export { createLanes, SENDS_PER_ENDPOINT, type Lanes } from './lanes';
 
 /** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */
 export function createActivities(deps: ActivityDeps) {
   const sendAttempt = createSendAttempt(deps);
   return {
-    sends: { sendAttempt: (ref: NotificationRef) => withHeartbeat(() => sendAttempt(ref)) },
+    sends: { sendAttempt: (order: SendOrder) => withHeartbeat(() => sendAttempt(order)) },
     records: { recordResult: createRecordResult(deps), endDelivery: createEndDelivery(deps) },
   };
 }

@@ -6,11 +6,18 @@ import { NOT_REGISTERED } from '../db/queries/hold';
 import { openAttempt, type OpenedAttempt } from '../db/queries/open-attempt';
 import { endNotification, keepAnswer, type EndState } from '../db/queries/record-attempt';
 import type { ActivityDeps } from './deps';
+import type { Busy } from './lanes';
 
 /** Which notification, and in whose name: a workflow of an older generation is told that it is over. */
 export interface NotificationRef {
   readonly notificationId: string;
   readonly generation: number;
+}
+
+/** What `sendAttempt` is asked to send. */
+export interface SendOrder extends NotificationRef {
+  /** Names the endpoint, for the limit on what is under way to it; workflows of releases before that limit have none. */
+  readonly lane?: string;
 }
 
 /** What became of one step of the ladder. Ids and outcomes only: it is stored in the workflow's history. */
@@ -21,6 +28,7 @@ export type SendResult =
       readonly outcome: DeliveryOutcome;
       readonly address: string | null;
     }
+  | Busy
   /** No attempt was made, and none will be. */
   | { readonly kind: 'ended'; readonly state: string; readonly reason: string };
 
@@ -32,9 +40,13 @@ type Refusal = { readonly state: EndState; readonly reason: string };
  * own faults, so that Temporal repeats it; a repetition closes the row as `unknown` and sends the same event again.
  */
 export function createSendAttempt(deps: ActivityDeps) {
-  const { db, send, now, warn } = deps;
+  const { db, send, now, warn, lanes } = deps;
 
-  return async function sendAttempt(ref: NotificationRef): Promise<SendResult> {
+  return async function sendAttempt({ lane, ...ref }: SendOrder): Promise<SendResult> {
+    return lane === undefined ? attempt(ref) : lanes.within(lane, () => attempt(ref));
+  };
+
+  async function attempt(ref: NotificationRef): Promise<SendResult> {
     const opened = await openAttempt(db, ref);
     if (opened.kind === 'over') return { kind: 'ended', state: opened.state, reason: 'over' };
     if (opened.kind !== 'open') return refuse(ref, refusalOf(opened));
@@ -62,7 +74,7 @@ export function createSendAttempt(deps: ActivityDeps) {
       );
     }
     return { kind: 'sent', attemptNumber, outcome, address };
-  };
+  }
 
   async function refuse(ref: NotificationRef, refusal: Refusal): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');

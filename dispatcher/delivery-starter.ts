@@ -40,7 +40,14 @@ export function createDeliveryStarter({ client, taskQueue, ladderFor }: Delivery
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
-          args: [{ notificationId, generation, ladderMs: ladderFor(eventType) }],
+          args: [
+            {
+              notificationId,
+              generation,
+              ladderMs: ladderFor(eventType),
+              lane: `${partnerId}/${environment}`,
+            },
+          ],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: true,
           staticSummary: `${eventType} to ${partnerId}, ${environment}`,

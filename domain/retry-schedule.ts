@@ -45,7 +45,8 @@ export interface WaitInput {
 export interface Wait {
   /** Whole milliseconds. */
   readonly waitMs: number;
-  readonly because: 'ladder' | 'retry_after';
+  /** `busy`: enough attempts are under way to the endpoint. */
+  readonly because: 'ladder' | 'retry_after' | 'busy';
 }
 
 /**

@@ -43,7 +43,7 @@ export const deliverySettings = {
     .int()
     .min(1)
     .max(1_000)
-    .default(100)
+    .default(400)
     .describe('Most deliveries under way in a worker process.'),
   DISPATCH_SWEEP_MS: z.coerce
     .number()

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { createActivities, type SendWebhook } from '../activities';
+import { createActivities, createLanes, type SendWebhook } from '../activities';
 import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
@@ -79,15 +79,23 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
       ),
   });
-  const metrics = createWorkerMetrics(
-    () => backlog(db),
-    () => clock.skewMs(),
-  );
+  const metrics = createWorkerMetrics({
+    backlog: () => backlog(db),
+    clockSkewMs: () => clock.skewMs(),
+    underWay: () => lanes.underWay(),
+  });
+  const lanes = createLanes({
+    places: options.mostSends,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    onBusy: () => metrics.busy.inc(),
+  });
   const activities = createActivities({
     db,
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
+    lanes,
     now: () => new Date(),
     warn: (details, message) => logger.warn(details, message),
     onAttempt: (outcome, environment) => metrics.observeAttempt(outcome, environment),

@@ -1,11 +1,15 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Lanes } from '../activities';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 
+export interface WorkerMetricsDeps {
+  readonly backlog: () => Promise<{ pending: number; oldestMs: number }>;
+  readonly clockSkewMs: () => number | null;
+  readonly underWay: Lanes['underWay'];
+}
+
 /** What a worker process counts. Names are in docs/operations.md. */
-export function createWorkerMetrics(
-  backlog: () => Promise<{ pending: number; oldestMs: number }>,
-  clockSkewMs: () => number | null,
-) {
+export function createWorkerMetrics({ backlog, clockSkewMs, underWay }: WorkerMetricsDeps) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -46,6 +50,26 @@ export function createWorkerMetrics(
     help: 'Age of the oldest of them.',
     registers,
   });
+  const busy = new Counter({
+    name: 'pfqs_delivery_busy_total',
+    help: 'Sends put off because enough were under way to their endpoint.',
+    registers,
+  });
+  const underWayNow = new Gauge({
+    name: 'pfqs_deliveries_under_way',
+    help: 'Attempts under way in this process.',
+    registers,
+    collect() {
+      const { all, most } = underWay();
+      this.set(all);
+      underWayMost.set(most);
+    },
+  });
+  const underWayMost = new Gauge({
+    name: 'pfqs_deliveries_under_way_most',
+    help: 'Of those, to the one endpoint that has most.',
+    registers,
+  });
   const clockSkew = new Gauge({
     name: 'pfqs_clock_skew_seconds',
     help: 'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
@@ -62,6 +86,8 @@ export function createWorkerMetrics(
     dispatchErrors,
     reconciled,
     pending,
+    underWayNow,
+    busy,
     observeAttempt(outcome: DeliveryOutcome, environment: 'sandbox' | 'live'): void {
       const what = outcome.kind === 'delivered' ? 'delivered' : outcome.failure;
       attempts.observe({ environment, outcome: what }, outcome.durationMs / 1_000);

@@ -23,6 +23,9 @@ export interface WorkerSessionOptions {
   readonly mostSends: number;
 }
 
+/** Slots beyond the places: who finds no place is told so at once, and does not wait for one. */
+const SLOTS_TO_ASK = 32;
+
 /** A connected pair of workers: workflows and records, and the sends. */
 export interface WorkerSession {
   /** On the same connection, so that starts can be eager. */
@@ -57,7 +60,7 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
         ...shared,
         taskQueue: sendsQueueOf(taskQueue),
         activities: activities.sends,
-        maxConcurrentActivityTaskExecutions: mostSends,
+        maxConcurrentActivityTaskExecutions: mostSends + SLOTS_TO_ASK,
       }),
     );
   } catch (error) {

@@ -22,6 +22,8 @@ export interface DeliverNotificationInput {
   readonly generation: number;
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
   readonly ladderMs: readonly number[];
+  /** Names the endpoint, for the limit on what is under way to it; runs that began before that limit have none. */
+  readonly lane?: string;
 }
 
 /** How a delivery ended. */
@@ -38,6 +40,12 @@ export const cancelSignal = defineSignal(DELIVERY_SIGNALS.cancel);
 /** Where the delivery stands. */
 export const progressQuery = defineQuery<DeliveryProgress>('progress');
 
+const WHY: Record<Wait['because'], string> = {
+  ladder: 'retry ladder',
+  retry_after: 'the endpoint asked for it (Retry-After)',
+  busy: 'enough sends to this endpoint are under way',
+};
+
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
@@ -45,7 +53,7 @@ const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
  * What the partner does is a result and moves this loop on; only our own faults are retried by Temporal.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs } = input;
+  const { notificationId, generation, ladderMs, lane } = input;
   const { sendAttempt } = proxyActivities<SendActivities>({
     taskQueue: sendsQueueOf(workflowInfo().taskQueue),
     // The whole exchange ends after 20 s; the heartbeat tells sooner that a worker has died.
@@ -86,9 +94,15 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
       return finish('cancelled', 'operator');
     }
     const sent = await sendAttempt.executeWithOptions({ summary: `attempt ${made + 1}: sign and POST` }, [
-      { notificationId, generation },
+      { notificationId, generation, ...(lane !== undefined && { lane }) },
     ]);
     if (sent.kind === 'ended') return finish(sent.state, sent.reason);
+    if (sent.kind === 'busy') {
+      // Neither an attempt nor a step of the ladder is spent.
+      wait = { waitMs: sent.waitMs, because: 'busy' };
+      made -= 1;
+      continue;
+    }
 
     const { outcome, attemptNumber, address } = sent;
     const then = afterOutcome(outcome);
@@ -113,7 +127,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
   /** Waits out a step of the ladder, or until an operator says otherwise; no attempt while paused. */
   async function waitForTurn({ waitMs, because }: Wait, attempt: number): Promise<void> {
     if (waitMs > 0) {
-      const why = because === 'ladder' ? 'retry ladder' : 'the endpoint asked for it (Retry-After)';
+      const why = WHY[because];
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
       const summary = `wait ${Number((waitMs / 1_000).toFixed(1))} s before attempt ${attempt}: ${why}`;

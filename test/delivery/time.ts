@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { createActivities } from '../../activities';
+import { createActivities, createLanes, type Lanes } from '../../activities';
 import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
@@ -18,6 +18,7 @@ import { RECEIVER_NAME, startWebhookReceiver, type WebhookReceiver } from '../su
 /** Temporal's own number of the type. */
 const KEYWORD = 2;
 export const PARTNER_ID = 'P100001';
+export const LANE = `${PARTNER_ID}/sandbox`;
 
 export type Delivery = WorkflowHandle<typeof deliverNotification>;
 
@@ -28,6 +29,8 @@ export interface Stage {
   readonly secret: string;
   readonly endpointId: string;
   readonly keys: string;
+  /** Of the workers; a test may occupy it. */
+  readonly lanes: Lanes;
   /** Starts the delivery of a stored notification with this ladder. */
   deliver(notificationId: string, ladderMs: readonly number[]): Promise<Delivery>;
   /** Stores a test notification and starts its delivery with this ladder. */
@@ -68,6 +71,12 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     ca: receiver.ca,
     now: Date.now,
   });
+  const lanes = createLanes({
+    places: 400,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    onBusy: () => undefined,
+  });
   const taskQueue = randomTaskQueue();
   const session: WorkerSession = await openWorkerSession({
     connection: { address: temporal.address },
@@ -79,6 +88,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       keyRing: parseKeyRing(keys),
       send: (request) => sender.send(request),
       hmac: hmacSha256,
+      lanes,
       now: () => new Date(),
       warn: () => undefined,
       onAttempt: () => undefined,
@@ -89,7 +99,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, 1),
       taskQueue,
-      args: [{ notificationId, generation: 1, ladderMs }],
+      args: [{ notificationId, generation: 1, ladderMs, lane: LANE }],
     });
   return {
     database,
@@ -97,6 +107,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     secret,
     endpointId,
     keys,
+    lanes,
     deliver,
     async start(ladderMs) {
       const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });

@@ -1,0 +1,98 @@
+/** Most attempts under way to one endpoint in one process, and most first attempts to one over all of them. */
+export const SENDS_PER_ENDPOINT = 16;
+
+/**
+ * Most that one endpoint may hold for each place that is free. Of 400 places 20 endpoints that hang hold 16 each; a hundred
+ * hold 4 each, and a dozen stay free.
+ */
+const SHARE_OF_FREE = 1 / 4;
+
+/** Shortest wait of who is told `busy`, in milliseconds, and what a jitter of up to that much again is added to. */
+const SHORTEST_WAIT_MS = 1_000;
+/** Longest: an endpoint that has come back must not find everybody asleep. */
+const LONGEST_WAIT_MS = 600_000;
+/** How long an attempt takes, as long as none has ended. */
+const FIRST_GUESS_MS = 1_000;
+/** Weight of the latest attempt in the mean. */
+const LATEST = 0.2;
+
+/** No attempt was made: enough are under way to that endpoint. Ask again after the wait. */
+export interface Busy {
+  readonly kind: 'busy';
+  /** Whole milliseconds. */
+  readonly waitMs: number;
+}
+
+/** The attempts under way in this process, by endpoint, over all ways of sending. */
+export interface Lanes {
+  /**
+   * Runs the task when there is room on the lane.
+   * @param lane names the endpoint.
+   */
+  within<T>(lane: string, task: () => Promise<T>): Promise<T | Busy>;
+  /** Attempts under way, and those of the endpoint that has most. */
+  underWay(): { readonly all: number; readonly most: number };
+}
+
+export interface LanesOptions {
+  /** Most attempts under way in this process, 1 or more. */
+  readonly places: number;
+  readonly monotonicMs: () => number;
+  /** A number from 0 up to, not including, 1. */
+  readonly random: () => number;
+  readonly onBusy: () => void;
+}
+
+interface Lane {
+  underWay: number;
+  /** How long an attempt takes: moving mean. */
+  meanMs: number;
+  /** When the next who is told `busy` is to ask again. */
+  nextAskMs: number;
+}
+
+/**
+ * Keeps endpoints that hang from holding every place: each has at most 16, and at most a quarter of what is free.
+ * So with many that hang each gets fewer, and some places are always free for who has none.
+ *
+ * Who is told `busy` gets a time of its own, spaced as the endpoint's attempts end. A thousand retries that wait for one
+ * endpoint then ask about once each, and not every second.
+ */
+export function createLanes({ places, monotonicMs, random, onBusy }: LanesOptions): Lanes {
+  const lanes = new Map<string, Lane>();
+  let all = 0;
+
+  const roomFor = (underWay: number) =>
+    underWay < SENDS_PER_ENDPOINT &&
+    (underWay === 0 ? all < places : underWay < (places - all) * SHARE_OF_FREE);
+
+  function busy(lane: Lane): Busy {
+    onBusy();
+    const now = monotonicMs();
+    lane.nextAskMs = Math.min(
+      Math.max(lane.nextAskMs, now + SHORTEST_WAIT_MS) + lane.meanMs / Math.max(lane.underWay, 1),
+      now + LONGEST_WAIT_MS,
+    );
+    return { kind: 'busy', waitMs: Math.ceil(lane.nextAskMs - now + random() * SHORTEST_WAIT_MS) };
+  }
+
+  return {
+    async within(name, task) {
+      const lane = lanes.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
+      if (!roomFor(lane.underWay)) return busy(lane);
+      lanes.set(name, lane);
+      lane.underWay += 1;
+      all += 1;
+      const begunMs = monotonicMs();
+      try {
+        return await task();
+      } finally {
+        lane.meanMs += LATEST * (monotonicMs() - begunMs - lane.meanMs);
+        lane.underWay -= 1;
+        all -= 1;
+        if (lane.underWay === 0) lanes.delete(name);
+      }
+    },
+    underWay: () => ({ all, most: Math.max(0, ...[...lanes.values()].map((lane) => lane.underWay)) }),
+  };
+}
