@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { OpsDeps } from './call';
 import { addChangeCommands } from './changes';
+import { addEventCommands } from './events';
 import { EXIT, toFailure, type Failure } from './exit-codes';
 import { addKeyCommands } from './keys';
 import { addMerchantCommands } from './merchants';
@@ -33,6 +34,7 @@ export function buildProgram(deps: OpsDeps): Command {
   addSecretCommands(program, deps);
   addNotificationCommands(program, deps);
   addUsageCommand(program, deps);
+  addEventCommands(program, deps);
   addChangeCommands(program, deps);
   prepare(program, deps);
   return program;

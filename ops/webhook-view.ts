@@ -1,4 +1,5 @@
 import type { AttemptSummary } from '../db/queries/notifications';
+import type { EndpointWithHeld } from '../db/queries/health-figures';
 import type { WebhookEndpoint } from '../db/queries/webhook-endpoints';
 import type { SecretSummary } from '../db/queries/webhook-secrets';
 import type { Answer } from './call';
@@ -23,6 +24,9 @@ export const endpointView = (endpoint: WebhookEndpoint) => ({
   url: endpoint.url,
   state: endpoint.state,
   disabled_reason: endpoint.disabledReason,
+  last_success_at: endpoint.lastSuccessAt,
+  failing_since: endpoint.failingSince,
+  failures_since_success: endpoint.failuresSinceSuccess,
   created_at: endpoint.createdAt,
   updated_at: endpoint.updatedAt,
 });
@@ -30,6 +34,30 @@ export const endpointView = (endpoint: WebhookEndpoint) => ({
 /** `disabled (gone)`: why stands behind it. */
 export const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
   state === 'disabled' && disabledReason !== null ? `disabled (${disabledReason})` : state;
+
+/** What happens to held notifications once there is an endpoint. */
+export const heldText = (held: number) =>
+  held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
+
+/** Endpoints with their health, and what is held for them. */
+export function endpointTable(endpoints: readonly EndpointWithHeld[]): Answer {
+  const rows = endpoints.map((one) => [
+    one.endpointId,
+    one.partnerId,
+    one.environment,
+    endpointStatus(one),
+    one.lastSuccessAt,
+    one.failingSince,
+    one.failuresSinceSuccess,
+    one.held,
+    one.url,
+  ]);
+  const health = ['last success', 'failing since', 'failures', 'held'];
+  return {
+    json: endpoints.map((one) => ({ ...endpointView(one), held: one.held })),
+    text: table(['endpoint', 'partner', 'environment', 'state', ...health, 'URL'], rows),
+  };
+}
 
 /** A secret without the secret itself. */
 export const secretView = (secret: SecretSummary) => ({
@@ -47,7 +75,7 @@ export function secretTable(secrets: readonly SecretSummary[]): string {
 
 /** An endpoint with what it is signed with and how it answered lately. */
 export function endpointAnswer(
-  endpoint: WebhookEndpoint,
+  endpoint: EndpointWithHeld,
   secrets: readonly SecretSummary[],
   attempts: readonly AttemptSummary[],
 ): Answer {
@@ -57,14 +85,15 @@ export function endpointAnswer(
     one.startedAt,
     describeAttempt(one),
   ]);
+  const view = { ...endpointView(endpoint), held: endpoint.held };
   return {
     json: {
-      ...endpointView(endpoint),
+      ...view,
       secrets: secrets.map(secretView),
       last_attempts: attempts.map((one) => ({ notification_id: one.notificationId, ...attemptView(one) })),
     },
     text: [
-      facts(Object.entries(endpointView(endpoint))),
+      facts(Object.entries(view)),
       '',
       'Secrets:',
       secretTable(secrets),

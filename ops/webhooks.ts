@@ -3,16 +3,23 @@ import type { KeyEnvironment } from '../db/keys';
 import { appendChange } from '../db/queries/change-log';
 import { lastAttempts } from '../db/queries/endpoint-attempts';
 import { Refused } from '../db/queries/refused';
+import { withHeld } from '../db/queries/health-figures';
 import { listEndpoints, registerEndpoint, setEndpointState } from '../db/queries/webhook-endpoints';
 import { listSecrets } from '../db/queries/webhook-secrets';
 import { generateWebhookSecret } from '../db/webhook-secret';
 import { environmentOption } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
-import { table } from './output';
 import { addWebhookSecretCommands } from './webhook-secrets';
 import { addWebhookTest } from './webhook-test';
-import { endpointAnswer, endpointStatus, endpointView, secretAnswer } from './webhook-view';
+import {
+  endpointAnswer,
+  endpointStatus,
+  endpointTable,
+  endpointView,
+  heldText,
+  secretAnswer,
+} from './webhook-view';
 
 const EXAMPLES = `
 Examples:
@@ -46,7 +53,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     const url = await checkedUrl(deps, textOption(call, 'url') ?? '');
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const { endpoint, replaced, secretId } = await call.db.transaction(async (tx) => {
+    const { endpoint, replaced, secretId, held } = await call.db.transaction(async (tx) => {
       let secretId = '';
       const done = await registerEndpoint(tx, {
         partnerId,
@@ -62,44 +69,37 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       const replaced = done.replaced?.endpointId ?? null;
       const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
       await appendChange(tx, { actor, action: 'webhooks.register', subject: endpointId, details });
-      return { endpoint: done.endpoint, replaced, secretId };
+      const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
+      return { endpoint: done.endpoint, replaced, secretId, held };
     });
     const instead = replaced === null ? '' : `, in place of ${replaced}`;
     return secretAnswer({
       secret,
-      said: `Registered ${environment} endpoint ${endpoint.endpointId} of ${partnerId}${instead}: ${url}`,
-      view: { ...endpointView(endpoint), secret_id: secretId, replaced },
+      said: `Registered ${environment} endpoint ${endpoint.endpointId} of ${partnerId}${instead}: ${url}${heldText(held)}`,
+      view: { ...endpointView(endpoint), held, secret_id: secretId, replaced },
     });
   });
 
   const list = webhooks
     .command('list')
-    .description('Endpoints.')
+    .description('Endpoints and their health: the last success, failures since, and what is held.')
     .option('--partner <partner>', 'of this partner only')
     .option('--removed', 'those that were replaced, too');
   handle(list, deps, async (call) => {
     const partnerId = textOption(call, 'partner');
     const removed = call.options['removed'] === true;
     const found = await listEndpoints(call.db, { ...(partnerId !== undefined && { partnerId }), removed });
-    const rows = found.map((one) => [
-      one.endpointId,
-      one.partnerId,
-      one.environment,
-      endpointStatus(one),
-      one.url,
-      one.createdAt,
-    ]);
-    const head = ['endpoint', 'partner', 'environment', 'state', 'URL', 'created'];
-    return { json: found.map(endpointView), text: table(head, rows) };
+    return endpointTable(await withHeld(call.db, found));
   });
 
   const show = endpointArgument(webhooks.command('show')).description(
-    'One endpoint: state, secrets by id, and the last attempts to reach it.',
+    'One endpoint: state, health, secrets by id, and the last attempts to reach it.',
   );
   handle(show, deps, async (call, endpointId) => {
     const endpoint = await namedEndpoint(call.db, call, endpointId);
+    const [whole = { ...endpoint, held: 0 }] = await withHeld(call.db, [endpoint]);
     const secrets = await listSecrets(call.db, endpoint.endpointId);
-    return endpointAnswer(endpoint, secrets, await lastAttempts(call.db, endpoint, ATTEMPTS_SHOWN));
+    return endpointAnswer(whole, secrets, await lastAttempts(call.db, endpoint, ATTEMPTS_SHOWN));
   });
 
   addSwitch('disable', 'disabled', 'Send nothing there until it is enabled.');
@@ -110,7 +110,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   function addSwitch(verb: string, state: 'active' | 'disabled', description: string): void {
     const command = endpointArgument(webhooks.command(verb)).description(description);
     handle(command, deps, async (call, named) => {
-      const { changed, endpoint } = await call.db.transaction(async (tx) => {
+      const { changed, endpoint, held } = await call.db.transaction(async (tx) => {
         const { endpointId } = await namedEndpoint(tx, call, named);
         const wanted = state === 'active' ? ({ state } as const) : ({ state, reason: 'operator' } as const);
         const done = await setEndpointState(tx, endpointId, wanted);
@@ -119,10 +119,12 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
         if (done.changed) {
           await appendChange(tx, { actor, action: `webhooks.${verb}`, subject: endpointId, details });
         }
-        return done;
+        const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
+        return { ...done, held };
       });
-      const text = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
-      return { json: { ...endpointView(endpoint), changed }, text };
+      const now = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
+      const text = state === 'active' ? now + heldText(held) : now;
+      return { json: { ...endpointView(endpoint), held, changed }, text };
     });
   }
 }

@@ -1,8 +1,9 @@
-import { sql } from 'drizzle-orm';
+import { and, count, inArray, sql } from 'drizzle-orm';
 import { WARN_AFTER_HOURS } from '../../domain/endpoint-health';
 import type { DbOrTransaction } from '../connect';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './expire-held';
-import type { Lane } from './hold';
+import { notifications } from '../schema';
+import type { WebhookEndpoint } from './webhook-endpoints';
 
 /** Endpoints and held notifications as metrics show them. */
 export interface HealthFigures {
@@ -53,13 +54,26 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
   };
 }
 
-/** How many notifications are held for each partner and environment that has some. */
-export async function heldByLane(
+/** An endpoint, and how many notifications are held for its partner and environment. */
+export type EndpointWithHeld = WebhookEndpoint & { readonly held: number };
+
+/** Adds what is held. An endpoint that was removed has none of it: that waits for the one in its place. */
+export async function withHeld(
   db: DbOrTransaction,
-  partnerId: string | null,
-): Promise<(Lane & { readonly held: number })[]> {
-  const rows = await db.execute(sql`
-    select partner_id as "partnerId", environment, count(*)::int as held from notifications
-    where state = 'held' ${partnerId === null ? sql`` : sql`and partner_id = ${partnerId}`} group by 1, 2`);
-  return [...rows] as unknown as (Lane & { held: number })[];
+  endpoints: readonly WebhookEndpoint[],
+): Promise<EndpointWithHeld[]> {
+  const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
+  const rows = await db
+    .select({
+      partnerId: notifications.partnerId,
+      environment: notifications.environment,
+      held: count(),
+    })
+    .from(notifications)
+    .where(and(sql`${notifications.state} = 'held'`, inArray(notifications.partnerId, partners)))
+    .groupBy(notifications.partnerId, notifications.environment);
+  return endpoints.map((one) => {
+    const mine = rows.find((row) => row.partnerId === one.partnerId && row.environment === one.environment);
+    return { ...one, held: one.state === 'removed' ? 0 : (mine?.held ?? 0) };
+  });
 }

@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import type { KeyEnvironment } from '../db/keys';
+import { listOperatorEvents } from '../db/queries/operator-events';
+import {
+  describeOperatorEvent,
+  OPERATOR_EVENT_KINDS,
+  type OperatorEventKind,
+} from '../domain/operator-event';
+import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops events list --since 2d
+  ops events list --kind endpoint_disabled,notifications_expired --json`;
+
+const LONGEST_SPAN_DAYS = 400;
+const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+
+/** `ops events …` */
+export function addEventCommands(program: Command, deps: OpsDeps): void {
+  const events = program
+    .command('events')
+    .description(
+      'What the service noticed by itself: failing and disabled endpoints, expiring notifications.',
+    )
+    .addHelpText('after', EXAMPLES);
+  const list = events
+    .command('list')
+    .description('Events, newest first.')
+    .option('--partner <partner>', 'of this partner only')
+    .addOption(environmentOption('of this environment only'))
+    .option(
+      '--kind <kinds>',
+      `of these kinds only: ${OPERATOR_EVENT_KINDS.join(', ')}`,
+      wordsOf(OPERATOR_EVENT_KINDS),
+    )
+    .option(
+      '--since <duration>',
+      `how far back, at most ${LONGEST_SPAN_DAYS}d; default: 7d`,
+      durationUpTo(LONGEST_SPAN_DAYS),
+    )
+    .option(...limitOption(50));
+  handle(list, deps, async (call) => {
+    const partnerId = textOption(call, 'partner');
+    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+    const kinds = call.options['kind'] as OperatorEventKind[] | undefined;
+    const found = await listOperatorEvents(call.db, {
+      ...(partnerId !== undefined && { partnerId }),
+      ...(environment !== undefined && { environment }),
+      ...(kinds !== undefined && { kinds }),
+      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      limit: numberOption(call, 'limit') ?? 50,
+    });
+    const rows = found.map((one) => [
+      one.happenedAt,
+      one.kind,
+      one.partnerId,
+      one.environment,
+      one.endpointId,
+      describeOperatorEvent(one.kind, one.details),
+    ]);
+    const json = found.map((one) => ({
+      event_id: one.eventId,
+      happened_at: one.happenedAt,
+      kind: one.kind,
+      partner_id: one.partnerId,
+      environment: one.environment,
+      endpoint_id: one.endpointId,
+      details: one.details,
+    }));
+    return { json, text: table(['when', 'event', 'partner', 'environment', 'endpoint', 'what'], rows) };
+  });
+}

@@ -1,0 +1,81 @@
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import { holdPending } from '../../db/queries/hold';
+import { openAttempt } from '../../db/queries/open-attempt';
+import { recordAttempt } from '../../db/queries/record-attempt';
+import { storeStatus } from '../support/notifications';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const LANE = { partnerId: 'P100001', environment: 'live' } as const;
+const NAMED = ['--partner', LANE.partnerId, '--environment', LANE.environment];
+let ops: OpsUnderTest;
+let endpointId: string;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await ops.json('partners', 'create', '--name', 'Example', '--id', LANE.partnerId);
+  const registered = ['webhooks', 'register', ...NAMED, '--url', 'https://partner.example/hooks'];
+  ({ endpoint_id: endpointId } = await ops.json(...registered));
+});
+afterAll(() => ops.close());
+
+async function attempt(httpStatus: number): Promise<void> {
+  const { notificationId } = await storeStatus(ops.database, LANE);
+  const opened = await openAttempt(ops.database.db, { notificationId, generation: 1 });
+  if (opened.kind !== 'open') throw new Error(opened.kind);
+  const took = { httpStatus, durationMs: 35 };
+  const outcome =
+    httpStatus === 200
+      ? ({ kind: 'delivered', ...took } as const)
+      : ({ kind: 'failed', failure: 'gone', retryAfterMs: null, ...took } as const);
+  const ref = { notificationId, attemptNumber: opened.attemptNumber };
+  const end = httpStatus === 200 ? null : ({ state: 'failed', reason: 'gone' } as const);
+  await recordAttempt(ops.database.db, ref, { outcome, address: null }, end);
+}
+
+test('shows how an endpoint is, what is held for it, and what operators should know', async () => {
+  await attempt(200);
+  expect(await ops.json('webhooks', 'show', ...NAMED)).toMatchObject({
+    last_success_at: expect.stringMatching(/^\d{4}-/),
+    failing_since: null,
+    failures_since_success: 0,
+    held: 0,
+  });
+  await attempt(410);
+  for (let nth = 0; nth < 3; nth += 1) await storeStatus(ops.database, LANE);
+  await holdPending(ops.database.db, LANE, { limit: 10, testEventType: TEST_EVENT_TYPE });
+
+  const [listed] = await ops.json('webhooks', 'list', '--partner', LANE.partnerId);
+  const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };
+  expect(listed).toMatchObject({ ...health, failing_since: expect.stringMatching(/^\d{4}-/) });
+  expect(await ops.json('webhooks', 'show', endpointId)).toMatchObject(health);
+  expect((await ops.run(['webhooks', 'list'])).out).toMatch(/failing since.*failures.*held/);
+
+  expect(await ops.json('events', 'list', '--kind', 'endpoint_disabled')).toEqual([
+    expect.objectContaining({
+      kind: 'endpoint_disabled',
+      partner_id: LANE.partnerId,
+      environment: 'live',
+      endpoint_id: endpointId,
+      details: expect.objectContaining({ reason: 'gone', failures: 1 }),
+    }),
+  ]);
+  expect(await ops.json('events', 'list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
+  expect((await ops.run(['events', 'list'])).out).toContain('it answered 410: ask the partner');
+  expect(await ops.run(['events', 'list', '--kind', 'weather'])).toMatchObject({ code: 2 });
+});
+
+test('enabling, and registering in its place, say what is released by it', async () => {
+  expect((await ops.run(['webhooks', 'disable', ...NAMED])).out).not.toContain('released');
+  const enabled = await ops.run(['webhooks', 'enable', ...NAMED]);
+  expect(enabled.out).toContain('is now active.\n3 held notifications are released now');
+  expect(await ops.json('webhooks', 'show', ...NAMED)).toMatchObject({
+    state: 'active',
+    failing_since: null,
+    failures_since_success: 0,
+    last_success_at: expect.stringMatching(/^\d{4}-/),
+  });
+  const replace = ['webhooks', 'register', ...NAMED, '--url', 'https://other.example/', '--replace'];
+  expect(await ops.json(...replace)).toMatchObject({ held: 3 });
+  const all = await ops.json('webhooks', 'list', '--removed');
+  expect(all.map((one: { held: number }) => one.held).toSorted()).toEqual([0, 3]);
+});
