@@ -14,24 +14,39 @@ export interface CpuUse {
   readonly load: number;
 }
 
-/** Reads the use so far; NaN where there is no /proc. Sessions that ended meanwhile are missed, and ours do not end. */
+/** Reads the use so far; NaN where there is no /proc. */
 export async function cpuUse(serverPid: number, postgresPid: number): Promise<CpuUse> {
   const own = process.cpuUsage();
-  const sessions = await childrenOf(postgresPid);
-  const postgres = [postgresPid, ...sessions].map(ticksOf).reduce((sum, ticks) => sum + ticks, 0);
   return {
-    server: ticksOf(serverPid) * TICK_MS,
-    postgres: postgres * TICK_MS,
+    server: processCpuMs(serverPid),
+    postgres: await postgresCpuMs(postgresPid),
     load: (own.user + own.system) / 1000,
   };
 }
 
-function ticksOf(pid: number): number {
+/** Of a Postgres with all of its sessions, those that have ended too. */
+export async function postgresCpuMs(pid: number): Promise<number> {
+  const sessions = await childrenOf(pid);
+  // One that ends between the two readings is missed now, and counted with its parent from the next one on.
+  const running = sessions.map(processCpuMs).filter((ms) => !Number.isNaN(ms));
+  return running.reduce((sum, ms) => sum + ms, processCpuMs(pid) + cpuMs(pid, ENDED_CHILDREN));
+}
+
+/** Of one process with all of its threads, to 10 ms; NaN where there is no /proc. */
+export function processCpuMs(pid: number): number {
+  return cpuMs(pid, OWN);
+}
+
+/** Where user and system time stand in /proc/<pid>/stat, counted from the state. */
+const OWN = [11, 12] as const;
+const ENDED_CHILDREN = [13, 14] as const;
+
+function cpuMs(pid: number, [user, system]: readonly [number, number]): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command name, in brackets, may itself hold blanks and brackets; utime and stime are fields 14 and 15.
+    // The command name, in brackets, may itself hold blanks and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(fields[11]) + Number(fields[12]);
+    return (Number(fields[user]) + Number(fields[system])) * TICK_MS;
   } catch {
     return Number.NaN;
   }

@@ -1,8 +1,7 @@
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { claimFile } from '../claim-file';
 import { StackFailure } from '../failure';
+import { inTurn } from './in-turn';
 import { buildCli, CLI_VERSION, downloadCli, type Obtaining } from './obtain';
 import { runProgram } from './run-program';
 import { openToolsFolder, type ToolsFolder } from './tools-folder';
@@ -37,7 +36,8 @@ export async function findTemporal(options: ExecutableOptions): Promise<string> 
     'temporal',
   );
   if (await works(file)) return file;
-  return withLock(`${dirname(file)}.lock`, options, async () => {
+  const what = "which gets Temporal's dev server";
+  return inTurn(`${dirname(file)}.lock`, { ...options, what }, async () => {
     if (!(await works(file))) await obtain(file, tools, options);
     return file;
   });
@@ -46,10 +46,9 @@ export async function findTemporal(options: ExecutableOptions): Promise<string> 
 /** In a folder of its own, moved when complete and tried: what is there under its name works. */
 async function obtain(file: string, tools: ToolsFolder, options: ExecutableOptions): Promise<void> {
   const { signal, downloadSite = 'https://temporal.download', onProgress = () => undefined } = options;
-  const goFolder = join(tools.path, 'go');
   const ways: [string, (obtaining: Obtaining) => Promise<void>][] = [
     ['download', (obtaining) => downloadCli(downloadSite, obtaining)],
-    ['go install', (obtaining) => buildCli(obtaining, goFolder, tools.homeWritable)],
+    ['go install', (obtaining) => buildCli(obtaining, tools)],
   ];
   const faults: string[] = ['  PATH: there is no `temporal`'];
   // What a killed start left: the lock is ours.
@@ -74,23 +73,6 @@ async function obtain(file: string, tools: ToolsFolder, options: ExecutableOptio
     `Temporal's dev server cannot be had here:\n${faults.join('\n')}\n` +
       'Install Go or the Temporal CLI (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server of your own.',
   );
-}
-
-async function withLock<T>(file: string, options: ExecutableOptions, task: () => Promise<T>): Promise<T> {
-  let told = false;
-  for (;;) {
-    const holder = await claimFile(file, {});
-    if (holder === undefined) break;
-    if (!told) options.onProgress?.(`waiting for process ${holder.pid}, which gets Temporal's dev server`);
-    told = true;
-    await sleep(200);
-    if (options.signal?.aborted) throw new StackFailure('Stopped while starting.');
-  }
-  try {
-    return await task();
-  } finally {
-    await rm(file, { force: true });
-  }
 }
 
 async function findOnPath(): Promise<string | undefined> {

@@ -51,7 +51,8 @@ async function ask({ address, namespace }: Waiting): Promise<boolean> {
 
 async function ending(waiting: Waiting): Promise<string> {
   const log = await readFile(waiting.logFile).catch(() => Buffer.alloc(0));
-  const tail = log.subarray(waiting.offset).toString().trim().split('\n').slice(-8).join('\n');
+  const lines = log.subarray(waiting.offset).toString().trim().split('\n').slice(-8);
+  const tail = lines.map((line) => line.slice(0, 400)).join('\n');
   return `Temporal ended while starting. ${where(waiting)}\n${tail}`;
 }
 

@@ -6,6 +6,8 @@ export interface ProgramOptions {
   readonly cwd?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** All of its environment; by default ours. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Fed to its standard input. */
   readonly input?: Readable;
 }
@@ -22,7 +24,8 @@ export async function runProgram(
 ): Promise<string> {
   const { input, signal } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: options.cwd, detached: true, stdio: 'pipe' });
+    const { cwd, env } = options;
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: 'pipe' });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

@@ -6,6 +6,7 @@ import { StackFailure } from '../failure';
 import { openLog } from '../log-file';
 import { checkPorts } from '../ports';
 import { endOf, stopOnce } from '../server-process';
+import { DYNAMIC_CONFIG } from './dynamic-config';
 import { stopTemporalLeftovers, stopTemporalServer } from './leftovers';
 import { waitUntilReady } from './ready';
 
@@ -40,13 +41,6 @@ export interface RunningTemporal {
   /** kill -9, without waiting. What was acknowledged is in its file. */
   kill(): void;
 }
-
-/** As production has them (docs/operations.md). Eager workflow start is the server's default. */
-const DYNAMIC_CONFIG = [
-  'matching.useNewMatcher=true',
-  'matching.enableFairness=true',
-  'system.enableActivityEagerExecution=true',
-];
 
 /** The file that holds the server's state. */
 export function temporalDataFile(dataDir: string): string {
@@ -123,7 +117,7 @@ function serverArguments(dataDir: string, namespace: string, options: TemporalOp
     '--log-format=json',
     '--log-level=error',
     ...(sync ? [] : ['--sqlite-pragma=synchronous=0']),
-    ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
+    ...Object.entries(DYNAMIC_CONFIG).map(([name, value]) => `--dynamic-config-value=${name}=${value}`),
     ...SEARCH_ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`),
   ];
 }

@@ -1,0 +1,86 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startWatchdog } from '../test/support/watchdog';
+import { countSteps } from './delivery/counting';
+import { jsonFigures, summarise, table } from './delivery/figures';
+import { measureIsolation } from './delivery/isolation';
+import { runRound, runTriples, WAYS } from './delivery/rounds';
+import { setStage } from './delivery/stage';
+
+/**
+ * `npm run bench:delivery`: the delivery path against two floors on the same Temporal server, a real one on Postgres:
+ * (a) a bare workflow with one regular activity that signs and POSTs, started by a client; (b) ours, from the row's commit
+ * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations.md, "Speed".
+ */
+
+const { values: options } = parseArgs({
+  options: {
+    /** One JSON object on standard output instead of the table. */
+    json: { type: 'boolean', default: false },
+    /** Rounds of each way, loaded and unloaded. */
+    rounds: { type: 'string', default: '5' },
+    /** Notifications per loaded round: three to six seconds on two slow cores. */
+    count: { type: 'string', default: '400' },
+    /** Notifications per unloaded round, one after the other. */
+    unloaded: { type: 'string', default: '60' },
+    'in-flight': { type: 'string', default: '64' },
+    /** Pairs with and without a hanging endpoint; 0 leaves isolation out (NaN). */
+    isolation: { type: 'string', default: '3' },
+    /** Writes a CPU profile of each worker into this folder. */
+    profile: { type: 'string' },
+    /** Lists the statements of each way, and how often each delivery takes them, on standard error. */
+    statements: { type: 'boolean', default: false },
+    /** Arguments for Node, for both workers. */
+    node: { type: 'string', default: '' },
+  },
+});
+
+/** Progress is not what is asked for: it goes to standard error. */
+const startedAt = Date.now();
+const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
+
+async function main(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'pfqs-bench-'));
+  // Postgres runs under another account than root.
+  chmodSync(directory, 0o755);
+  const dismissWatchdog = startWatchdog(directory);
+  const nodeArgs = options.node.split(' ').filter((argument) => argument !== '');
+  if (options.profile !== undefined) nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
+  say('starting Temporal on Postgres, our Postgres, 17 endpoints, the worker and the floors');
+  const stage = await setStage({ directory, nodeArgs, say });
+  try {
+    const [rounds, count] = [Number(options.rounds), Number(options.count)];
+    say('warming up');
+    for (const way of WAYS) await runRound(stage, way, { count, inFlight: 64, restMs: 0 });
+    say('unloaded: one at a time');
+    const one = { count: Number(options.unloaded), inFlight: 1, restMs: 20 };
+    const unloaded = await runTriples(stage, rounds, one);
+    say(`${options['in-flight']} in flight`);
+    const many = { count, inFlight: Number(options['in-flight']), restMs: 0 };
+    const loaded = await runTriples(stage, rounds, many);
+    say('counting history events and statements');
+    const tell = options.statements ? say : undefined;
+    const steps = {
+      regular: await countSteps(stage, 'regular', 100, tell),
+      ours: await countSteps(stage, 'ours', 100, tell),
+      local: await countSteps(stage, 'local', 100, tell),
+    };
+    say('one endpoint hangs, with 500 due to it');
+    const pairs = Number(options.isolation);
+    const isolation = await measureIsolation(stage, { pairs, count: 150, everyMs: 40, due: 500 });
+    const found = summarise(loaded, unloaded, steps, isolation);
+    console.log(options.json ? JSON.stringify(jsonFigures(found)) : table(found));
+  } finally {
+    say('stopping');
+    await stage.close();
+    dismissWatchdog();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

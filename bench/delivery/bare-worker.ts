@@ -1,0 +1,112 @@
+import { Client } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import pino from 'pino';
+import { signatureHeaders } from '../../domain/webhook-signature';
+import { hmacSha256 } from '../../outbound/hmac';
+import { readConfig } from '../../runtime/config';
+import { workerOptions } from '../../runtime/worker-options';
+import { temporalTarget } from '../../runtime/temporal-target';
+import { benchEvent } from './event';
+import type { BareActivities, BareInput } from './bare-workflows';
+import type { BareKind, Moment, RanMessage, RunMessage } from './messages';
+import { monotonicMs } from './monotonic';
+
+/**
+ * The floors of `npm run bench:delivery`, as anyone would write them on a well-tuned server: one process that starts a
+ * workflow and works it. Its HTTP client, its settings of the SDK and its signatures are ours; there is no database, nothing is
+ * recorded, nothing counted, no endpoint and no secret looked up.
+ */
+const WORKFLOWS: Readonly<Record<BareKind, string>> = { regular: 'bareRegular', local: 'bareLocal' };
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const [secret = '', ...hosts] = process.argv.slice(2);
+  const logger = new DefaultLogger('ERROR');
+  Runtime.install({ logger, shutdownSignals: [] });
+  const temporal = temporalTarget(config);
+  const { send } = workerOptions(config, { databaseUrl: '', temporal, logger: pino({ level: 'silent' }) });
+
+  let sent: () => void = () => undefined;
+  const activities: BareActivities = {
+    async send({ eventId, url }: BareInput) {
+      const body = JSON.stringify(benchEvent(eventId, eventId));
+      const timestamp = Math.floor(Date.now() / 1_000);
+      const headers = signatureHeaders({ body, eventId, timestamp, secrets: [secret], hmac: hmacSha256 });
+      const { outcome } = await send({
+        url,
+        headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers },
+        body,
+      });
+      if (outcome.kind !== 'delivered') throw new Error(outcome.failure);
+      sent();
+      return outcome.httpStatus;
+    },
+  };
+
+  const connection = await NativeConnection.connect(temporal.connection);
+  const { namespace } = temporal;
+  const workflowsPath = require.resolve('./bare-workflows');
+  const workflowBundle = await bundleWorkflowCode({ workflowsPath, logger });
+  const worker = await Worker.create({
+    connection,
+    namespace,
+    taskQueue: 'bare',
+    workflowBundle,
+    activities,
+    maxConcurrentActivityTaskExecutions: config.DELIVERIES_AT_ONCE,
+  });
+  const client = new Client({ connection, namespace });
+  const running = worker.run();
+
+  async function run({ run: kind, count, inFlight, restMs }: RunMessage): Promise<RanMessage> {
+    const started: Moment[] = [];
+    let done = 0;
+    await new Promise<void>((resolve, reject) => {
+      const next = () => {
+        if (started.length >= count) return;
+        const eventId = `evt_${kind}_${monotonicMs()}_${started.length}`;
+        const url = hosts[started.length % hosts.length] ?? '';
+        started.push([eventId, monotonicMs()]);
+        const input: BareInput = { eventId, url };
+        client.workflow
+          .start(WORKFLOWS[kind], {
+            workflowId: eventId,
+            taskQueue: 'bare',
+            args: [input],
+            requestEagerStart: kind === 'local',
+          })
+          .catch(reject);
+      };
+      sent = () => {
+        done += 1;
+        if (done === count) resolve();
+        else if (restMs > 0) setTimeout(next, restMs);
+        else next();
+      };
+      for (let at = 0; at < inFlight; at += 1) next();
+    });
+    return { started };
+  }
+
+  process.on('message', (message: RunMessage) => {
+    run(message).then(
+      (answer) => process.send?.(answer),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  });
+  process.on('disconnect', () => process.exit(0));
+  process.on('SIGTERM', () => {
+    worker.shutdown();
+    void running.then(() => process.exit(0));
+  });
+  process.send?.({ ready: true });
+  await running;
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,1 @@
+export { startTemporalPostgres, type RunningTemporalPostgres, type TemporalPostgresOptions } from './start';

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { freeLowPorts, freePort } from '../free-port';
+import { openLog } from '../log-file';
+import { startPostgres, type RunningPostgres } from '../postgres';
+import { endOf, stopOnce } from '../server-process';
+import { waitUntilReady } from '../temporal/ready';
+import { SERVICES, writeServerConfig } from './config';
+import { findTemporalServer, type Obtaining } from './executables';
+import { stopServerLeftovers, stopTemporalServer } from './leftovers';
+import { ensureNamespace } from './namespace';
+import { dropUnusedIndexes, ensureSchema } from './schema';
+
+export interface TemporalPostgresOptions extends Obtaining {
+  /** Gets the database, the configuration and the log. Created when it is missing. */
+  readonly directory: string;
+  /** Of its Postgres; must stay the same for a directory. */
+  readonly password: string;
+  readonly namespace: string;
+  /** Of its Postgres, as in postgresql.conf. */
+  readonly postgresSettings?: Readonly<Record<string, string | number>>;
+}
+
+export interface RunningTemporalPostgres {
+  /** `host:port` of its gRPC service, without TLS. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly pid: number;
+  readonly postgres: Pick<RunningPostgres, 'url' | 'pid'>;
+  readonly logFile: string;
+  /** First the server, then its Postgres. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Temporal makes its own namespace when it starts. */
+const SYSTEM_NAMESPACE = 'temporal-system';
+
+/**
+ * Starts a real Temporal server on a Postgres of its own, on free ports of 127.0.0.1: for measuring, and for rehearsing
+ * production, tuned as docs/operations.md tells ("Temporal on Postgres"). Each is in a process group of its own and outlives a killed parent; the
+ * next start on the same directory stops it first.
+ * @throws StackFailure when it cannot run here; the message says why.
+ */
+export async function startTemporalPostgres(
+  options: TemporalPostgresOptions,
+): Promise<RunningTemporalPostgres> {
+  const { namespace, password, onProgress, signal } = options;
+  const directory = resolve(options.directory);
+  const folder = join(directory, 'server');
+  await mkdir(directory, { recursive: true });
+  const executables = await findTemporalServer(options);
+  await stopServerLeftovers(folder, onProgress);
+  const postgres = await startPostgres({
+    dataDir: join(directory, 'postgres'),
+    port: await freePort(),
+    password,
+    settings: { shared_buffers: '256MB', max_wal_size: '4GB', ...options.postgresSettings },
+    onProgress,
+    ...(signal && { signal }),
+  });
+  try {
+    const { url } = postgres;
+    await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress, signal });
+    await dropUnusedIndexes(url);
+    const server = await startServer(executables.server, folder, url, signal);
+    try {
+      await ensureNamespace(server.address, namespace);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    const stop = async () => {
+      await server.stop();
+      await postgres.stop();
+    };
+    return { ...server, namespace, postgres, stop };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+/** Fewer collections: the server's live memory is small next to what it throws away. */
+const GOGC = '400';
+
+async function startServer(
+  executable: string,
+  folder: string,
+  postgresUrl: string,
+  signal: AbortSignal | undefined,
+) {
+  // It stores its ports as signed 16-bit numbers.
+  const ports = await freeLowPorts(2 * SERVICES.length);
+  const args = await writeServerConfig(folder, { postgresUrl, ports });
+  const logFile = `${folder}.log`;
+  const { log, offset } = await openLog(logFile);
+  const child = spawn(executable, args, {
+    detached: true,
+    cwd: folder,
+    // Nothing of ours: TEMPORAL_… would be taken for settings.
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TZ: 'UTC', GOGC },
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  let failure: Error | undefined;
+  child.once('error', (error) => (failure = error));
+  const exited = endOf(child);
+  await log.close();
+  const address = `127.0.0.1:${ports[0]}`;
+  const outcome = await waitUntilReady({
+    address,
+    namespace: SYSTEM_NAMESPACE,
+    child,
+    fault: () => failure,
+    logFile,
+    offset,
+    signal,
+  });
+  if (outcome !== 'ready') {
+    child.kill('SIGKILL');
+    await exited;
+    throw outcome;
+  }
+  // Our process may end without it: then the next start finds it.
+  child.unref();
+  return { address, pid: child.pid ?? 0, logFile, stop: stopOnce(child, exited, stopTemporalServer) };
+}
