@@ -1,7 +1,8 @@
 import { ulid } from 'ulid';
 import type { Database } from '../../db/connect';
-import { NOTIFICATIONS_CHANNEL } from '../../db/queries/test-notifications';
-import { benchEvent } from './event';
+import { applicationEventText } from '../../contracts/application-event';
+import { insertStatusNotification } from '../../db/queries/status-notifications';
+import { creditApplications } from '../../db/schema';
 import type { Moment } from './messages';
 import { monotonicMs } from './monotonic';
 import type { Receivers } from './receivers';
@@ -30,11 +31,12 @@ export async function feed(
   await new Promise<void>((resolve, reject) => {
     const next = () => {
       if (stored >= count) return;
-      const eventId = `evt_${ulid()}`;
-      own.add(eventId);
       const partnerId = partners[stored % partners.length] ?? '';
       stored += 1;
-      storeEvent(database, partnerId, eventId).then((at) => committed.push([eventId, at]), reject);
+      storeChange(database, partnerId, (eventId) => own.add(eventId)).then(
+        (moment) => committed.push(moment),
+        reject,
+      );
     };
     receivers.onArrival = (eventId) => {
       if (!own.has(eventId)) return;
@@ -50,18 +52,45 @@ export async function feed(
   return committed;
 }
 
-/** The change and the notification it causes, in one transaction. @returns when it was committed, monotonic ms. */
-export async function storeEvent({ sql }: Database, partnerId: string, eventId: string): Promise<number> {
-  const id = ulid();
-  const notificationId = `ntf_${id}`;
-  const applicationId = `app_${id}`;
-  const body = JSON.stringify(benchEvent(eventId, applicationId));
-  await sql.begin(async (tx) => {
-    await tx`insert into bench_changes (application_id, status) values (${applicationId}, 'accepted')`;
-    await tx`insert into notifications
-      (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, body)
-      values (${notificationId}, ${eventId}, 'credit_application.accepted', ${partnerId}, 'live', ${applicationId}, 1, ${body})`;
-    await tx`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`;
+/**
+ * The change, an application that a lender opens, and the notification it causes, in one transaction.
+ * @param onWritten told the event's id before it is committed.
+ * @returns it, and when it was committed.
+ */
+export async function storeChange(
+  { db }: Database,
+  partnerId: string,
+  onWritten: (eventId: string) => void = () => undefined,
+): Promise<Moment> {
+  let eventId = '';
+  await db.transaction(async (tx) => {
+    const id = ulid();
+    const [application] = await tx
+      .insert(creditApplications)
+      .values({
+        applicationId: `app_${id}`,
+        lender: 'lender_a',
+        lenderReference: id,
+        quoteId: `qte_${id}`,
+        partnerId,
+        environment: 'live',
+        merchantId: 'M100001',
+        merchantReference: 'basket 2041',
+        loanPence: 90_000,
+        depositPence: 10_000,
+        creditProduct: 'Classic 12',
+        sequence: 1,
+      })
+      .returning();
+    if (application === undefined) throw new Error('an application was not stored');
+    await insertStatusNotification(tx, application, null, {
+      requestId: null,
+      write: (change) => {
+        eventId = change.eventId;
+        onWritten(eventId);
+        return applicationEventText(change);
+      },
+    });
   });
-  return monotonicMs();
+  return [eventId, monotonicMs()];
 }

@@ -1,5 +1,5 @@
 import { median } from '../rounds';
-import { storeEvent } from './feed';
+import { storeChange } from './feed';
 import type { Moment } from './messages';
 import { monotonicMs } from './monotonic';
 import { latencies, pause, settled } from './rounds';
@@ -34,11 +34,7 @@ export async function measureIsolation(stage: Stage, options: IsolationOptions):
   for (let at = 0; at < options.pairs; at += 1) {
     const without = await others(stage, options);
     receivers.hang([slow.host]);
-    await Promise.all(
-      Array.from({ length: options.due }, (_, n) =>
-        storeEvent(database, slow.partnerId, `evt_slow_${at}_${n}`),
-      ),
-    );
+    await Promise.all(Array.from({ length: options.due }, () => storeChange(database, slow.partnerId)));
     await pause(1_000);
     pairs.push({ without, with: await others(stage, options) });
     receivers.hang([]);
@@ -59,9 +55,8 @@ async function others(stage: Stage, { count, everyMs }: IsolationOptions): Promi
   const startedAt = performance.now();
   for (let at = 0; at < count; at += 1) {
     await pause(Math.max(0, startedAt + at * everyMs - performance.now()));
-    const eventId = `evt_other_${startedAt}_${at}`;
     const partnerId = partners[at % partners.length] ?? '';
-    storing.push(storeEvent(database, partnerId, eventId).then((committed) => [eventId, committed] as const));
+    storing.push(storeChange(database, partnerId));
   }
   const moments = await Promise.all(storing);
   const deadline = performance.now() + PATIENCE_MS;

@@ -104,8 +104,12 @@ async function bare(
   return started;
 }
 
-/** No notification is under way, and no workflow open. */
+/** Longest wait for that, ms: what failed once waits for its ladder. */
+const SETTLE_LIMIT_MS = 180_000;
+
+/** Waits until no notification is under way and no workflow open. @throws when that does not come. */
 export async function settled({ database, temporalSql, temporal }: Stage): Promise<void> {
+  const deadline = performance.now() + SETTLE_LIMIT_MS;
   for (;;) {
     const [ours] = await database.sql<{ open: number }[]>`
       select /* bench */ count(*)::int as open from notifications where state in ('pending', 'started')`;
@@ -113,6 +117,8 @@ export async function settled({ database, temporalSql, temporal }: Stage): Promi
       select /* bench */ count(*)::int as open from current_executions
       where state in (1, 2) and namespace_id = (select id from namespaces where name = ${temporal.namespace})`;
     if (ours?.open === 0 && theirs?.open === 0) return;
+    if (performance.now() > deadline)
+      throw new Error(`${ours?.open} notifications and ${theirs?.open} workflows do not end`);
     await pause(5);
   }
 }

@@ -87,7 +87,6 @@ export async function setStage({ directory, nodeArgs, say }: StageOptions): Prom
       await sql`create extension pg_stat_statements`;
       await trackStatements(sql, 'none');
     }
-    await database.sql`create table bench_changes (application_id text primary key, status text not null)`;
 
     const hosts = Array.from({ length: ENDPOINTS }, (_, at) => `partner-${at + 1}.example`);
     const slowHost = 'slow.example';
