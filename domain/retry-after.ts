@@ -9,13 +9,13 @@ const IMF_FIXDATE = new RegExp(String.raw`^${SHORT_DAY}, (\d{2}) ${MONTH} (\d{4}
 const RFC_850 = new RegExp(String.raw`^${LONG_DAY}, (\d{2})-${MONTH}-(\d{2}) ${TIME} GMT$`);
 const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (\d{4})$`);
 
-/** More is read as a year: it stays an exact number, and nobody waits that long anyway. */
-const LONGEST_MS = 365 * 86_400_000;
+/** More is read as twenty days: it fits a Postgres `integer`, and nobody waits that long anyway. */
+const LONGEST_MS = 20 * 86_400_000;
 
 /**
  * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms.
  * @param nowMs Unix milliseconds, for dates.
- * @returns milliseconds from now, 0 for a date that has passed, at most a year; null for what is neither form,
+ * @returns milliseconds from now, 0 for a date that has passed, at most twenty days; null for what is neither form,
  * negative numbers included.
  */
 export function parseRetryAfter(text: string, nowMs: number): number | null {

@@ -8,9 +8,13 @@ import { within } from './within';
 /** The two questions we ask of DNS. Node's own `Resolver` is one. */
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** Tries within the 5 s that a name may take: a lost packet costs 2 s, not the attempt. */
+/**
+ * Tries within the 5 s that a name may take: a lost packet costs a try, not the attempt. c-ares shortens the first to a
+ * quarter of a second for a server that has been fast, and doubles it from try to try: with fewer of them a name that
+ * takes a second would fail just because others do not.
+ */
 const QUERY_TIMEOUT_MS = 2_000;
-const TRIES = 2;
+const TRIES = 5;
 /** When one family has answered, the other is waited for this long: its servers are the same, and answer now or never. */
 const OTHER_FAMILY_MS = 1_000;
 

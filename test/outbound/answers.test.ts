@@ -97,7 +97,7 @@ it.each([
   ['Saturday, 21-Nov-26 12:02:00 GMT', 120_000],
   ['-5', null],
   ['soon', null],
-  ['99999999999999', 365 * 86_400_000],
+  ['99999999999999', 20 * 86_400_000],
 ])('Retry-After: %s is read as %s ms', async (retryAfter, retryAfterMs) => {
   for (const status of [429, 503]) {
     const receiver = closeLater(

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import { checkRegistrationTarget } from '../../outbound/check-registration-target';
 import { openConnection } from '../../outbound/connect';
 import { createResolver } from '../../outbound/resolve';
 import { startDnsServer } from '../support/dns-server';
-import { closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
+import { certificateFor, closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
 
 afterEach(closeAll);
 
@@ -165,6 +166,26 @@ test('one family that fails, or never answers, does not stop the other', async (
     });
     expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   }
+});
+
+test('a name that takes its time resolves, though the server was fast for all others', async () => {
+  const receiver = closeLater(await yes({ tls: await certificateFor('*.partner.test') }));
+  let readyAtMs: number | undefined;
+  const sender = await testSender({
+    ports: [receiver.port],
+    dns: async (name) => {
+      if (name.startsWith('slow')) {
+        // As a recursive server does: it looks for the answer once, and gives it to whoever asks again.
+        readyAtMs ??= performance.now() + 2_500;
+        await delay(readyAtMs - performance.now());
+      }
+      return ['127.0.0.1'];
+    },
+  });
+  const to = (name: string) => sender.send(post(`https://${name}.partner.test:${receiver.port}/`));
+  for (let nth = 0; nth < 20; nth += 1)
+    expect((await to(`fast${nth}`)).outcome).toMatchObject({ kind: 'delivered' });
+  expect((await to('slow')).outcome).toMatchObject({ kind: 'delivered' });
 });
 
 test('no DNS server at all is our fault, and is thrown', async () => {

@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../dev/tls/issue';
@@ -48,14 +49,14 @@ export async function startReceiver(
 
 /** The same, but bytes for bytes: `onData` is called when a request, or more of it, has come in. */
 export async function startRawReceiver(
-  onData: (socket: TLSSocket, reset: () => void) => void,
+  onData: (socket: TLSSocket, reset: () => void, bytes: Buffer) => void,
   options: ReceiverOptions = {},
 ): Promise<Receiver> {
   const underneath = new Map<number | undefined, Socket>();
   const server = createTlsServer({ ...(await certificateFor()), ...options.tls }, (socket) => {
     const reset = () => void underneath.get(socket.remotePort)?.resetAndDestroy();
     socket.on('error', () => {});
-    socket.on('data', () => onData(socket, reset));
+    socket.on('data', (bytes: Buffer) => onData(socket, reset, bytes));
   });
   server.on('connection', (socket: Socket) => underneath.set(socket.remotePort, socket));
   return listen(server, options);
@@ -95,6 +96,29 @@ async function listen(
   };
 }
 
+/** A server to which no connection comes about: the kernel drops every request for one without an answer. */
+export async function startDeafServer(address = '127.0.0.1'): Promise<{ port: number; close: () => void }> {
+  // A stopped process whose queue of connections is full.
+  const child = spawn(process.execPath, [
+    '-e',
+    `const server = require('node:net').createServer().listen({ port: 0, host: '${address}', backlog: 1 }, () => {
+      console.log(server.address().port);
+      process.kill(process.pid, 'SIGSTOP');
+    });`,
+  ]);
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  const fillers = Array.from({ length: 4 }, () => connect(port, address).on('error', () => {}));
+  await Promise.race(fillers.map((socket) => once(socket, 'connect')));
+  return {
+    port,
+    close() {
+      for (const socket of fillers) socket.destroy();
+      child.kill('SIGKILL');
+    },
+  };
+}
+
 /** Waits, for at most 5 s, until `read` gives this value. */
 export async function eventually<T>(read: () => T, expected: T): Promise<void> {
   for (const endsAt = Date.now() + 5_000; read() !== expected; await delay(10)) {
@@ -115,7 +139,7 @@ export async function closeAll(): Promise<void> {
 }
 
 export interface TestSenderOptions extends Partial<SenderOptions> {
-  readonly dns?: (name: string, type: 'A' | 'AAAA') => DnsAnswer;
+  readonly dns?: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>;
   /** Ports allowed besides 443. */
   readonly ports?: readonly number[];
 }

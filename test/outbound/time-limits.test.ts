@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import {
   answering,
   closeAll,
@@ -8,6 +7,7 @@ import {
   eventually,
   HOST,
   post,
+  startDeafServer,
   startRawReceiver,
   testSender,
 } from './partner';
@@ -93,26 +93,10 @@ test('a handshake that never comes is given up at the limit for connecting', asy
 });
 
 test('a connection that never comes is given up at the limit for connecting', async () => {
-  // A stopped process whose queue of connections is full: the kernel drops every further one without an answer.
-  const child = spawn(process.execPath, [
-    '-e',
-    `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-      console.log(server.address().port);
-      process.kill(process.pid, 'SIGSTOP');
-    });`,
-  ]);
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const port = Number(line.toString());
-  const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-  try {
-    await Promise.race(fillers.map((socket) => once(socket, 'connect')));
-    const { outcome, tookMs } = await sendTo(port);
-    expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
-    expectAbout(tookMs, SHORT.connectMs);
-  } finally {
-    for (const socket of fillers) socket.destroy();
-    child.kill('SIGKILL');
-  }
+  const { port } = closeLater(await startDeafServer());
+  const { outcome, tookMs } = await sendTo(port);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
+  expectAbout(tookMs, SHORT.connectMs);
 });
 
 test('a refused connection fails at once', async () => {

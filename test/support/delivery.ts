@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pino from 'pino';
+import type { SendWebhook } from '../../activities';
 import { readConfig } from '../../runtime/config';
 import { startWorker, type WorkerProcess } from '../../runtime/start-worker';
 import { workerOptions } from '../../runtime/worker-options';
@@ -19,15 +20,21 @@ export interface TestWorkerOptions {
   readonly databaseUrl: string;
   readonly temporal: { readonly address: string; readonly namespace: string };
   readonly taskQueue: string;
-  readonly receiver: WebhookReceiver;
+  /** Whose settings and authority the worker gets. */
+  readonly receiver: Pick<WebhookReceiver, 'ca' | 'environment'>;
   /** The key ring's text. */
   readonly keys: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A real worker in this process: dispatcher, reconciler, both Temporal workers, real TLS to the receiver. */
-export async function startTestWorker(options: TestWorkerOptions): Promise<TestWorker> {
-  const { databaseUrl, temporal, taskQueue, receiver, keys } = options;
+/**
+ * A real worker in this process: dispatcher, reconciler, both Temporal workers, real TLS to the receiver.
+ * @param options.send in place of the sender that its settings make.
+ */
+export async function startTestWorker(
+  options: TestWorkerOptions & { readonly send?: SendWebhook },
+): Promise<TestWorker> {
+  const { databaseUrl, temporal, taskQueue, receiver, keys, send } = options;
   const directory = await temporaryDirectory('worker');
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receiver.ca);
@@ -42,13 +49,14 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     ...options.environment,
   });
   const { address, namespace } = temporal;
-  const worker = startWorker(
-    workerOptions(config, {
+  const worker = startWorker({
+    ...workerOptions(config, {
       databaseUrl,
       temporal: { namespace, connection: { address } },
       logger: pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) }),
     }),
-  );
+    ...(send && { send }),
+  });
   return {
     worker,
     logs,

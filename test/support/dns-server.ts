@@ -1,4 +1,4 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 import * as ipaddr from 'ipaddr.js';
@@ -19,24 +19,29 @@ const AAAA = 28;
 
 /** A small DNS server over UDP on loopback; it asks `answer` for each question. */
 export async function startDnsServer(
-  answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer,
+  answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>,
 ): Promise<DnsServer> {
   const socket = createSocket('udp4');
   const questions: string[] = [];
-  socket.on('message', (query, peer) => {
+  let closed = false;
+  const reply = async (query: Buffer, peer: RemoteInfo) => {
     const { name, end } = readName(query);
     const type = query.readUInt16BE(end) === AAAA ? 'AAAA' : 'A';
     questions.push(`${type} ${name}`);
-    const given = answer(name, type);
-    if (given === 'silence') return;
+    const given = await answer(name, type);
+    if (given === 'silence' || closed) return;
     socket.send(respond(query, end + 4, type, given), peer.port, peer.address);
-  });
+  };
+  socket.on('message', (query, peer) => void reply(query, peer));
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   return {
     address: `127.0.0.1:${socket.address().port}`,
     questions,
-    close: () => new Promise((resolve) => socket.close(resolve)),
+    close() {
+      closed = true;
+      return new Promise((resolve) => socket.close(resolve));
+    },
   };
 }
 

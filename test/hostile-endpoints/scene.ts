@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { connectDatabase, type Database } from '../../db/connect';
+import { createPartner } from '../../db/queries/partners';
+import { createResolver } from '../../outbound/resolve';
+import { createSender } from '../../outbound/sender';
+import { authority, closeAll, closeLater } from '../outbound/partner';
+import { createTestDatabase } from '../support/database';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { startDnsServer, type DnsAnswer } from '../support/dns-server';
+import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
+import { randomTaskQueue, type TestTemporal } from '../support/temporal';
+
+/** Where the hostile receivers are: the one private address that the worker may go to. */
+export const HERE = '127.1.2.3';
+/** Each told from the others, and long enough for honest answers on a busy machine. */
+export const LIMITS = { dnsMs: 1_500, connectMs: 1_800, headersMs: 2_000, bodyMs: 700, totalMs: 4_000 };
+
+export interface Attempt {
+  readonly outcome: string;
+  readonly failure: string | null;
+  readonly status: number | null;
+  readonly retryAfterMs: number | null;
+  readonly durationMs: number;
+  readonly address: string | null;
+  readonly answer: string | null;
+  readonly startedAtMs: number;
+}
+
+/** What is known of a notification. */
+export interface Seen {
+  readonly state: string;
+  readonly reason: string | null;
+  readonly reservedMonth: string | null;
+  readonly attempts: readonly Attempt[];
+  /** Of its attempts: `http_status`, `delivered` … */
+  readonly words: readonly string[];
+  /** State of the partner's current endpoint, with the reason. */
+  readonly endpoint: string | null;
+  /** Warnings of the worker that name it. */
+  readonly warnings: readonly string[];
+}
+
+export interface HostilePartner {
+  readonly partnerId: string;
+  /** The name its endpoint has, which leads to `HERE` unless told otherwise. */
+  readonly host: string;
+  /** What DNS says of it. */
+  resolve(answer: (type: 'A' | 'AAAA') => DnsAnswer): void;
+  /** Registers an endpoint, in place of one that is there. @returns its secret */
+  register(url: string): Promise<string>;
+  send(kind?: 'test' | 'status'): Promise<{ notificationId: string; eventId: string }>;
+}
+
+/** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
+export interface Scene {
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly keys: string;
+  readonly worker: TestWorker;
+  /** A port that answers on every address of this machine, and must never be connected to. */
+  readonly trap: { readonly port: number; connections(): number };
+  partner(): Promise<HostilePartner>;
+  look(notificationId: string): Promise<Seen>;
+  /** Waits until nothing more happens to it. */
+  ended(notificationId: string): Promise<Seen>;
+  /** Attempts by outcome, as the worker's metrics tell. */
+  counted(outcome: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function openScene(temporal: TestTemporal): Promise<Scene> {
+  const clone = await createTestDatabase();
+  const database = connectDatabase({
+    url: clone.url,
+    poolSize: 8,
+    applicationName: 'test',
+    statementTimeoutMs: 0,
+  });
+  const answers = new Map<string, (type: 'A' | 'AAAA') => DnsAnswer>();
+  const dns = closeLater(
+    await startDnsServer((name, type) => answers.get(name)?.(type) ?? (type === 'A' ? [HERE] : [])),
+  );
+  const ca = (await authority).cert;
+  const resolver = createResolver([dns.address]);
+  const sender = closeLater(
+    createSender({
+      allowedCidrs: [`${HERE}/32`],
+      allowedPorts: Array.from({ length: 65_535 }, (_, at) => at + 1),
+      resolver,
+      ca,
+      timeouts: LIMITS,
+      now: Date.now,
+    }),
+  );
+  const keys = newKeyRingText();
+  const worker = await startTestWorker({
+    databaseUrl: clone.url,
+    temporal,
+    taskQueue: randomTaskQueue('hostile'),
+    receiver: { ca, environment: { ENVIRONMENT: 'development' } },
+    keys,
+    // Jitter adds up to a second to a step that is not 0.
+    environment: { TEST_LADDER_SECONDS: '0,0,0', DELIVERY_LADDER_SECONDS: '0,1,1' },
+    send: (request) => sender.send(request),
+  });
+  const trap = await startTrap();
+  let partners = 300_000;
+
+  const look = (notificationId: string) => lookAt(database, worker, notificationId);
+  return {
+    database,
+    databaseUrl: clone.url,
+    keys,
+    worker,
+    trap,
+    async partner() {
+      partners += 1;
+      const partnerId = `P${partners}`;
+      const host = `n${partners}.partner.test`;
+      await createPartner(database.db, { partnerId, name: host });
+      return {
+        partnerId,
+        host,
+        resolve: (answer) => void answers.set(host, answer),
+        register: async (url) => (await addEndpoint(database, { partnerId, url, keyRing: keys })).secret,
+        send: (kind = 'test') =>
+          kind === 'test' ? storeTest(database, { partnerId }) : storeStatus(database, { partnerId }),
+      };
+    },
+    look,
+    async ended(notificationId) {
+      const open = async () => ['pending', 'started'].includes((await look(notificationId)).state);
+      await until(async () => !(await open()), `the end of ${notificationId}`, 60_000);
+      return look(notificationId);
+    },
+    async counted(outcome) {
+      const text = await worker.worker.registry.metrics();
+      const count = new RegExp(
+        `^pfqs_delivery_attempt_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`,
+        'm',
+      );
+      return Number(count.exec(text)?.[1] ?? 0);
+    },
+    async close() {
+      await worker.close();
+      resolver.cancel();
+      await closeAll();
+      trap.close();
+      await database.close();
+      await clone.close();
+    },
+  };
+}
+
+async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: string): Promise<Seen> {
+  const [row] = await sql<
+    { state: string; reason: string | null; month: string | null; endpoint: string | null }[]
+  >`
+    select n.state, end_reason as reason, reserved_month::text as month,
+      (select concat_ws(': ', e.state, e.disabled_reason) from webhook_endpoints e
+        where e.partner_id = n.partner_id and e.state <> 'removed') as endpoint
+    from notifications n where notification_id = ${notificationId}`;
+  if (row === undefined) throw new Error(`${notificationId} does not exist`);
+  const attempts = await sql<Attempt[]>`
+    select coalesce(outcome, 'under way') as outcome, failure, http_status as status,
+      retry_after_ms as "retryAfterMs", duration_ms as "durationMs", address, answer,
+      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs"
+    from delivery_attempts where notification_id = ${notificationId} order by attempt_number`;
+  const warnings = logs.filter((line) => line.includes(notificationId) && line.includes('"level":40'));
+  return {
+    state: row.state,
+    reason: row.reason,
+    reservedMonth: row.month,
+    endpoint: row.endpoint,
+    attempts: [...attempts],
+    words: attempts.map(({ outcome, failure }) => failure ?? outcome),
+    warnings,
+  };
+}
+
+/** Listens on every address, of both families. */
+async function startTrap() {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  }).listen(0, '::');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => connections,
+    close: () => void server.close(),
+  };
+}
