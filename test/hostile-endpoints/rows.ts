@@ -26,11 +26,11 @@ export interface Rows {
    * One row. @param begin registers an endpoint; a test notification is then sent to it, unless it sends by itself and
    * returns the id.
    */
-  row(
+  readonly row: (
     name: string,
     begin: (partner: HostilePartner, scene: Scene) => Promise<string | void>,
     look: (seen: Seen, scene: Scene) => void | Promise<void>,
-  ): void;
+  ) => void;
 }
 
 /** Call it at the top of a file. */

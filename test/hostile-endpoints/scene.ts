@@ -46,10 +46,10 @@ export interface HostilePartner {
   /** The name its endpoint has, which leads to `HERE` unless told otherwise. */
   readonly host: string;
   /** What DNS says of it. */
-  resolve(answer: (type: 'A' | 'AAAA') => DnsAnswer): void;
+  readonly resolve: (answer: (type: 'A' | 'AAAA') => DnsAnswer) => void;
   /** Registers an endpoint, in place of one that is there. @returns its secret */
-  register(url: string): Promise<string>;
-  send(kind?: 'test' | 'status'): Promise<{ notificationId: string; eventId: string }>;
+  readonly register: (url: string) => Promise<string>;
+  readonly send: (kind?: 'test' | 'status') => Promise<{ notificationId: string; eventId: string }>;
 }
 
 /** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
@@ -85,7 +85,7 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
   const resolver = createResolver([dns.address]);
   const sender = closeLater(
     createSender({
-      allowedCidrs: [`${HERE}/32`],
+      allowedCidrs: [`${HERE}/32`, '100::/64'],
       allowedPorts: Array.from({ length: 65_535 }, (_, at) => at + 1),
       resolver,
       ca,

@@ -1,0 +1,149 @@
+import { networkInterfaces } from 'node:os';
+import { checkRegistrationTarget } from '../../outbound/check-registration-target';
+import { createResolver } from '../../outbound/resolve';
+import { closeLater } from '../outbound/partner';
+import { startDnsServer } from '../support/dns-server';
+import { hostileRows, receiver } from './rows';
+import { HERE, type Seen } from './scene';
+
+const { row, scene } = hostileRows();
+
+/** Whatever leads to another place than a public one, and would reach the trap if it were connected to. */
+const PRIVATE = [
+  '10.1.2.3',
+  '172.16.0.1',
+  '192.168.1.1',
+  '127.0.0.1',
+  '127.255.255.254',
+  '0.0.0.0',
+  '100.64.0.1',
+  '169.254.169.254',
+  '224.0.0.1',
+  '255.255.255.255',
+  '::',
+  '::1',
+  'fc00::1',
+  'fd12:3456::1',
+  'fe80::1',
+  '::ffff:127.0.0.1',
+  '::127.0.0.1',
+  '64:ff9b::7f00:1',
+  '2002:7f00:1::1',
+  '2001:0:7f00:1::1',
+  ...Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
+].filter((address, at, all) => all.indexOf(address) === at);
+
+/** Every attempt was refused before any connection, and told to the operators with the endpoint's id. */
+async function expectBlocked(seen: Seen, detail: string): Promise<void> {
+  expect(seen).toMatchObject({
+    state: 'failed',
+    reason: 'exhausted',
+    words: ['blocked_address', 'blocked_address', 'blocked_address'],
+  });
+  for (const attempt of seen.attempts)
+    expect(attempt).toMatchObject({ address: null, status: null, answer: expect.stringContaining(detail) });
+  expect(seen.warnings).toHaveLength(3);
+  expect(seen.warnings[0]).toContain('an endpoint leads to where webhooks may not go');
+  expect(seen.warnings[0]).toMatch(/"endpointId":"whe_/);
+  expect(await scene().counted('blocked_address')).toBeGreaterThanOrEqual(3);
+  expect(scene().trap.connections()).toBe(0);
+}
+
+for (const address of PRIVATE) {
+  row(
+    `row 44: a name that resolves to ${address} is \`blocked_address\`, alerts, and is never connected to`,
+    async ({ host, register, resolve }, { trap }) => {
+      resolve(() => [address]);
+      await register(`https://${host}:${trap.port}/`);
+    },
+    (seen) => expectBlocked(seen, 'is not a public address'),
+  );
+}
+
+for (const [what, addresses] of [
+  ['a public and a private one', ['1.1.1.1', '127.0.0.1']],
+  ['a public one, and a private one in the other family', ['1.1.1.1', '::1']],
+  ['the one that is allowed, and another', [HERE, '127.0.0.1']],
+] as const) {
+  row(
+    `row 47: of ${what} all are refused`,
+    async ({ host, register, resolve }, { trap }) => {
+      resolve(() => addresses);
+      await register(`https://${host}:${trap.port}/`);
+    },
+    (seen) => expectBlocked(seen, 'is not a public address'),
+  );
+}
+
+const rebound = { requests: 0 };
+row(
+  'row 46: a name that is rebound is checked at each connection, and the address connected to is the checked one',
+  async ({ host, register, resolve }) => {
+    const { port } = await receiver((_request, response) => {
+      rebound.requests += 1;
+      response.writeHead(500).end();
+    });
+    // By turns: the questions of an attempt see one of the two, the next attempt the other.
+    resolve((type) => (type === 'AAAA' ? [] : [rebound.requests === 0 ? HERE : '127.0.0.1']));
+    await register(`https://${host}:${port}/`);
+  },
+  (seen) => {
+    expect(seen.words).toEqual(['http_status', 'blocked_address', 'blocked_address']);
+    expect(seen.attempts.map(({ address }) => address)).toEqual([HERE, null, null]);
+    expect(rebound.requests).toBe(1);
+  },
+);
+
+/** What no registration takes: the fault it is refused with, and a URL that reaches the trap if it is believed. */
+const REFUSED: readonly (readonly [45 | 49, string, (port: number) => string])[] = [
+  [45, 'ip_address', (port) => `https://127.0.0.1:${port}/`],
+  [45, 'ip_address', (port) => `https://2130706433:${port}/`],
+  [45, 'ip_address', (port) => `https://0x7f000001:${port}/`],
+  [45, 'ip_address', (port) => `https://0177.0.0.1:${port}/`],
+  [45, 'ip_address', (port) => `https://127.1:${port}/`],
+  [45, 'ip_address', (port) => `https://1.1.1.1:${port}/`],
+  [45, 'ip_address', (port) => `https://[::1]:${port}/`],
+  [45, 'ip_address', (port) => `https://[::ffff:7f00:1]:${port}/`],
+  [45, 'ip_address', (port) => `https://１２７.0.0.1:${port}/`],
+  [45, 'trailing_dot', (port) => `https://n1.partner.test.:${port}/`],
+  [45, 'trailing_dot', (port) => `https://localhost.:${port}/`],
+  [45, 'local_name', (port) => `https://localhost:${port}/`],
+  [45, 'local_name', (port) => `https://a.localhost:${port}/`],
+  [45, 'local_name', (port) => `https://intranet:${port}/`],
+  [49, 'user_info', (port) => `https://user:secret@n1.partner.test:${port}/`],
+  [49, 'user_info', (port) => `https://@n1.partner.test:${port}/`],
+  [49, 'query', (port) => `https://n1.partner.test:${port}/?a=b`],
+  [49, 'fragment', (port) => `https://n1.partner.test:${port}/#top`],
+  [49, 'not_https', (port) => `http://n1.partner.test:${port}/`],
+  [49, 'not_a_url', () => 'nonsense'],
+];
+for (const [at, reason, url] of REFUSED) {
+  row(
+    `row ${at}: ${url(8443)} is refused at registration, and a row that holds it is refused by the connector`,
+    async ({ register }, { trap }) => void (await register(url(trap.port))),
+    async (seen, { trap }) => {
+      const dns = closeLater(await startDnsServer(() => ['1.1.1.1']));
+      const resolver = createResolver([dns.address]);
+      const rules = { allowedCidrs: [], allowedPorts: [trap.port], resolver };
+      expect(await checkRegistrationTarget(url(trap.port), rules)).toMatchObject({ ok: false, reason });
+      expect(dns.questions).toEqual([]);
+      await expectBlocked(seen, reason);
+    },
+  );
+}
+
+row(
+  'row 49: a port other than 443 is refused at registration, unless configuration allows it',
+  async ({ host, register }) => void (await register(`https://${host}/`)),
+  async () => {
+    const dns = closeLater(await startDnsServer(() => ['1.1.1.1']));
+    const check = (allowedPorts: readonly number[]) =>
+      checkRegistrationTarget('https://n1.partner.test:8443/', {
+        allowedCidrs: [],
+        allowedPorts,
+        resolver: createResolver([dns.address]),
+      });
+    expect(await check([])).toMatchObject({ ok: false, reason: 'port' });
+    expect(await check([8443])).toMatchObject({ ok: true });
+  },
+);
