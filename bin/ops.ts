@@ -21,6 +21,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+/** Once: the default of both signals comes back with the first, so that a second one ends the process. */
+function interruptible(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
+  return controller.signal;
+}
+
 async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
   const exitCode = await runOps(
@@ -37,6 +44,7 @@ async function main(): Promise<void> {
       stdin: process.stdin,
       actor: currentUser(),
       now: () => new Date(),
+      interruptible,
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),
       signalDelivery: async (delivery, signal) => {

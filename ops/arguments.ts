@@ -18,6 +18,19 @@ export const durationUpTo = (days: number) => (text: string) => {
   throw new InvalidArgumentError(`It must be at most ${days}d.`);
 };
 
+/** A moment, or how long ago it was. */
+export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number };
+
+/** `36h`, `2026-11-03` (midnight UTC) or `2026-11-03T14:00Z`. */
+export function momentOrAgo(text: string): MomentOrAgo {
+  if (/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)) {
+    const at = new Date(text);
+    if (!Number.isNaN(at.getTime())) return { at };
+  }
+  if (/^\d+[smhd]?$/.test(text)) return { agoSeconds: duration(text) };
+  throw new InvalidArgumentError('It must be a span such as 36h, or a moment such as 2026-11-03T14:00Z.');
+}
+
 /** `2026-11` as the month's first day, `2026-11-01`. */
 export function month(text: string): string {
   if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(text))

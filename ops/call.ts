@@ -17,6 +17,11 @@ export interface OpsDeps {
   /** Who runs the command, for the change log. */
   readonly actor: string;
   readonly now: () => Date;
+  /**
+   * From this call on, an interrupt or a request to end no longer ends the process but aborts this signal: for work that
+   * has to be left in order. A second one ends it.
+   */
+  readonly interruptible: () => AbortSignal;
   /** Keys that webhook secrets are sealed with; called only by commands that need them. @throws when none are known. */
   readonly keyRing: () => KeyRing;
   /** Checks a URL that is to be registered: its form, that its name resolves, and that all addresses are public ones. */

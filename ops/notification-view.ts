@@ -1,6 +1,7 @@
 import type {
   AttemptSummary,
   DeliveryAttempt,
+  ListedNotification,
   Notification,
   NotificationSummary,
 } from '../db/queries/notifications';
@@ -28,6 +29,11 @@ export const notificationView = (one: NotificationSummary) => ({
   request_id: one.requestId,
 });
 
+export const listedView = (one: ListedNotification) => ({
+  ...notificationView(one),
+  last_outcome: one.lastOutcome,
+});
+
 export const attemptView = (one: AttemptSummary) => ({
   attempt_number: one.attemptNumber,
   generation: one.generation,
@@ -50,9 +56,11 @@ export function describeAttempt({ outcome, failure, httpStatus, durationMs }: At
   return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
 }
 
-/** `failed: exhausted`. */
-export const notificationStatus = ({ state, endReason }: NotificationSummary) =>
-  endReason === null ? state : `${state}: ${endReason}`;
+/** `failed: exhausted`; what is under way and has failed before is `started: retrying`. */
+export const notificationStatus = ({ state, endReason, lastOutcome }: ListedNotification) => {
+  if (endReason !== null) return `${state}: ${endReason}`;
+  return state === 'started' && lastOutcome !== null ? 'started: retrying' : state;
+};
 
 /** A notification with its body and all of its attempts. */
 export function notificationAnswer(one: Notification, attempts: readonly DeliveryAttempt[]): Answer {

@@ -11,15 +11,17 @@ import { NOTIFICATION_STATES } from '../db/schema/notifications';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
-import { notificationAnswer, notificationStatus, notificationView } from './notification-view';
-import { table } from './output';
+import { listedView, notificationAnswer, notificationStatus } from './notification-view';
+import { age, table } from './output';
+import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
 Examples:
   ops notifications list --undelivered --since 2d
   ops notifications show ntf_01K…          every attempt, with what was answered
   ops notifications retry-now ntf_01K…     wait no longer for the next attempt
-  ops notifications resend ntf_01K…        once more, with the same event id`;
+  ops notifications resend ntf_01K…        once more, with the same event id
+  ops notifications recover --partner P100001 --since 36h     all that was never delivered; counts first`;
 
 /** Notifications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
@@ -48,20 +50,35 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       `how far back, at most ${LONGEST_SPAN_DAYS}d; default: 7d`,
       durationUpTo(LONGEST_SPAN_DAYS),
     )
+    .option('--after <notification-id>', 'only older ones than this: the next page')
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
     const partnerId = textOption(call, 'partner');
     const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
     const states = call.options['state'] as NotificationState[] | undefined;
+    const after = textOption(call, 'after');
+    const limit = numberOption(call, 'limit') ?? 50;
     const found = await listNotifications(call.db, {
       ...(partnerId !== undefined && { partnerId }),
       ...(environment !== undefined && { environment }),
       ...(states !== undefined && { states }),
       undelivered: call.options['undelivered'] === true,
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
-      limit: numberOption(call, 'limit') ?? 50,
+      ...(after !== undefined && { after }),
+      limit,
     });
-    const head = ['notification', 'event', 'partner', 'environment', 'state', 'attempts', 'created', 'ended'];
+    const head = [
+      'notification',
+      'event',
+      'partner',
+      'environment',
+      'state',
+      'attempts',
+      'last attempt',
+      'created',
+      'age',
+      'ended',
+    ];
     const rows = found.map((one) => [
       one.notificationId,
       one.eventType,
@@ -69,10 +86,14 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       one.environment,
       notificationStatus(one),
       one.attempts,
+      one.lastOutcome,
       one.createdAt,
+      age(one.createdAt, deps.now()),
       one.endedAt,
     ]);
-    return { json: found.map(notificationView), text: table(head, rows) };
+    const last = found.length === limit ? found.at(-1) : undefined;
+    const more = last === undefined ? '' : `\nThere may be more: --after ${last.notificationId}`;
+    return { json: found.map(listedView), text: table(head, rows) + more };
   });
 
   const show = notifications
@@ -91,4 +112,5 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   });
 
   addNotificationOrders(notifications, deps);
+  addRecoveryCommands(notifications, deps);
 }

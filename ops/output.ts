@@ -34,6 +34,14 @@ function cell(value: Cell): string {
   return printable(String(value));
 }
 
+/** `45 s`, `12 min`, `7 h`, `3 d`: how long ago a moment was, rounded down. */
+export function age(moment: Date, now: Date): string {
+  const seconds = Math.max(Math.floor((now.getTime() - moment.getTime()) / 1_000), 0);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
 /** A stored text must not move the cursor of the terminal that shows it. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, '\uFFFD');

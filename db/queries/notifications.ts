@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, ne, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import type { KeyEnvironment } from '../keys';
 import { deliveryAttempts, notifications } from '../schema';
@@ -10,8 +10,16 @@ export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
 export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
 /** A notification as a line of a list: without its body. */
 export type NotificationSummary = Omit<Notification, 'body'>;
+/** With what its last finished attempt came to: `http_status 503`, `connect`, `unknown`; null when there is none. */
+export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };
 
 const { body: _, ...SUMMARY } = getTableColumns(notifications);
+
+const LAST_OUTCOME = sql<string | null>`(
+  select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
+  from delivery_attempts a
+  where a.notification_id = notifications.notification_id and a.finished_at is not null
+  order by a.attempt_number desc limit 1)`;
 
 export interface NotificationFilter {
   readonly partnerId?: string;
@@ -22,6 +30,8 @@ export interface NotificationFilter {
   readonly undelivered: boolean;
   /** How far back, in seconds. */
   readonly sinceSeconds: number;
+  /** Only those older than this one: the next page. */
+  readonly after?: string;
   readonly limit: number;
 }
 
@@ -51,16 +61,17 @@ export async function lockNotification(
 export async function listNotifications(
   db: DbOrTransaction,
   filter: NotificationFilter,
-): Promise<NotificationSummary[]> {
-  const { partnerId, environment, states, undelivered, sinceSeconds, limit } = filter;
+): Promise<ListedNotification[]> {
+  const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
   if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
   if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
   if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
+  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
   if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
   return db
-    .select(SUMMARY)
+    .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
     .from(notifications)
     .where(and(...conditions))
     .orderBy(desc(notifications.notificationId))

@@ -13,27 +13,47 @@ export interface ResentNotification {
   readonly generation: number;
 }
 
+/** There is no active endpoint to send it to. */
+export class EndpointMissing extends Refused {
+  constructor({ partnerId, environment }: Pick<Notification, 'partnerId' | 'environment'>) {
+    const what = `${partnerId} has no active ${environment} endpoint`;
+    super('conflict', `${what}: register or enable one first (ops webhooks).`);
+  }
+}
+
+export interface ResendOptions {
+  /** The event type that the monthly limit is for. */
+  readonly testEventType: string;
+  /** Refuse one that was delivered once, or cancelled. Default: false. */
+  readonly undeliveredOnly?: boolean;
+  /** 0: with what is live; 1: after all of that. Default: 0. */
+  readonly priority?: 0 | 1;
+}
+
 /**
  * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
  * body. A test first takes a place in this month's limit.
- * @param testEventType the event type that the monthly limit is for.
- * @throws Refused when it is missing or still under way, has no active endpoint, or the limit is reached.
+ * @throws Refused when it is missing, still under way or has lost its body, or the limit is reached; EndpointMissing.
  */
 export async function resendNotification(
   tx: DbOrTransaction,
   notificationId: string,
-  { testEventType }: { testEventType: string },
+  { testEventType, undeliveredOnly = false, priority = 0 }: ResendOptions,
 ): Promise<ResentNotification> {
   const was = await lockNotification(tx, notificationId);
   if (was === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
   if (was.state === 'pending' || was.state === 'started') {
     throw new Refused('conflict', `Notification ${notificationId} is under way: use retry-now instead.`);
   }
-  const endpoint = await findEndpoint(tx, was.partnerId, was.environment);
-  if (endpoint?.state !== 'active') {
-    const what = `${was.partnerId} has no active ${was.environment} endpoint`;
-    throw new Refused('conflict', `${what}: register or enable one first (ops webhooks).`);
+  if (undeliveredOnly && (was.deliveredAt !== null || was.state === 'cancelled')) {
+    throw new Refused('conflict', `Notification ${notificationId} was ${was.state} meanwhile.`);
   }
+  if (was.body === '') {
+    const why = 'its body was removed, as its time of keeping is over (ops retention show)';
+    throw new Refused('conflict', `Notification ${notificationId} cannot be sent again: ${why}.`);
+  }
+  const endpoint = await findEndpoint(tx, was.partnerId, was.environment);
+  if (endpoint?.state !== 'active') throw new EndpointMissing(was);
   const generation = was.generation + 1;
   const reservedMonth = was.eventType === testEventType ? await placeOfTest(tx, was) : null;
   await tx

@@ -5,6 +5,7 @@ export * from './merchants';
 export * from './partners';
 export * from './products';
 export * from './quotes';
+export * from './recoveries';
 export * from './notifications';
 export * from './service-keys';
 export * from './webhooks';

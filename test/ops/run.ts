@@ -25,6 +25,8 @@ export interface OpsUnderTest {
   readonly signals: (DeliveryRef & { readonly signal: DeliveryOrder })[];
   /** What Temporal says to the next signals. */
   signalAnswer: SignalAnswer;
+  /** What a command sees of an interruption. */
+  interruption: AbortController;
   /** Called for each signal before it is answered. */
   onSignal: () => Promise<void>;
   /** Runs one command in this process; the last argument may be what stands on standard input. */
@@ -36,7 +38,8 @@ export interface OpsUnderTest {
 }
 
 /** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
-export const OTHER_DEPS: Pick<OpsDeps, 'keyRing' | 'checkTarget' | 'signalDelivery'> = {
+export const OTHER_DEPS: Pick<OpsDeps, 'keyRing' | 'checkTarget' | 'signalDelivery' | 'interruptible'> = {
+  interruptible: () => new AbortController().signal,
   keyRing: () => {
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },
@@ -50,12 +53,14 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const connect = (poolSize = 1) =>
     connectDatabase({ url: clone.url, poolSize, applicationName: 'test', statementTimeoutMs: 10_000 });
   const database = connect(3);
-  const state: Pick<OpsUnderTest, 'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal'> = {
-    webhookKeys: newKeyRingText(),
-    signals: [],
-    signalAnswer: { kind: 'signalled' },
-    onSignal: async () => undefined,
-  };
+  const state: Pick<OpsUnderTest, 'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal' | 'interruption'> =
+    {
+      webhookKeys: newKeyRingText(),
+      signals: [],
+      signalAnswer: { kind: 'signalled' },
+      onSignal: async () => undefined,
+      interruption: new AbortController(),
+    };
   const run = async (args: readonly string[], stdin: string | Buffer = '') => {
     let [out, err] = ['', ''];
     const code = await runOps(
@@ -72,6 +77,7 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
         err: (text) => void (err += text),
         stdin: Readable.from([Buffer.from(stdin)]),
         actor: 'tester',
+        interruptible: () => state.interruption.signal,
         now: () => new Date('2026-11-21T12:00:00Z'),
       },
       args,

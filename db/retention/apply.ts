@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from '../connect';
+import { appendChange } from '../queries/change-log';
+import type { RetentionKind } from '../../domain/retention';
+import { MONTHLY_KINDS, type MonthlyKind } from './kinds';
+import { deleteBatch, dropMonth, expiredMonths } from './months';
+import { clearPayloads, payloadMark } from './payloads';
+
+/** Some tens of milliseconds of work, and a rest, so that live traffic hardly notices. */
+const BATCH = 1_000;
+const REST_MS = 50;
+
+export interface RetentionTask {
+  readonly kind: RetentionKind;
+  readonly days: number;
+  /** Where the step before has come to; null: from the beginning. */
+  readonly cursor: string | null;
+}
+
+export interface RetentionStep {
+  /** Rows that went, or lost their payload. */
+  readonly removed: number;
+  /** Months that went as a whole, by their partitions. */
+  readonly dropped: readonly string[];
+  /** There is more to do, from this cursor on. */
+  readonly more: boolean;
+  readonly cursor: string | null;
+  /** Months whose locks were not to be had: to be tried again a little later. */
+  readonly busy: readonly string[];
+}
+
+export interface RetentionStepOptions {
+  /** Who does it, for the change log. */
+  readonly actor: string;
+  /** Asked after each batch. */
+  readonly enough: () => boolean;
+  readonly batch?: number;
+}
+
+/**
+ * Removes what is past its time of one kind, in batches, until that is done or `enough` says so. Interrupted at any
+ * moment, it is taken up by the next step. Statements may take long: give it a connection without a short timeout.
+ */
+export async function applyRetentionStep(
+  db: Db,
+  task: RetentionTask,
+  options: RetentionStepOptions,
+): Promise<RetentionStep> {
+  const { kind, days } = task;
+  const step =
+    kind === 'payloads'
+      ? await clearSome(db, task, options)
+      : await removeSome(db, MONTHLY_KINDS[kind], days, options);
+  // Months are in the log already, each with its drop.
+  const inBatches = step.removed - step.inMonths;
+  if (inBatches > 0) {
+    const details = { rows: inBatches, older_than_days: days };
+    await appendChange(db, { actor: options.actor, action: 'retention.remove', subject: kind, details });
+  }
+  const { inMonths: _, ...said } = step;
+  return said;
+}
+
+type CountedStep = RetentionStep & { readonly inMonths: number };
+
+async function clearSome(
+  db: Db,
+  { days, cursor: from }: RetentionTask,
+  { enough, batch = BATCH }: RetentionStepOptions,
+): Promise<CountedStep> {
+  let cursor = from ?? (await payloadMark(db));
+  let [removed, more] = [0, true];
+  while (more) {
+    const done = await clearPayloads(db, { days, limit: batch, cursor });
+    removed += done.cleared;
+    ({ cursor, more } = done);
+    if (enough()) break;
+    if (more) await sleep(REST_MS);
+  }
+  return { removed, inMonths: 0, dropped: [], more, cursor, busy: [] };
+}
+
+async function removeSome(
+  db: Db,
+  kind: MonthlyKind,
+  days: number,
+  { actor, enough, batch = BATCH }: RetentionStepOptions,
+): Promise<CountedStep> {
+  const dropped: string[] = [];
+  const busy: string[] = [];
+  const inBatches = [`${kind.table}_default`];
+  let [removed, inMonths] = [0, 0];
+  const step = (more: boolean): CountedStep => ({ removed, inMonths, dropped, more, cursor: null, busy });
+  for (const month of await expiredMonths(db, kind, days)) {
+    const outcome = await dropMonth(db, kind, month, actor);
+    if (outcome === 'busy') busy.push(month.partition);
+    else if (outcome === 'stays') inBatches.push(month.partition);
+    else {
+      dropped.push(month.partition);
+      inMonths += outcome.rows;
+      removed += outcome.rows;
+    }
+    if (enough()) return step(true);
+  }
+  for (const partition of inBatches) {
+    for (let more = true; more; ) {
+      const gone = await deleteBatch(db, kind, partition, { days, limit: batch });
+      removed += gone.rows;
+      more = gone.ids === batch;
+      if (enough()) return step(true);
+      if (more) await sleep(REST_MS);
+    }
+  }
+  return step(false);
+}

@@ -1,0 +1,68 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../connect';
+import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
+import { floorOf, MONTHLY_KINDS } from './kinds';
+import { expiredMonths, hasToStay, rowsOf } from './months';
+import { payloadMark } from './payloads';
+
+/** What a run of the retention would remove now. */
+export interface RetentionCount {
+  readonly kind: RetentionKind;
+  readonly days: number;
+  /** Rows that would go, or lose their payload. */
+  readonly rows: number;
+  /** Months among them that would go as a whole. */
+  readonly months: readonly string[];
+  /** Rows past their time that stay, because something is under way. */
+  readonly staying: number;
+}
+
+/** Counts what is past its time. Changes nothing. */
+export async function countExpired(db: DbOrTransaction, days: RetentionDays): Promise<RetentionCount[]> {
+  const counts: RetentionCount[] = [];
+  for (const kind of RETENTION_KINDS) {
+    counts.push(
+      kind === 'payloads' ? await payloads(db, days.payloads) : await monthly(db, kind, days[kind]),
+    );
+  }
+  return counts;
+}
+
+async function payloads(db: DbOrTransaction, days: number): Promise<RetentionCount> {
+  const mark = await payloadMark(db);
+  const [row] = await db.execute<{ rows: number; staying: number }>(sql`
+    select (count(*) filter (where body <> '' and state not in ('pending', 'started', 'held')))::float8 as rows,
+      (count(*) filter (where state in ('pending', 'started', 'held')))::float8 as staying
+    from notifications
+    where notification_id > ${mark} and notification_id < (select ${floorOf('ntf_', days)})`);
+  return { kind: 'payloads', days, rows: row?.rows ?? 0, months: [], staying: row?.staying ?? 0 };
+}
+
+async function monthly(
+  db: DbOrTransaction,
+  name: Exclude<RetentionKind, 'payloads'>,
+  days: number,
+): Promise<RetentionCount> {
+  const kind = MONTHLY_KINDS[name];
+  let [rows, staying] = [0, 0];
+  const months: string[] = [];
+  const some = [`${kind.table}_default`];
+  for (const month of await expiredMonths(db, kind, days)) {
+    if (await hasToStay(db, kind, month)) {
+      some.push(month.partition);
+      continue;
+    }
+    months.push(month.partition);
+    rows += await rowsOf(db, month.partition);
+  }
+  for (const partition of some) {
+    const id = sql.identifier(kind.idColumn);
+    const [row] = await db.execute<{ rows: number; staying: number }>(sql`
+      select (count(*) filter (where not stays))::float8 as rows, (count(*) filter (where stays))::float8 as staying
+      from (select (${kind.stays}) as stays from ${sql.identifier(partition)} t
+        where t.${id} < (select ${floorOf(kind.prefix, days)})) r`);
+    rows += row?.rows ?? 0;
+    staying += row?.staying ?? 0;
+  }
+  return { kind: name, days, rows, months, staying };
+}

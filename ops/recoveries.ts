@@ -1,0 +1,193 @@
+import type { Command } from 'commander';
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
+import type { KeyEnvironment } from '../db/keys';
+import { findPartner } from '../db/queries/partners';
+import { beginRecovery, listRecoveries, resumeRecovery, type Recovery } from '../db/queries/recoveries';
+import { Refused } from '../db/queries/refused';
+import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/queries/undelivered';
+import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
+import { handle, numberOption, textOption, type Answer, type Call, type OpsDeps } from './call';
+import { table } from './output';
+import { LONGEST_RECOVERY_DAYS, resolveSpan } from './recover-span';
+import { runRecovery } from './recover';
+
+/** 36,000 an hour, and far from what one worker delivers beside its live traffic. */
+const DEFAULT_PER_SECOND = 10;
+const HIGHEST_PER_SECOND = 200;
+
+const EXAMPLES = `
+Examples:
+  ops notifications recover --partner P100001 --since 36h                  counts only
+  ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
+  ops notifications recover --resume rec_01K…                              after an interruption`;
+
+/** Why a notification is left as it is. */
+const LEFT: Readonly<Record<Exclude<UndeliveredCount['plan'], 'send'>, string>> = {
+  test: 'test: resend it by itself',
+  under_way: 'under way',
+  cancelled: 'cancelled',
+  no_endpoint: 'no active endpoint',
+  body_removed: 'its body was removed',
+};
+
+/** `ops notifications recover` and `ops notifications recoveries`. */
+export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void {
+  const recover = notifications
+    .command('recover')
+    .description(
+      'Send everything that a partner did not get in a span once more: what failed, expired or is held. ' +
+        'Counts only, unless --yes is given.',
+    )
+    .option('--partner <partner>', 'whose')
+    .addOption(environmentOption('of this environment only'))
+    .option(
+      '--since <moment>',
+      `from this moment on, or so long ago; at most ${LONGEST_RECOVERY_DAYS}d`,
+      momentOrAgo,
+    )
+    .option('--until <moment>', 'up to this moment, or so long ago; default: now', momentOrAgo)
+    .option('--yes', 'send, do not only count')
+    .option('--resume <recovery>', 'go on with one that was interrupted')
+    .option(
+      '--per-second <n>',
+      `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${DEFAULT_PER_SECOND}`,
+      wholeNumber(1, HIGHEST_PER_SECOND),
+    )
+    .addHelpText('after', EXAMPLES);
+  handle(recover, deps, async (call) => {
+    const resumed = textOption(call, 'resume');
+    if (resumed !== undefined) return resume(call, resumed);
+    const span = await spanOf(call);
+    const counts = await countUndelivered(call.db, span, TEST_EVENT_TYPE);
+    const found = total(counts);
+    if (call.options['yes'] !== true || found === 0) return counted(span, counts, rateOf(call));
+    const { actor } = deps;
+    return run(call, await beginRecovery(call.db, { ...span, perSecond: rateOf(call), found, actor }));
+  });
+
+  const list = notifications
+    .command('recoveries')
+    .description('Recoveries, newest first: what each has sent, and which can be resumed.')
+    .option('--partner <partner>', 'of this partner only')
+    .option(...limitOption(20));
+  handle(list, deps, async (call) => {
+    const partnerId = textOption(call, 'partner');
+    const limit = numberOption(call, 'limit') ?? 20;
+    const found = await listRecoveries(call.db, { limit, ...(partnerId !== undefined && { partnerId }) });
+    const head = ['recovery', 'partner', 'since', 'until', 'state', 'found', 'sent', 'skipped', 'begun'];
+    const rows = found.map((one) => [
+      one.recoveryId,
+      one.partnerId,
+      one.since,
+      one.until,
+      one.state,
+      one.found,
+      one.sent,
+      one.skipped,
+      one.createdAt,
+    ]);
+    return { json: found.map(view), text: table(head, rows) };
+  });
+
+  async function resume(call: Call, recoveryId: string): Promise<Answer> {
+    const perSecond = numberOption(call, 'perSecond');
+    return run(call, await resumeRecovery(call.db, recoveryId, { actor: deps.actor, perSecond }));
+  }
+
+  async function run(call: Call, recovery: Recovery): Promise<Answer> {
+    const tell = (text: string) => {
+      if (call.options['json'] !== true) deps.err(`${text}\n`);
+    };
+    const again = `ops notifications recover --resume ${recovery.recoveryId}`;
+    tell(`Recovery ${recovery.recoveryId}, ${recovery.perSecond} per second. If it ends early: ${again}`);
+    const { recovery: ended, stopped } = await runRecovery(recovery, {
+      db: call.db,
+      actor: deps.actor,
+      interrupted: deps.interruptible(),
+      onProgress: ({ found, sent, skipped }) =>
+        tell(`${sent} of ${found} sent${skipped === 0 ? '' : `, ${skipped} passed over`}`),
+    });
+    const { found, sent, skipped } = ended;
+    const figures = `${sent} of ${found} sent, ${skipped} passed over`;
+    if (stopped === 'interrupted') {
+      throw new Refused('conflict', `Interrupted: ${figures}. Go on with ${again}`);
+    }
+    if (stopped !== null)
+      throw new Refused('conflict', `${stopped.message} ${figures}; then go on: ${again}`);
+    return {
+      json: view(ended),
+      text: `Recovery ${ended.recoveryId} is done: ${figures}. They leave after everything that is live.`,
+    };
+  }
+}
+
+async function spanOf(call: Call): Promise<RecoverySpan> {
+  const partnerId = textOption(call, 'partner');
+  const since = call.options['since'] as MomentOrAgo | undefined;
+  const until = (call.options['until'] as MomentOrAgo | undefined) ?? { agoSeconds: 0 };
+  if (partnerId === undefined || since === undefined) {
+    throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
+  }
+  if ((await findPartner(call.db, partnerId)) === null) {
+    throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  }
+  const environment = (textOption(call, 'environment') as KeyEnvironment | undefined) ?? null;
+  return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
+}
+
+const rateOf = (call: Call) => numberOption(call, 'perSecond') ?? DEFAULT_PER_SECOND;
+
+const total = (counts: readonly UndeliveredCount[]) =>
+  counts.filter(({ plan }) => plan === 'send').reduce((sum, { count }) => sum + count, 0);
+
+/** What a recovery would do. */
+function counted(span: RecoverySpan, counts: readonly UndeliveredCount[], perSecond: number): Answer {
+  const found = total(counts);
+  const rows = counts.map(({ environment, eventType, state, count, plan }) => [
+    environment,
+    eventType,
+    state,
+    count,
+    plan === 'send' ? 'would be sent' : `left: ${LEFT[plan]}`,
+  ]);
+  const minutes = Math.ceil(found / perSecond / 60);
+  return {
+    json: {
+      dry_run: true,
+      partner_id: span.partnerId,
+      environment: span.environment,
+      since: span.since,
+      until: span.until,
+      would_send: found,
+      counts: counts.map(({ environment, eventType, state, count, plan }) => ({
+        environment,
+        event_type: eventType,
+        state,
+        count,
+        plan,
+      })),
+    },
+    text: [
+      `Never delivered to ${span.partnerId}, created from ${span.since} to ${span.until}:`,
+      table(['environment', 'event', 'state', 'count', 'recovery'], rows),
+      found === 0
+        ? 'Nothing to send.'
+        : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`,
+    ].join('\n'),
+  };
+}
+
+const view = (one: Recovery) => ({
+  recovery_id: one.recoveryId,
+  partner_id: one.partnerId,
+  environment: one.environment,
+  since: one.since,
+  until: one.until,
+  state: one.state,
+  per_second: one.perSecond,
+  found: one.found,
+  sent: one.sent,
+  skipped: one.skipped,
+  created_at: one.createdAt,
+  ended_at: one.endedAt,
+});

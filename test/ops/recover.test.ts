@@ -1,0 +1,226 @@
+import { ulid } from 'ulid';
+import { parseKeyRing } from '../../db/key-ring';
+import { createPartner } from '../../db/queries/partners';
+import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/queries/recoveries';
+import { listRecoverable } from '../../db/queries/undelivered';
+import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { addEndpoint } from '../support/notifications';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const TEST = 'credit_application.test';
+let ops: OpsUnderTest;
+let partnerId = '';
+let partners = 500_000;
+let endpointId = '';
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+beforeEach(async () => {
+  partners += 1;
+  partnerId = `P${partners}`;
+  await createPartner(ops.database.db, { partnerId, name: 'Example' });
+  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
+  const environment = 'live';
+  const url = 'https://partner.example/hooks';
+  ({ endpointId } = await addEndpoint(ops.database, { partnerId, environment, url, keyRing }));
+  ops.interruption = new AbortController();
+});
+afterAll(() => ops.close());
+
+interface Stored {
+  readonly state: string;
+  readonly hoursAgo?: number;
+  readonly type?: string;
+  readonly environment?: string;
+  readonly application?: string;
+  readonly sequence?: number;
+  readonly delivered?: boolean;
+}
+
+/** A notification as it may lie there; the body serves, as nothing here looks into it. */
+async function store(one: Stored): Promise<string> {
+  const { state, hoursAgo = 1, type = 'credit_application.accepted', environment = 'live' } = one;
+  const id = `ntf_${ulid(Date.now() - hoursAgo * 3_600_000)}`;
+  await ops.database.sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, created_at,
+      application_id, sequence, delivered_at)
+    values (${id}, ${`evt_${ulid()}`}, ${type}, ${partnerId}, ${environment}, '{}', ${state},
+      service_now() - make_interval(hours => ${hoursAgo}), ${one.application ?? null}, ${one.sequence ?? null},
+      ${one.delivered ? new Date().toISOString() : null}::timestamptz)`;
+  return id;
+}
+
+const recover = (...more: string[]) => ['notifications', 'recover', '--partner', partnerId, ...more];
+const FAST = ['--per-second', '200'];
+const states = async () =>
+  Object.fromEntries(
+    (
+      await ops.database.sql<{ id: string; state: string; generation: number }[]>`
+        select notification_id as id, state, generation from notifications where partner_id = ${partnerId}`
+    ).map(({ id, state, generation }) => [id, `${state} ${generation}`]),
+  );
+const actionsOn = async (subject: string) =>
+  ((await ops.json('changes', 'list', '--subject', subject)) as { action: string }[]).map(
+    ({ action }) => action,
+  );
+
+test('without --yes it counts by what it would do, and sends nothing', async () => {
+  for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'pending'])
+    await store({ state });
+  await store({ state: 'failed', type: TEST });
+  await store({ state: 'held', environment: 'sandbox' });
+  await store({ state: 'failed', delivered: true });
+  await store({ state: 'delivered', delivered: true });
+  await store({ state: 'failed', hoursAgo: 5 });
+  const before = await states();
+  const counted = await ops.json(...recover('--since', '3h'));
+  expect(counted).toMatchObject({ dry_run: true, would_send: 4 });
+  expect(
+    counted.counts.map(({ environment, state, plan, count }: Record<string, unknown>) =>
+      [environment, state, plan, count].join(' '),
+    ),
+  ).toEqual(
+    expect.arrayContaining([
+      'live cancelled cancelled 1',
+      'live expired send 1',
+      'live failed send 2',
+      'live failed test 1',
+      'live held send 1',
+      'live pending under_way 1',
+      'live started under_way 1',
+      'sandbox held no_endpoint 1',
+    ]),
+  );
+  const human = await ops.run(recover('--since', '3h'));
+  expect(human.out).toContain('Nothing was sent: add --yes.');
+  expect(await states()).toEqual(before);
+});
+
+test('sends what failed, expired or is held once more, and writes each down', async () => {
+  const sent = [];
+  for (const state of ['failed', 'expired', 'held']) sent.push(await store({ state }));
+  const left = [await store({ state: 'cancelled' }), await store({ state: 'failed', hoursAgo: 30 })];
+  const done = await ops.json(...recover('--since', '3h', '--yes', ...FAST));
+  expect(done).toMatchObject({ state: 'done', found: 3, sent: 3, skipped: 0 });
+  const now = await states();
+  expect(sent.map((id) => now[id])).toEqual(['pending 2', 'pending 2', 'pending 2']);
+  expect(left.map((id) => now[id])).toEqual(['cancelled 1', 'failed 1']);
+  for (const id of sent) expect(await actionsOn(id)).toEqual(['notifications.resend']);
+  expect(await actionsOn(done.recovery_id)).toEqual(['recoveries.finish', 'recoveries.begin']);
+  const [priority] = await ops.database.sql`
+    select distinct priority from notifications where notification_id in ${ops.database.sql(sent)}`;
+  expect(priority).toEqual({ priority: 1 });
+  expect((await ops.run(['notifications', 'recover', '--resume', done.recovery_id])).err).toContain(
+    'is done',
+  );
+  expect((await ops.json('notifications', 'recoveries', '--partner', partnerId))[0]).toMatchObject({
+    sent: 3,
+  });
+});
+
+test('goes application by application, by sequence, whatever the ids say', async () => {
+  // Ids of several processes need not follow the sequence.
+  const ids = {
+    b2: await store({ state: 'failed', application: 'app_B', sequence: 2, hoursAgo: 4 }),
+    a1: await store({ state: 'failed', application: 'app_A', sequence: 1, hoursAgo: 2 }),
+    b1: await store({ state: 'held', application: 'app_B', sequence: 1, hoursAgo: 3 }),
+    a2: await store({ state: 'failed', application: 'app_A', sequence: 2, hoursAgo: 1 }),
+  };
+  const span = { partnerId, environment: null, since: '2000-01-01T00:00Z', until: '2100-01-01T00:00Z' };
+  const none = { application: '', sequence: 0, notificationId: '' };
+  const list = async (after = none) =>
+    (await listRecoverable(ops.database.db, span, { testEventType: TEST, after })).map(
+      ({ notificationId }) => notificationId,
+    );
+  expect(await list()).toEqual([ids.a1, ids.a2, ids.b1, ids.b2]);
+  expect(await list({ application: 'app_A', sequence: 2, notificationId: ids.a2 })).toEqual([ids.b1, ids.b2]);
+});
+
+test('an interrupted one says how to go on, and goes on without sending anything twice', async () => {
+  const ids: string[] = [];
+  for (let hoursAgo = 1; hoursAgo <= 5; hoursAgo += 1) ids.push(await store({ state: 'failed', hoursAgo }));
+  const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '2'));
+  while (!Object.values(await states()).includes('pending 2')) await new Promise(setImmediate);
+  ops.interruption.abort();
+  const interrupted = await first;
+  expect(interrupted.code).toBe(1);
+  const [, recoveryId = ''] = /--resume (rec_\w+)$/m.exec(interrupted.err) ?? [];
+  const sent = Object.values(await states()).filter((state) => state === 'pending 2').length;
+  expect(sent).toBeLessThan(5);
+
+  // What was sent has failed once more meanwhile: that is for another recovery.
+  await ops.database.sql`update notifications set state = 'failed' where partner_id = ${partnerId}`;
+  ops.interruption = new AbortController();
+  const resumed = await ops.json('notifications', 'recover', '--resume', recoveryId, ...FAST);
+  expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
+  const now = await states();
+  expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
+  expect(await actionsOn(recoveryId)).toEqual([
+    'recoveries.finish',
+    'recoveries.resume',
+    'recoveries.interrupt',
+    'recoveries.begin',
+  ]);
+});
+
+test('stops when the endpoint is disabled meanwhile, loses nothing, and can be resumed', async () => {
+  for (const hoursAgo of [1, 2]) await store({ state: 'failed', hoursAgo });
+  const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '1'));
+  while (!Object.values(await states()).includes('pending 2')) await new Promise(setImmediate);
+  const disable = { state: 'disabled', reason: 'gone' } as const;
+  await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, disable));
+  const stopped = await first;
+  expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('no active live endpoint') });
+  await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, { state: 'active' }));
+  const [, recoveryId = ''] = /--resume (rec_\w+)$/m.exec(stopped.err) ?? [];
+  expect(await ops.json('notifications', 'recover', '--resume', recoveryId)).toMatchObject({ sent: 2 });
+});
+
+test('a process whose recovery was resumed by another has no say any more', async () => {
+  const notificationId = await store({ state: 'failed' });
+  const { db } = ops.database;
+  const span = { partnerId, environment: null, since: '2026-01-01T00:00Z', until: '2100-01-01T00:00Z' };
+  const actor = 'tester';
+  const old = await beginRecovery(db, { ...span, perSecond: 1, found: 1, actor });
+  const { recoveryId, runner } = await resumeRecovery(db, old.recoveryId, { actor, perSecond: undefined });
+  const item = { notificationId, application: '', sequence: 0 };
+  await expect(recoverOne(db, { ...old, actor }, item, TEST)).rejects.toThrow(TakenOver);
+  expect(await recoverOne(db, { recoveryId, runner, actor }, item, TEST)).toBe('sent');
+  expect(await recoverOne(db, { recoveryId, runner, actor }, item, TEST)).toBe('skipped');
+});
+
+test('keeps to its rate', async () => {
+  for (let hoursAgo = 1; hoursAgo <= 4; hoursAgo += 1) await store({ state: 'failed', hoursAgo });
+  const startedAt = performance.now();
+  await ops.json(...recover('--since', '1d', '--yes', '--per-second', '5'));
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(600);
+});
+
+test('refuses a span that is empty, too long or not said, and an unknown partner', async () => {
+  const refusal = async (...args: string[]) => (await ops.run(args)).err;
+  expect(await refusal(...recover('--since', '31d'))).toContain('at most 30 days');
+  expect(await refusal(...recover('--since', '1h', '--until', '2h'))).toContain('The span is empty');
+  expect(await refusal(...recover())).toContain('Say --partner and --since');
+  expect(await refusal(...recover('--since', 'yesterday'))).toContain('It must be a span such as 36h');
+  expect(await refusal('notifications', 'recover', '--partner', 'P999999', '--since', '1d')).toContain(
+    'P999999 does not exist',
+  );
+});
+
+test('lists what is undelivered with age and last outcome, page by page', async () => {
+  const ids = [];
+  for (let hoursAgo = 5; hoursAgo >= 1; hoursAgo -= 1) ids.unshift(await store({ state: 'held', hoursAgo }));
+  await ops.database.sql`
+    insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, failure, http_status,
+      finished_at) values (${ids[0] ?? ''}, 1, 1, 'whe_x', 'failed', 'http_status', 503, service_now())`;
+  const page = (...more: string[]) =>
+    ops.json('notifications', 'list', '--partner', partnerId, '--undelivered', '--limit', '3', ...more);
+  const first = await page();
+  expect(first.map((one: { notification_id: string }) => one.notification_id)).toEqual(ids.slice(0, 3));
+  expect(first[0].last_outcome).toBe('http_status 503');
+  const second = await page('--after', ids[2] ?? '');
+  expect(second.map((one: { notification_id: string }) => one.notification_id)).toEqual(ids.slice(3));
+  const human = await ops.run(['notifications', 'list', '--partner', partnerId, '--limit', '3']);
+  expect(human.out).toContain(`There may be more: --after ${ids[2]}`);
+});
