@@ -4,40 +4,55 @@ import type { HealthFigures } from '../db/queries/health-figures';
 /** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
 export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
   const registers = [registry];
-  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
-  const oldest = gauge(
-    'pfqs_notifications_oldest_held_seconds',
-    'How long the oldest of them has been held.',
+  // The gauges of one scrape are collected side by side: they share one read.
+  let reading: Promise<HealthFigures> | null = null;
+  const figures = () =>
+    (reading ??= read().finally(() => {
+      reading = null;
+    }));
+  function gauge<Label extends string>(
+    [name, help, ...labelNames]: readonly [name: string, help: string, ...labels: Label[]],
+    show: (gauge: Gauge<Label>, figures: HealthFigures) => void,
+  ): Gauge<Label> {
+    return new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        show(this, await figures());
+      },
+    });
+  }
+
+  gauge(['pfqs_notifications_held', 'Notifications that wait for an active endpoint.'], (own, { held }) =>
+    own.set(held),
   );
-  const expiring = gauge('pfqs_notifications_expiring', 'Held notifications that expire within seven days.');
-  const disabled = new Gauge({
-    name: 'pfqs_webhook_endpoints_disabled',
-    help: 'Disabled endpoints by reason.',
-    labelNames: ['reason'] as const,
-    registers,
-  });
-  const failing = new Gauge({
-    name: 'pfqs_webhook_endpoints_failing',
-    help: 'Active endpoints that have answered nothing but failures for at least so many hours.',
-    labelNames: ['hours'] as const,
-    registers,
-  });
-  // One read sets all five.
-  const held = new Gauge({
-    name: 'pfqs_notifications_held',
-    help: 'Notifications that wait for an active endpoint.',
-    registers,
-    async collect() {
-      const figures = await read();
-      this.set(figures.held);
-      oldest.set(figures.oldestHeldMs / 1_000);
-      expiring.set(figures.expiring);
-      for (const [reason, count] of Object.entries(figures.disabled)) disabled.set({ reason }, count);
-      for (const { hours, count } of figures.failing) failing.set({ hours }, count);
+  gauge(
+    ['pfqs_notifications_oldest_held_seconds', 'How long the oldest of them has been held.'],
+    (own, { oldestHeldMs }) => own.set(oldestHeldMs / 1_000),
+  );
+  gauge(
+    ['pfqs_notifications_expiring', 'Held notifications that expire within seven days.'],
+    (own, { expiring }) => own.set(expiring),
+  );
+  gauge(
+    ['pfqs_webhook_endpoints_disabled', 'Disabled endpoints by reason.', 'reason'],
+    (own, { disabled }) => {
+      for (const [reason, count] of Object.entries(disabled)) own.set({ reason }, count);
     },
-  });
+  );
+  gauge(
+    [
+      'pfqs_webhook_endpoints_failing',
+      'Active endpoints that have answered nothing but failures for at least so many hours.',
+      'hours',
+    ],
+    (own, { failing }) => {
+      for (const { hours, count } of failing) own.set({ hours }, count);
+    },
+  );
   return {
-    held,
     expired: new Counter({
       name: 'pfqs_notifications_expired_total',
       help: 'Notifications given up after 30 days without an endpoint.',

@@ -1,0 +1,186 @@
+import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { startTestApi, type TestApi } from '../support/api';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+let endpoint: { endpointId: string; secret: string };
+
+beforeAll(async () => {
+  api = await startTestApi();
+  receiver = await startWebhookReceiver();
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+    environment: {
+      DELIVERY_LADDER_SECONDS: '0,1,1,1,1',
+      TEST_LADDER_SECONDS: '0,2,2',
+      RECONCILE_AFTER_MS: '2000',
+    },
+  });
+  const ready = () =>
+    worker.worker.checkReady().then(
+      () => true,
+      () => false,
+    );
+  await until(ready, 'the worker is ready', 60_000);
+}, 300_000);
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await api?.close();
+});
+beforeEach(async () => {
+  await api.database.sql`truncate notifications, delivery_attempts, monthly_counts`;
+  const { partnerId } = api;
+  endpoint = await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: keys });
+  receiver.received.length = 0;
+  receiver.behave(() => 200);
+});
+
+const store = (applicationId: string, sequence = 1) =>
+  storeStatus(api.database, { partnerId: api.partnerId, applicationId, sequence });
+const rowOf = async (id: string) =>
+  (
+    await api.database.sql`
+      select state, generation, end_reason as reason, attempts from notifications where notification_id = ${id}`
+  )[0];
+const comesTo = (id: string, state: string) =>
+  until(async () => (await rowOf(id))?.['state'] === state, `${id} is ${state}`, 30_000);
+const standing = async () =>
+  (
+    await api.database.sql`
+      select state, disabled_reason as reason from webhook_endpoints where endpoint_id = ${endpoint.endpointId}`
+  )[0];
+const counts = () => api.database.sql`
+  select event_type as type, delivered, failed, reserved from monthly_counts order by event_type`;
+const enable = () =>
+  api.database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
+const warned = (kind: string) => worker.logs.filter((line) => line.includes(`"kind":"${kind}"`));
+
+test('410 disables the endpoint: the others are held, a test call is 409, and enabling releases them in sequence (fault 36)', async () => {
+  receiver.behave((nth) => (nth === 0 ? 503 : 410));
+  const climbing = await store('app_climbing');
+  await until(() => receiver.received.length === 1, 'its first attempt');
+  const gone = await store('app_gone');
+  await comesTo(gone.notificationId, 'failed');
+  expect(await rowOf(gone.notificationId)).toMatchObject({ reason: 'gone', attempts: 1 });
+  expect(await standing()).toEqual({ state: 'disabled', reason: 'gone' });
+  expect(warned('endpoint_disabled')).toHaveLength(1);
+
+  const later = [];
+  for (let sequence = 1; sequence <= 5; sequence += 1) later.push(await store('app_later', sequence));
+  const waiting = [climbing, ...later].map(({ notificationId }) => notificationId);
+  for (const id of waiting) await comesTo(id, 'held');
+  expect(await api.call({ path: '/v1/notifications/test' })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } },
+  });
+  const metrics = (await worker.worker.registry.metrics()).split('\n');
+  expect(metrics).toEqual(
+    expect.arrayContaining([
+      'pfqs_notifications_held 6',
+      'pfqs_webhook_endpoints_disabled{reason="gone"} 1',
+      'pfqs_webhook_endpoints_failing{hours="0"} 0',
+    ]),
+  );
+  const seen = receiver.received.length;
+
+  receiver.behave(() => 200);
+  await enable();
+  for (const id of waiting) await comesTo(id, 'delivered');
+  const released = receiver.received.slice(seen);
+  for (const one of released) verifySignatures(one, endpoint.secret);
+  const events = released.map(({ headers }) => headers['webhook-id']);
+  expect(events.toSorted()).toEqual([climbing, ...later].map(({ eventId }) => eventId).toSorted());
+  for (const id of waiting) expect(await rowOf(id)).toMatchObject({ generation: 2, reason: null });
+  expect(await counts()).toEqual([
+    { type: 'credit_application.accepted', delivered: 6, failed: 1, reserved: 0 },
+  ]);
+}, 90_000);
+
+test('an endpoint removed between two attempts: the notification is held, a test fails, and another endpoint gets it (fault 50)', async () => {
+  receiver.behave(() => 503);
+  const status = await store('app_1');
+  const probe = await storeTest(api.database, { partnerId: api.partnerId });
+  await until(() => receiver.received.length >= 2, 'the first attempts');
+  await api.database.sql`
+    update webhook_endpoints set state = 'removed' where endpoint_id = ${endpoint.endpointId}`;
+  await comesTo(status.notificationId, 'held');
+  await comesTo(probe.notificationId, 'failed');
+  expect(await rowOf(probe.notificationId)).toMatchObject({ reason: 'webhook_not_registered' });
+
+  receiver.received.length = 0;
+  receiver.behave(() => 200);
+  const { partnerId } = api;
+  endpoint = await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: keys });
+  await comesTo(status.notificationId, 'delivered');
+  expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([status.eventId]);
+  for (const one of receiver.received) verifySignatures(one, endpoint.secret);
+  expect((await counts()).map(({ delivered, failed }) => [delivered, failed])).toEqual([
+    [1, 0],
+    [0, 1],
+  ]);
+}, 60_000);
+
+test('120 hours of failures disable it with the twentieth, and what follows is held, not sent', async () => {
+  await api.database.sql`
+    update webhook_endpoints set failing_since = service_now() - interval '120 hours', failures_since_success = 18,
+      warned_hours = 96 where endpoint_id = ${endpoint.endpointId}`;
+  receiver.behave(() => 500);
+  const failing = await store('app_1');
+  await comesTo(failing.notificationId, 'held');
+  expect(receiver.received).toHaveLength(2);
+  expect(await standing()).toEqual({ state: 'disabled', reason: 'failing' });
+  const next = await store('app_2');
+  await comesTo(next.notificationId, 'held');
+  expect(receiver.received).toHaveLength(2);
+  expect(warned('endpoint_disabled').at(-1)).toContain('20 failures in 120 h');
+}, 60_000);
+
+test('what waits for a workflow is held without one', async () => {
+  await api.database.sql`
+    update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpoint.endpointId}`;
+  const due = "service_now() + interval '1 hour'";
+  const { notificationId } = await store('app_1');
+  await api.database.sql.unsafe(`update notifications set due_at = ${due} where state = 'pending'`);
+  await comesTo(notificationId, 'held');
+  await enable();
+  await comesTo(notificationId, 'delivered');
+}, 60_000);
+
+test('a release meets 410, another endpoint and being disabled again; in the end all are delivered once', async () => {
+  await api.database.sql`
+    update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpoint.endpointId}`;
+  const stored = [];
+  for (let nth = 0; nth < 40; nth += 1) stored.push(await store(`app_${nth}`));
+  const left = async (...states: string[]) =>
+    (await api.database.sql`select 1 from notifications where state = any(${states})`).length;
+  await until(async () => (await left('held')) === 40, 'all are held', 30_000);
+
+  receiver.behave((nth) => (nth === 5 ? 410 : 200));
+  await enable();
+  await until(async () => (await standing())?.['state'] === 'disabled', 'a 410 in the middle');
+  await until(async () => (await left('pending', 'started')) === 0, 'the rest is held', 30_000);
+  receiver.behave(() => 200);
+  const { partnerId } = api;
+  await enable();
+  await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: keys });
+  await until(async () => (await left('pending', 'started', 'held')) === 0, 'the end of all', 60_000);
+  expect(await left('failed')).toBe(1);
+  expect(await left('delivered')).toBe(39);
+  const delivered = receiver.received.map(({ headers }) => headers['webhook-id']);
+  expect(new Set(delivered).size).toBe(40);
+  expect(await counts()).toEqual([
+    { type: 'credit_application.accepted', delivered: 39, failed: 1, reserved: 0 },
+  ]);
+}, 120_000);
