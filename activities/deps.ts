@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect';
+import type { Db, Sql } from '../db/connect';
 import type { KeyRing } from '../db/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256 } from '../domain/webhook-signature';
@@ -7,6 +7,8 @@ import type { Lanes } from './lanes';
 /** What the activities need from their process. */
 export interface ActivityDeps {
   readonly db: Db;
+  /** The same pool, for statements that are prepared. */
+  readonly sql: Sql;
   /** Opens the sealed webhook secrets. */
   readonly keyRing: KeyRing;
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
@@ -17,8 +19,19 @@ export interface ActivityDeps {
   readonly now: () => Date;
   /** Tells operators what no caller hears of. */
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
-  /** An attempt has ended; for metrics. */
-  readonly onAttempt: (outcome: DeliveryOutcome, environment: 'sandbox' | 'live') => void;
+  /** An attempt has ended. */
+  readonly onAttempt: (
+    outcome: DeliveryOutcome,
+    to: {
+      readonly partnerId: string;
+      readonly environment: 'sandbox' | 'live';
+      readonly endpointId: string;
+    },
+  ) => void;
+  /** Places for attempts within a workflow task; null for what has none in this process. */
+  readonly fastLane: {
+    enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
+  };
 }
 
 export type SendWebhook = (request: {

@@ -1,19 +1,25 @@
 import type { ActivityDeps } from './deps';
 import { withHeartbeat } from './heartbeat';
 import { createEndDelivery, createRecordResult } from './record-result';
+import { createSendAtOnce } from './send-at-once';
 import { createSendAttempt, type SendOrder } from './send-attempt';
 
 export type { ActivityDeps, SendWebhook } from './deps';
 export { createLanes, SENDS_PER_ENDPOINT, type Lanes } from './lanes';
 
-/** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */
+/**
+ * Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records;
+ * what is local runs within a workflow task, as the records can as well.
+ */
 export function createActivities(deps: ActivityDeps) {
   const sendAttempt = createSendAttempt(deps);
   return {
     sends: { sendAttempt: (order: SendOrder) => withHeartbeat(() => sendAttempt(order)) },
     records: { recordResult: createRecordResult(deps), endDelivery: createEndDelivery(deps) },
+    local: { sendAtOnce: createSendAtOnce(deps) },
   };
 }
 
 export type SendActivities = ReturnType<typeof createActivities>['sends'];
 export type RecordActivities = ReturnType<typeof createActivities>['records'];
+export type LocalActivities = ReturnType<typeof createActivities>['local'];

@@ -2,6 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { deliverNotification } from '../workflows';
+import type { FastLane, FastLaneAnswer } from './fast-lane';
 import { inTime } from './in-time';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { deliveryWorkflowId } from '../workflows/names';
@@ -24,6 +25,10 @@ export interface DeliveryStarterDeps {
   readonly taskQueue: string;
   /** Waits before each attempt of an event of this type, in milliseconds. */
   readonly ladderFor: (eventType: string) => readonly number[];
+  /** Of this process, which hosts the worker. */
+  readonly fastLane: Pick<FastLane, 'reserve' | 'cancel'>;
+  /** A workflow exists for the first time; for metrics. */
+  readonly onPath: (path: FastLaneAnswer) => void;
 }
 
 export type StartDelivery = (notification: ClaimedNotification) => Promise<void>;
@@ -32,21 +37,20 @@ export type StartDelivery = (notification: ClaimedNotification) => Promise<void>
  * Starts the workflow of a claimed notification. That it exists already is as good as having started it.
  * @throws after 1.5 s at the latest, when Temporal cannot be asked.
  */
-export function createDeliveryStarter({ client, taskQueue, ladderFor }: DeliveryStarterDeps): StartDelivery {
+export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
+  const { client, taskQueue, ladderFor, fastLane, onPath } = deps;
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
+    const ladderMs = ladderFor(eventType);
+    const path = ladderMs[0] === 0 ? fastLane.reserve(notification) : 'endpoint_not_fast';
+    const fast = path === 'fast';
     try {
       await inTime(client, START_DEADLINE_MS, () =>
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
           args: [
-            {
-              notificationId,
-              generation,
-              ladderMs: ladderFor(eventType),
-              lane: `${partnerId}/${environment}`,
-            },
+            { notificationId, generation, ladderMs, lane: `${partnerId}/${environment}`, ...(fast && { fast }) },
           ],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: true,
@@ -60,7 +64,9 @@ export function createDeliveryStarter({ client, taskQueue, ladderFor }: Delivery
           ],
         }),
       );
+      onPath(path);
     } catch (error) {
+      if (fast) fastLane.cancel(notificationId);
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   };

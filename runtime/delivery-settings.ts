@@ -45,6 +45,13 @@ export const deliverySettings = {
     .max(1_000)
     .default(400)
     .describe('Most deliveries under way in a worker process.'),
+  WORKFLOW_TASKS_AT_ONCE: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(1_000)
+    .default(160)
+    .describe('Most workflow tasks under way in a worker process; half of them may be fast first attempts.'),
   DISPATCH_SWEEP_MS: z.coerce
     .number()
     .int()

@@ -13,11 +13,14 @@ import {
   markStarted,
   restartNotification,
 } from '../db/queries/dispatch';
+import { endpointHistory } from '../db/queries/endpoint-attempts';
 import { endNotification } from '../db/queries/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
 import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
 import { createPause } from '../dispatcher/pause';
+import { createEndpointSpeed } from '../dispatcher/endpoint-speed';
+import { createFastLane } from '../dispatcher/fast-lane';
 import { startReconciler } from '../dispatcher/reconciler';
 import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
@@ -48,6 +51,7 @@ export interface WorkerProcessOptions {
   readonly sweepMs: number;
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
   readonly mostSends: number;
+  readonly mostWorkflowTasks: number;
 }
 
 export interface WorkerProcess {
@@ -90,15 +94,29 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
   });
+  const speed = createEndpointSpeed({
+    recall: (of) => endpointHistory(db, of),
+    onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
+  });
+  const fastLane = createFastLane({
+    speed,
+    places: Math.floor(options.mostWorkflowTasks / 2),
+    monotonicMs: () => performance.now(),
+  });
   const activities = createActivities({
     db,
+    sql,
+    fastLane,
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
     lanes,
     now: () => new Date(),
     warn: (details, message) => logger.warn(details, message),
-    onAttempt: (outcome, environment) => metrics.observeAttempt(outcome, environment),
+    onAttempt: (outcome, to) => {
+      metrics.observeAttempt(outcome, to.environment);
+      speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
+    },
   });
   let session: WorkerSession | null = null;
   /** Why there is no session. */
@@ -161,7 +179,13 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       claim: (wanted) => claimDue(db, wanted),
       markStarted: (started) => markStarted(db, started),
       giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
-      start: createDeliveryStarter({ client, taskQueue, ladderFor: options.ladderFor }),
+      start: createDeliveryStarter({
+        client,
+        taskQueue,
+        ladderFor: options.ladderFor,
+        fastLane,
+        onPath: (path) => metrics.paths.inc({ path }),
+      }),
       onStarted: (count) => metrics.started.inc(count),
       onError: (error, what) => {
         metrics.dispatchErrors.inc();

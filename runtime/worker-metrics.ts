@@ -25,6 +25,12 @@ export function createWorkerMetrics({ backlog, clockSkewMs, underWay }: WorkerMe
     help: 'Deliveries whose workflow was started.',
     registers,
   });
+  const paths = new Counter({
+    name: 'pfqs_delivery_path_total',
+    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_place (half of the workflow-task slots are taken).',
+    labelNames: ['path'] as const,
+    registers,
+  });
   const dispatchErrors = new Counter({
     name: 'pfqs_dispatch_error_total',
     help: 'Rounds of the dispatcher that failed in part or whole: Temporal or Postgres is away.',
@@ -83,6 +89,7 @@ export function createWorkerMetrics({ backlog, clockSkewMs, underWay }: WorkerMe
     registry,
     clockSkew,
     started,
+    paths,
     dispatchErrors,
     reconciled,
     pending,

@@ -53,6 +53,7 @@ export function workerOptions(
       olderThanMs: config.RECONCILE_AFTER_MS,
     },
     mostSends: config.DELIVERIES_AT_ONCE,
+    mostWorkflowTasks: config.WORKFLOW_TASKS_AT_ONCE,
   };
 }
 

@@ -21,6 +21,8 @@ export interface WorkerSessionOptions {
   readonly activities: ReturnType<typeof createActivities>;
   /** Most deliveries under way in this process. */
   readonly mostSends: number;
+  /** Most workflow tasks under way in this process, 2 or more; first attempts within them are at most half. */
+  readonly mostWorkflowTasks: number;
 }
 
 /** Slots beyond the places: who finds no place is told so at once, and does not wait for one. */
@@ -39,7 +41,7 @@ export interface WorkerSession {
 
 /** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
 export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
-  const { namespace, taskQueue, workflows, activities, mostSends } = options;
+  const { namespace, taskQueue, workflows, activities, mostSends, mostWorkflowTasks } = options;
   const connection = await NativeConnection.connect(options.connection);
   const shared = {
     connection,
@@ -53,7 +55,9 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
       await Worker.create({
         ...shared,
         taskQueue,
-        activities: activities.records,
+        activities: { ...activities.records, ...activities.local },
+        maxConcurrentWorkflowTaskExecutions: mostWorkflowTasks,
+        maxConcurrentLocalActivityExecutions: mostWorkflowTasks,
         ...('bundle' in workflows ? { workflowBundle: workflows.bundle } : { workflowsPath: workflows.path }),
       }),
       await Worker.create({

@@ -2,19 +2,17 @@ import {
   condition,
   defineQuery,
   defineSignal,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { RecordActivities, SendActivities } from '../activities';
 import { afterOutcome, describeOutcome } from '../domain/delivery-outcome';
 import { nextWait, type Wait } from '../domain/retry-schedule';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { createStory, type DeliveryProgress } from './delivery-story';
-import { DELIVERY_SIGNALS, sendsQueueOf } from './names';
+import { createSteps } from './delivery-steps';
+import { DELIVERY_SIGNALS } from './names';
 
 /** Ids only; the body, the address and the secrets stay in Postgres. */
 export interface DeliverNotificationInput {
@@ -24,6 +22,8 @@ export interface DeliverNotificationInput {
   readonly ladderMs: readonly number[];
   /** Names the endpoint, for the limit on what is under way to it; runs that began before that limit have none. */
   readonly lane?: string;
+  /** Whether the first attempt runs within the workflow task; runs that were started without it do not. */
+  readonly fast?: boolean;
 }
 
 /** How a delivery ended. */
@@ -53,18 +53,8 @@ const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
  * What the partner does is a result and moves this loop on; only our own faults are retried by Temporal.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs, lane } = input;
-  const { sendAttempt } = proxyActivities<SendActivities>({
-    taskQueue: sendsQueueOf(workflowInfo().taskQueue),
-    // The whole exchange ends after 20 s; the heartbeat tells sooner that a worker has died.
-    startToCloseTimeout: '40 seconds',
-    heartbeatTimeout: '10 seconds',
-    retry: { initialInterval: '500 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-  });
-  const { recordResult, endDelivery } = proxyActivities<RecordActivities>({
-    startToCloseTimeout: '15 seconds',
-    retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
-  });
+  const { notificationId, generation, ladderMs, lane, fast = false } = input;
+  const steps = createSteps({ notificationId, generation, ...(lane !== undefined && { lane }) }, fast);
 
   const orders = { wake: false, paused: false, cancelled: false };
   const story = createStory(notificationId);
@@ -90,12 +80,14 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
   for (let made = 0; ; made += 1) {
     await waitForTurn(wait, made + 1);
     if (orders.cancelled) {
-      await endDelivery({ notificationId, generation, end: { state: 'cancelled', reason: 'operator' } });
+      await steps.endDelivery({
+        notificationId,
+        generation,
+        end: { state: 'cancelled', reason: 'operator' },
+      });
       return finish('cancelled', 'operator');
     }
-    const sent = await sendAttempt.executeWithOptions({ summary: `attempt ${made + 1}: sign and POST` }, [
-      { notificationId, generation, ...(lane !== undefined && { lane }) },
-    ]);
+    const sent = await steps.send(made + 1);
     if (sent.kind === 'ended') return finish(sent.state, sent.reason);
     if (sent.kind === 'busy') {
       // Neither an attempt nor a step of the ladder is spent.
@@ -115,9 +107,10 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
     const end = then === 'done' || coming !== null ? null : ({ state: 'failed', reason } as const);
     const text = describeOutcome(outcome);
     story.attempted(attemptNumber, text);
-    await recordResult.executeWithOptions({ summary: `attempt ${attemptNumber} ${text}` }, [
+    await steps.record(
       { notificationId, attemptNumber, outcome, address, end },
-    ]);
+      `attempt ${attemptNumber} ${text}`,
+    );
     if (then === 'done') return finish('delivered', null);
     if (coming === null) return finish('failed', reason);
     wait = coming;

@@ -1,8 +1,9 @@
 import { and, desc, eq, getTableColumns, inArray } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import { deliveryAttempts, notifications } from '../schema';
+import type { KeyEnvironment } from '../keys';
 import type { AttemptSummary } from './notifications';
-import type { WebhookEndpoint } from './webhook-endpoints';
+import { findEndpoint, type WebhookEndpoint } from './webhook-endpoints';
 
 /** Attempts are found through the notifications of their partner: this many of the newest are looked at. */
 const NOTIFICATIONS_LOOKED_AT = 100;
@@ -30,4 +31,32 @@ export async function lastAttempts(
     .where(and(inArray(deliveryAttempts.notificationId, recent), eq(deliveryAttempts.endpointId, endpointId)))
     .orderBy(desc(deliveryAttempts.startedAt), desc(deliveryAttempts.attemptNumber))
     .limit(most);
+}
+
+/** More than are under way to one endpoint at a time, and ten that have ended. */
+const ATTEMPTS_REMEMBERED = 40;
+
+/**
+ * How an endpoint has answered lately: its last attempts that have ended, newest first.
+ * @returns null when the partner has no endpoint in that environment.
+ */
+export async function endpointHistory(
+  db: DbOrTransaction,
+  { partnerId, environment }: { readonly partnerId: string; readonly environment: KeyEnvironment },
+): Promise<{
+  readonly endpointId: string;
+  readonly attempts: {
+    readonly outcome: 'delivered' | 'failed' | 'unknown';
+    readonly durationMs: number | null;
+  }[];
+} | null> {
+  const endpoint = await findEndpoint(db, partnerId, environment);
+  if (endpoint === null) return null;
+  const attempts = await lastAttempts(db, endpoint, ATTEMPTS_REMEMBERED);
+  return {
+    endpointId: endpoint.endpointId,
+    attempts: attempts.flatMap(({ outcome, durationMs }) =>
+      outcome === null ? [] : [{ outcome, durationMs }],
+    ),
+  };
 }

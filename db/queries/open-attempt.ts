@@ -15,7 +15,7 @@ export type OpenedAttempt =
         'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment'
       >;
       readonly endpoint: { readonly endpointId: string; readonly url: string };
-      readonly secrets: readonly SealedSecret[];
+      readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
     }
   /** It has ended, or another generation has taken over: whoever asks has nothing left to do. */
   | { readonly kind: 'over'; readonly state: Notification['state'] }

@@ -5,6 +5,7 @@ import { createPartner } from '../../db/queries/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { parseKeyRing } from '../../db/key-ring';
 import { hmacSha256 } from '../../outbound/hmac';
+import { createFastLane } from '../../dispatcher/fast-lane';
 import { createSender, type Sender } from '../../outbound/sender';
 import { createResolver } from '../../outbound/resolve';
 import { openWorkerSession, type WorkerSession } from '../../runtime/worker-session';
@@ -22,6 +23,9 @@ export const LANE = `${PARTNER_ID}/sandbox`;
 
 export type Delivery = WorkflowHandle<typeof deliverNotification>;
 
+/** The fast path, with a place reserved for it or without. */
+export type Path = 'regular' | 'fast' | 'fast without a place';
+
 /** Workers with the real activities, Postgres and a TLS receiver, on a Temporal whose time a test may skip. */
 export interface Stage {
   readonly database: Database;
@@ -32,9 +36,12 @@ export interface Stage {
   /** Of the workers; a test may occupy it. */
   readonly lanes: Lanes;
   /** Starts the delivery of a stored notification with this ladder. */
-  deliver(notificationId: string, ladderMs: readonly number[]): Promise<Delivery>;
+  deliver(notificationId: string, ladderMs: readonly number[], path?: Path): Promise<Delivery>;
   /** Stores a test notification and starts its delivery with this ladder. */
-  start(ladderMs: readonly number[]): Promise<{
+  start(
+    ladderMs: readonly number[],
+    path?: Path,
+  ): Promise<{
     notificationId: string;
     handle: Delivery;
   }>;
@@ -78,6 +85,11 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     onBusy: () => undefined,
   });
   const taskQueue = randomTaskQueue();
+  const fastLane = createFastLane({
+    speed: { fast: () => endpointId, observe: () => undefined },
+    places: 20,
+    monotonicMs: () => performance.now(),
+  });
   const session: WorkerSession = await openWorkerSession({
     connection: { address: temporal.address },
     namespace: temporal.namespace,
@@ -85,6 +97,8 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     workflows: { bundle: await prebuiltBundle() },
     activities: createActivities({
       db: database.db,
+      sql: database.sql,
+      fastLane,
       keyRing: parseKeyRing(keys),
       send: (request) => sender.send(request),
       hmac: hmacSha256,
@@ -94,13 +108,20 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       onAttempt: () => undefined,
     }),
     mostSends: 20,
+    mostWorkflowTasks: 40,
   });
-  const deliver = (notificationId: string, ladderMs: readonly number[]) =>
-    temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
+  const deliver = (notificationId: string, ladderMs: readonly number[], path: Path = 'regular') => {
+    if (path === 'fast') {
+      fastLane.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
+    }
+    return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, 1),
       taskQueue,
-      args: [{ notificationId, generation: 1, ladderMs, lane: LANE }],
+      args: [
+        { notificationId, generation: 1, ladderMs, lane: LANE, ...(path !== 'regular' && { fast: true }) },
+      ],
     });
+  };
   return {
     database,
     receiver,
@@ -109,9 +130,9 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     keys,
     lanes,
     deliver,
-    async start(ladderMs) {
+    async start(ladderMs, path) {
       const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });
-      return { notificationId, handle: await deliver(notificationId, ladderMs) };
+      return { notificationId, handle: await deliver(notificationId, ladderMs, path) };
     },
     async close() {
       await session.stop();

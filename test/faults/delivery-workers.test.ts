@@ -96,7 +96,13 @@ test('two workers at once: each notification is started and sent once (fault 61)
 
 test('the same start twice is one workflow, and no fault (fault 61)', async () => {
   const client = new Client({ connection: temporal.env.nativeConnection, namespace: temporal.namespace });
-  const start = createDeliveryStarter({ client, taskQueue: randomTaskQueue(), ladderFor: () => [0] });
+  const start = createDeliveryStarter({
+    client,
+    taskQueue: randomTaskQueue(),
+    ladderFor: () => [0],
+    fastLane: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
+    onPath: () => undefined,
+  });
   const notification = {
     notificationId: `ntf_${randomTaskQueue()}`,
     generation: 1,

@@ -19,6 +19,16 @@ export async function keepHistory(name: string, handle: WorkflowHandle): Promise
   writeFileSync(file, `${JSON.stringify(json, null, 1)}\n`);
 }
 
+/** The local activities of a run, by their types, in order. */
+export async function localActivities(handle: WorkflowHandle): Promise<string[]> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).flatMap(({ markerRecordedEventAttributes: marker }) => {
+    const data = marker?.details?.['data']?.payloads?.[0]?.data;
+    if (marker?.markerName !== 'core_local_activity' || !data) return [];
+    return [(JSON.parse(Buffer.from(data).toString('utf8')) as { activity_type: string }).activity_type];
+  });
+}
+
 /**
  * Every kept history, by its name.
  * @param bend changes the text of each, as another workflow would have written it.

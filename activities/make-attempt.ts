@@ -1,0 +1,82 @@
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
+import { signatureHeaders } from '../domain/webhook-signature';
+import { KeyRingError } from '../db/key-ring';
+import type { OpenedAttempt } from '../db/queries/open-attempt';
+import { endNotification, keepAnswer, type EndState } from '../db/queries/record-attempt';
+import type { ActivityDeps } from './deps';
+import type { NotificationRef, SendResult } from './send-attempt';
+
+type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
+
+export interface Refusal {
+  readonly state: EndState;
+  readonly reason: string;
+}
+
+/** Ends a notification without an attempt. */
+export function createRefuse({ db, warn }: Pick<ActivityDeps, 'db' | 'warn'>) {
+  return async function refuse(ref: NotificationRef, refusal: Refusal): Promise<SendResult> {
+    warn({ ...ref, ...refusal }, 'a notification is not sent');
+    await endNotification(db, ref, refusal);
+    return { kind: 'ended', ...refusal };
+  };
+}
+
+/** Signs and sends an attempt whose row is open. */
+export function createMakeAttempt(deps: ActivityDeps) {
+  const { db, send, now, warn } = deps;
+  const refuse = createRefuse(deps);
+
+  return async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
+    if (!isEvent(opened.notification)) return refuse(ref, { state: 'failed', reason: 'poison' });
+    const { notification, attemptNumber, endpoint } = opened;
+    const headers = headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
+    const { outcome, answer, address, detail } = await send({
+      url: endpoint.url,
+      headers,
+      body: notification.body,
+    });
+    const { partnerId, environment } = notification;
+    deps.onAttempt(outcome, { partnerId, environment, endpointId: endpoint.endpointId });
+    if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
+      warn(
+        { ...ref, endpointId: endpoint.endpointId, detail },
+        'an endpoint leads to where webhooks may not go; nothing was sent: ask the partner',
+      );
+    }
+    const kept = answer ?? detail;
+    if (kept !== null && kept !== '') {
+      // What the partner answered is good to know, and not worth a second event when the database is away.
+      await keepAnswer(db, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
+        (error: unknown) => warn({ ...ref, err: error }, 'the answer of an endpoint was not kept'),
+      );
+    }
+    return { kind: 'sent', attemptNumber, outcome, address };
+  };
+}
+
+/** A body that is not the event it is stored for will not become one by trying again. */
+function isEvent({ body, eventId }: Opened['notification']): boolean {
+  try {
+    return (JSON.parse(body) as { event_id?: unknown } | null)?.event_id === eventId;
+  } catch {
+    return false;
+  }
+}
+
+function headersOf(
+  { keyRing, hmac }: Pick<ActivityDeps, 'keyRing' | 'hmac'>,
+  { notification, endpoint, secrets }: Opened,
+  timestamp: number,
+): Record<string, string> {
+  const { eventId, eventType, body } = notification;
+  const { endpointId } = endpoint;
+  const live = secrets.map((sealed) => keyRing.open(sealed, { endpointId, secretId: sealed.secretId }));
+  if (live.length === 0) throw new KeyRingError(`endpoint ${endpointId} has no secret to sign with`);
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    'User-Agent': 'partner-finance-quote-service/1',
+    ...signatureHeaders({ body, eventId, timestamp, secrets: live, hmac }),
+    ...(eventType === TEST_EVENT_TYPE && { 'Service-Test': 'true' }),
+  };
+}

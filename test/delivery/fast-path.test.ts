@@ -1,0 +1,109 @@
+import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
+import { pauseSignal, progressQuery, resumeSignal } from '../../workflows/deliver-notification';
+import { until } from '../support/delivery';
+import { keepHistory, localActivities } from '../support/histories';
+import { timeSkippingServer } from '../support/temporal';
+import { openStage, timersOf, type Delivery, type Stage } from './time';
+
+const temporal = timeSkippingServer();
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage(temporal);
+}, 300_000);
+afterAll(() => stage?.close());
+beforeEach(() => {
+  stage.receiver.received.length = 0;
+  stage.receiver.behave(() => 200);
+});
+
+const attemptsOf = async (notificationId: string) =>
+  (
+    await stage.database.sql<{ outcome: string | null }[]>`
+      select outcome from delivery_attempts where notification_id = ${notificationId} order by attempt_number`
+  ).map(({ outcome }) => outcome);
+const regularActivities = async (handle: Delivery) =>
+  ((await handle.fetchHistory()).events ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name ?? [],
+  );
+
+test('a first 2xx is sent and recorded within one workflow task', async () => {
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast');
+  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  expect(await regularActivities(handle)).toEqual([]);
+  const { events } = await handle.fetchHistory();
+  expect((events ?? []).filter(({ workflowTaskStartedEventAttributes: task }) => task)).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  expect(await handle.query(progressQuery)).toMatchObject({
+    phase: 'ended',
+    log: [expect.stringMatching(/^attempt 1 delivered: 200/)],
+  });
+  await keepHistory('fast-delivered-at-once', handle);
+});
+
+test('a first attempt that fails goes on with the ladder, by regular activities', async () => {
+  stage.receiver.behave((nth) => (nth < 2 ? 503 : 200));
+  const { handle, notificationId } = await stage.start([0, 60_000, 120_000], 'fast');
+  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 3 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  expect(await regularActivities(handle)).toEqual([
+    'sendAttempt',
+    'recordResult',
+    'sendAttempt',
+    'recordResult',
+  ]);
+  expect(await timersOf(handle)).toHaveLength(2);
+  expect(await attemptsOf(notificationId)).toEqual(['failed', 'failed', 'delivered']);
+  await keepHistory('fast-failed-then-ladder', handle);
+});
+
+test('410 at once ends it', async () => {
+  stage.receiver.behave(() => 410);
+  const { handle } = await stage.start(DELIVERY_LADDER_MS, 'fast');
+  expect(await handle.result()).toEqual({ status: 'failed', reason: 'gone', attempts: 1 });
+  await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;
+  await keepHistory('fast-gone', handle);
+});
+
+test('paused after a first attempt that failed, it waits, and goes on', async () => {
+  stage.receiver.behave((nth) => (nth === 0 ? 500 : 200));
+  const { handle, notificationId } = await stage.start([0, 60_000], 'fast');
+  await until(async () => (await attemptsOf(notificationId)).join() === 'failed', 'the first attempt');
+  await handle.signal(pauseSignal);
+  await temporal.env.sleep('7 days');
+  expect(stage.receiver.received).toHaveLength(1);
+  await handle.signal(resumeSignal);
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  await keepHistory('fast-then-paused', handle);
+});
+
+test('without a place, as after a crash, the first attempt is a regular one', async () => {
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast without a place');
+  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
+  expect(await regularActivities(handle)).toEqual(['sendAttempt', 'recordResult']);
+  expect(stage.receiver.received).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  await keepHistory('fast-declined', handle);
+});
+
+test('a record that fails is left to a regular activity, and nothing is sent again', async () => {
+  stage.receiver.behave(() => (response) => {
+    void stage.database.sql`
+      alter table delivery_attempts add constraint not_now check (outcome is null) not valid`.then(() =>
+      response.writeHead(200).end(),
+    );
+  });
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast');
+  await until(
+    async () => (await regularActivities(handle)).join() === 'recordResult',
+    'the record is a regular one',
+  );
+  await stage.database.sql`alter table delivery_attempts drop constraint not_now`;
+  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  expect(stage.receiver.received).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  await keepHistory('fast-record-failed', handle);
+});

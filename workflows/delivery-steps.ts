@@ -1,0 +1,63 @@
+import { isCancellation, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import type { LocalActivities, RecordActivities, SendActivities } from '../activities';
+import { sendsQueueOf } from './names';
+
+type SendOrder = Parameters<SendActivities['sendAttempt']>[0];
+type SendResult = Awaited<ReturnType<SendActivities['sendAttempt']>>;
+type AttemptResult = Parameters<RecordActivities['recordResult']>[0];
+
+/**
+ * The activities of a delivery. On the fast path the first attempt and its record run within the workflow task, once
+ * each; whatever goes wrong with that is left to the regular ones, which Temporal repeats without holding a slot.
+ */
+export function createSteps(order: SendOrder, fast: boolean) {
+  const { sendAttempt } = proxyActivities<SendActivities>({
+    taskQueue: sendsQueueOf(workflowInfo().taskQueue),
+    // The whole exchange ends after 20 s; the heartbeat tells sooner that a worker has died.
+    startToCloseTimeout: '40 seconds',
+    heartbeatTimeout: '10 seconds',
+    retry: { initialInterval: '500 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  });
+  const { recordResult, endDelivery } = proxyActivities<RecordActivities>({
+    startToCloseTimeout: '15 seconds',
+    retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  });
+  const local = proxyLocalActivities<LocalActivities & Pick<RecordActivities, 'recordResult'>>({
+    startToCloseTimeout: '40 seconds',
+    retry: { maximumAttempts: 1 },
+  });
+  let within = fast;
+
+  return {
+    endDelivery,
+    /** Makes the nth attempt of this workflow, from 1. */
+    async send(nth: number): Promise<SendResult> {
+      const summary = `attempt ${nth}: sign and POST`;
+      if (within) {
+        const sent = await unlessItFails(local.sendAtOnce.executeWithOptions({ summary }, [order]));
+        within = sent?.kind === 'sent';
+        if (sent !== null && sent.kind !== 'declined') return sent;
+      }
+      return sendAttempt.executeWithOptions({ summary }, [order]);
+    },
+    /** Writes down what it came to. */
+    async record(result: AttemptResult, summary: string): Promise<void> {
+      if (within) {
+        within = false;
+        const recorded = local.recordResult.executeWithOptions({ summary }, [result]);
+        if ((await unlessItFails(recorded.then(() => true))) !== null) return;
+      }
+      await recordResult.executeWithOptions({ summary }, [result]);
+    },
+  };
+}
+
+/** @returns null for a failure; to be cancelled is none. */
+async function unlessItFails<T>(task: Promise<T>): Promise<T | null> {
+  try {
+    return await task;
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    return null;
+  }
+}
