@@ -48,7 +48,8 @@ export const deliverySettings = {
   WORKFLOW_TASKS_AT_ONCE: z.coerce
     .number()
     .int()
-    .min(2)
+    // Pollers hold up to ten of the slots: with fewer than that left nothing would start eagerly, or be polled for.
+    .min(24)
     .max(1_000)
     .default(160)
     .describe('Most workflow tasks under way in a worker process; half of them may be fast first attempts.'),

@@ -21,7 +21,7 @@ export interface WorkerSessionOptions {
   readonly activities: ReturnType<typeof createActivities>;
   /** Most deliveries under way in this process. */
   readonly mostSends: number;
-  /** Most workflow tasks under way in this process, 2 or more; first attempts within them are at most half. */
+  /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
   readonly mostWorkflowTasks: number;
 }
 

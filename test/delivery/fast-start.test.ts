@@ -1,0 +1,144 @@
+import { connectDatabase, type Database } from '../../db/connect';
+import { createPartner } from '../../db/queries/partners';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { localActivities } from '../support/histories';
+import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+const FAST = ['sendAtOnce', 'recordResult'];
+let partners = 300_000;
+let clone: TestDatabase;
+let database: Database;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  database = connectDatabase({
+    url: clone.url,
+    poolSize: 5,
+    applicationName: 'test',
+    statementTimeoutMs: 10_000,
+  });
+  receiver = await startWebhookReceiver();
+  worker = await startWorker();
+}, 300_000);
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await database?.close();
+  await clone?.close();
+});
+beforeEach(() => receiver.behave(() => 200));
+
+async function startWorker(): Promise<TestWorker> {
+  const started = await startTestWorker({
+    databaseUrl: clone.url,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+    // Twelve places on the fast lane.
+    environment: { TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' },
+  });
+  const ready = () =>
+    started.worker.checkReady().then(
+      () => true,
+      () => false,
+    );
+  await until(ready, 'the worker is ready', 60_000);
+  return started;
+}
+
+/** A partner of its own, whose endpoint has answered so many deliveries one by one. */
+async function newPartner(deliveries: number): Promise<string> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  await addEndpoint(database, { partnerId, url: receiver.url, keyRing: keys });
+  for (let nth = 0; nth < deliveries; nth += 1) expect(await deliver(partnerId)).toEqual([]);
+  return partnerId;
+}
+
+const store = async (partnerId: string) => (await storeTest(database, { partnerId })).notificationId;
+const handleOf = (notificationId: string) =>
+  temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+const stateOf = async (notificationId: string) =>
+  (await database.sql`select state from notifications where notification_id = ${notificationId}`)[0]?.[
+    'state'
+  ];
+
+async function delivered(notificationId: string): Promise<string[]> {
+  await until(async () => (await stateOf(notificationId)) === 'delivered', 'the delivery');
+  await handleOf(notificationId).result();
+  return localActivities(handleOf(notificationId));
+}
+/** @returns the local activities that took part. */
+const deliver = async (partnerId: string) => delivered(await store(partnerId));
+
+test('the eleventh delivery to an endpoint that answers fast takes the fast path, and starts eagerly', async () => {
+  const partnerId = await newPartner(10);
+  const notificationId = await store(partnerId);
+  expect(await delivered(notificationId)).toEqual(FAST);
+  const { events } = await handleOf(notificationId).fetchHistory();
+  const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+  expect(started?.eagerExecutionAccepted).toBe(true);
+  expect(events?.filter(({ activityTaskScheduledEventAttributes: regular }) => regular)).toEqual([]);
+  expect(await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total')).toMatch(
+    /\{path="fast"\} [1-9]/,
+  );
+});
+
+test('one failed attempt takes an endpoint off it, and so does another endpoint in its place', async () => {
+  const partnerId = await newPartner(10);
+  let failed = false;
+  receiver.behave(() => {
+    if (failed) return 200;
+    failed = true;
+    return 500;
+  });
+  expect(await deliver(partnerId)).toEqual(FAST);
+  expect(await deliver(partnerId)).toEqual([]);
+
+  const other = await newPartner(10);
+  await addEndpoint(database, { partnerId: other, url: receiver.url, keyRing: keys });
+  // It is believed to be the old one, until its row is opened.
+  expect(await deliver(other)).toEqual(['sendAtOnce']);
+  expect(await deliver(other)).toEqual([]);
+});
+
+test('what an earlier process has seen counts', async () => {
+  const partnerId = await newPartner(10);
+  await worker.close();
+  worker = await startWorker();
+  // The first one makes it look.
+  expect(await deliver(partnerId)).toEqual([]);
+  expect(await deliver(partnerId)).toEqual(FAST);
+});
+
+test('an endpoint that begins to hang holds half of the slots at most, and others are served meanwhile', async () => {
+  const [hanging, other] = [await newPartner(10), await newPartner(10)];
+  const held: (() => void)[] = [];
+  const here = receiver.received.length;
+  receiver.behave((nth) =>
+    nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
+  );
+  const notifications = await Promise.all(Array.from({ length: 15 }, () => store(hanging)));
+  await until(() => held.length === 15, 'all fifteen are at the endpoint');
+  expect(await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total')).toMatch(
+    /\{path="no_place"\} 3/,
+  );
+  // All places are taken.
+  expect(await deliver(other)).toEqual([]);
+  // A fast attempt takes less than half a second.
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  for (const answer of held) answer();
+  const paths = await Promise.all(notifications.map(delivered));
+  expect(paths.filter((path) => path.length > 0)).toEqual(Array.from({ length: 12 }, () => FAST));
+  expect(await deliver(hanging)).toEqual([]);
+});
