@@ -29,7 +29,7 @@ export interface ActivityDeps {
     },
   ) => void;
   /** Places for attempts within a workflow task; null for what has none in this process. */
-  readonly fastLane: {
+  readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
 }

@@ -17,8 +17,8 @@ export function createSendAtOnce(deps: ActivityDeps) {
   const { sql, fastPath, lanes } = deps;
   const makeAttempt = createMakeAttempt(deps);
   return async function sendAtOnce({ lane, ...ref }: SendOrder): Promise<SendResult | Declined> {
-    const place = fastPath.enter(ref.notificationId);
-    if (place === null || lane === undefined) return { kind: 'declined' };
+    const place = lane === undefined ? null : fastPath.enter(ref.notificationId);
+    if (lane === undefined || place === null) return { kind: 'declined' };
     try {
       return await lanes.within(lane, () => attempt(ref, place.endpointId));
     } finally {

@@ -2,7 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { deliverNotification } from '../workflows';
-import type { FastLane, FastLaneAnswer } from './fast-lane';
+import type { FastPath, FastPathAnswer } from './fast-path';
 import { inTime } from './in-time';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { deliveryWorkflowId } from '../workflows/names';
@@ -26,9 +26,9 @@ export interface DeliveryStarterDeps {
   /** Waits before each attempt of an event of this type, in milliseconds. */
   readonly ladderFor: (eventType: string) => readonly number[];
   /** Of this process, which hosts the worker. */
-  readonly fastLane: Pick<FastLane, 'reserve' | 'cancel'>;
+  readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
   /** A workflow exists for the first time; for metrics. */
-  readonly onPath: (path: FastLaneAnswer) => void;
+  readonly onPath: (path: FastPathAnswer) => void;
 }
 
 export type StartDelivery = (notification: ClaimedNotification) => Promise<void>;
@@ -38,11 +38,11 @@ export type StartDelivery = (notification: ClaimedNotification) => Promise<void>
  * @throws after 1.5 s at the latest, when Temporal cannot be asked.
  */
 export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
-  const { client, taskQueue, ladderFor, fastLane, onPath } = deps;
+  const { client, taskQueue, ladderFor, fastPath, onPath } = deps;
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
     const ladderMs = ladderFor(eventType);
-    const path = ladderMs[0] === 0 ? fastLane.reserve(notification) : 'endpoint_not_fast';
+    const path = ladderMs[0] === 0 ? fastPath.reserve(notification) : 'endpoint_not_fast';
     const fast = path === 'fast';
     try {
       await inTime(client, START_DEADLINE_MS, () =>
@@ -50,7 +50,13 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
           args: [
-            { notificationId, generation, ladderMs, lane: `${partnerId}/${environment}`, ...(fast && { fast }) },
+            {
+              notificationId,
+              generation,
+              ladderMs,
+              lane: `${partnerId}/${environment}`,
+              ...(fast && { fast }),
+            },
           ],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: true,
@@ -66,7 +72,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
       );
       onPath(path);
     } catch (error) {
-      if (fast) fastLane.cancel(notificationId);
+      if (fast) fastPath.cancel(notificationId);
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   };

@@ -2,13 +2,13 @@ import type { EndpointOf, EndpointSpeed } from './endpoint-speed';
 
 /** A place that nobody came for in this time is free again: its workflow began elsewhere, or not at all. */
 const RESERVED_MS = 5_000;
-/** An attempt that takes longer, the opening of its row included, takes its endpoint off the lane before it has ended. */
+/** An attempt that takes longer, the opening of its row included, takes its endpoint off the path before it has ended. */
 const SLOW_MS = 1_000;
 
 /** Why a delivery starts on the fast path, or does not: its endpoint is not known to be fast, or no place is free. */
-export type FastLaneAnswer = 'fast' | 'endpoint_not_fast' | 'no_place';
+export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_place';
 
-export interface FastLaneDeps {
+export interface FastPathDeps {
   readonly speed: EndpointSpeed;
   /**
    * Most first attempts as local activities at once. Each holds a workflow-task slot while it runs, so: half of those,
@@ -19,9 +19,9 @@ export interface FastLaneDeps {
 }
 
 /** The places of a worker process for first attempts that run within their workflow task (local activities). */
-export interface FastLane {
+export interface FastPath {
   /** Asks for a place before a delivery is started. */
-  readonly reserve: (notification: EndpointOf & { readonly notificationId: string }) => FastLaneAnswer;
+  readonly reserve: (notification: EndpointOf & { readonly notificationId: string }) => FastPathAnswer;
   /** Gives a place back that nobody will come for. */
   readonly cancel: (notificationId: string) => void;
   /**
@@ -39,7 +39,7 @@ interface Place {
   readonly sinceMs: number;
 }
 
-export function createFastLane({ speed, places, monotonicMs }: FastLaneDeps): FastLane {
+export function createFastPath({ speed, places, monotonicMs }: FastPathDeps): FastPath {
   const reserved = new Map<string, Place>();
   const taken = new Set<Place>();
 

@@ -20,7 +20,7 @@ import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
 import { createPause } from '../dispatcher/pause';
 import { createEndpointSpeed } from '../dispatcher/endpoint-speed';
-import { createFastLane } from '../dispatcher/fast-lane';
+import { createFastPath } from '../dispatcher/fast-path';
 import { startReconciler } from '../dispatcher/reconciler';
 import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
@@ -98,7 +98,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     recall: (of) => endpointHistory(db, of),
     onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
   });
-  const fastLane = createFastLane({
+  const fastPath = createFastPath({
     speed,
     places: Math.floor(options.mostWorkflowTasks / 2),
     monotonicMs: () => performance.now(),
@@ -106,7 +106,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const activities = createActivities({
     db,
     sql,
-    fastLane,
+    fastPath,
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
@@ -183,7 +183,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         client,
         taskQueue,
         ladderFor: options.ladderFor,
-        fastLane,
+        fastPath,
         onPath: (path) => metrics.paths.inc({ path }),
       }),
       onStarted: (count) => metrics.started.inc(count),

@@ -43,7 +43,7 @@ async function startWorker(): Promise<TestWorker> {
     taskQueue: randomTaskQueue(),
     receiver,
     keys,
-    // Twelve places on the fast lane.
+    // Twelve places on the fast path.
     environment: { TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' },
   });
   const ready = () =>

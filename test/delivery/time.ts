@@ -5,7 +5,7 @@ import { createPartner } from '../../db/queries/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { parseKeyRing } from '../../db/key-ring';
 import { hmacSha256 } from '../../outbound/hmac';
-import { createFastLane } from '../../dispatcher/fast-lane';
+import { createFastPath } from '../../dispatcher/fast-path';
 import { createSender, type Sender } from '../../outbound/sender';
 import { createResolver } from '../../outbound/resolve';
 import { openWorkerSession, type WorkerSession } from '../../runtime/worker-session';
@@ -85,7 +85,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     onBusy: () => undefined,
   });
   const taskQueue = randomTaskQueue();
-  const fastLane = createFastLane({
+  const fastPath = createFastPath({
     speed: { fast: () => endpointId, observe: () => undefined },
     places: 20,
     monotonicMs: () => performance.now(),
@@ -98,7 +98,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     activities: createActivities({
       db: database.db,
       sql: database.sql,
-      fastLane,
+      fastPath,
       keyRing: parseKeyRing(keys),
       send: (request) => sender.send(request),
       hmac: hmacSha256,
@@ -112,7 +112,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
   });
   const deliver = (notificationId: string, ladderMs: readonly number[], path: Path = 'regular') => {
     if (path === 'fast') {
-      fastLane.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
+      fastPath.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
     }
     return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, 1),

@@ -1,5 +1,5 @@
 import { createEndpointSpeed, type AttemptPace, type EndpointHistory } from '../../dispatcher/endpoint-speed';
-import { createFastLane } from '../../dispatcher/fast-lane';
+import { createFastPath } from '../../dispatcher/fast-path';
 
 const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
@@ -102,11 +102,11 @@ describe('how fast an endpoint is', () => {
   });
 });
 
-describe('places on the fast lane', () => {
+describe('places on the fast path', () => {
   function lane(places = 2) {
     const clock = { now: 0 };
     const fast = new Set(['P100001', 'P100002']);
-    const made = createFastLane({
+    const made = createFastPath({
       speed: {
         fast: ({ partnerId }) => (fast.has(partnerId) ? `whe_${partnerId}` : null),
         observe: () => undefined,

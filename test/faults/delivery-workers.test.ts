@@ -100,7 +100,7 @@ test('the same start twice is one workflow, and no fault (fault 61)', async () =
     client,
     taskQueue: randomTaskQueue(),
     ladderFor: () => [0],
-    fastLane: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
+    fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
     onPath: () => undefined,
   });
   const notification = {
