@@ -53,16 +53,24 @@ export async function runRound(stage: Stage, way: Way, feeding: Feeding): Promis
   arrivals.clear();
   const { count } = feeding;
   const before = await cpuUse(stage, way);
+  const ownBefore = process.cpuUsage();
   const startedAt = monotonicMs();
   const moments =
     way === 'ours' ? await feed(stage, stage.partners, feeding) : await bare(stage, way, feeding);
   await settled(stage);
   const seconds = (monotonicMs() - startedAt) / 1_000;
+  const own = process.cpuUsage(ownBefore);
   const after = await cpuUse(stage, way);
   return {
     perSecond: count / seconds,
     ...latencies(moments, arrivals),
-    cpu: eachCpu((name) => (after[name] - before[name]) / count),
+    cpu: {
+      temporal: (after.temporal - before.temporal) / count,
+      temporalPostgres: (after.temporalPostgres - before.temporalPostgres) / count,
+      ourPostgres: (after.ourPostgres - before.ourPostgres) / count,
+      worker: (after.worker - before.worker) / count,
+      feeder: (own.user + own.system) / 1_000 / count,
+    },
   };
 }
 
@@ -123,14 +131,12 @@ export async function settled({ database, temporalSql, temporal }: Stage): Promi
   }
 }
 
-async function cpuUse(stage: Stage, way: Way): Promise<DeliveryCpu> {
-  const own = process.cpuUsage();
+async function cpuUse(stage: Stage, way: Way): Promise<Omit<DeliveryCpu, 'feeder'>> {
   return {
     temporal: processCpuMs(stage.temporal.pid),
     temporalPostgres: await postgresCpuMs(stage.temporal.postgres.pid),
     ourPostgres: await postgresCpuMs(stage.postgres.pid),
     worker: processCpuMs((way === 'ours' ? stage.worker : stage.bare).pid ?? 0),
-    feeder: (own.user + own.system) / 1_000,
   };
 }
 
