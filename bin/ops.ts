@@ -45,6 +45,7 @@ async function main(): Promise<void> {
       actor: currentUser(),
       now: () => new Date(),
       interruptible,
+      retention: () => options.retention(),
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),
       signalDelivery: async (delivery, signal) => {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Database, Db } from '../db/connect';
 import type { KeyRing } from '../db/key-ring';
+import type { RetentionDays } from '../domain/retention';
 import { DatabaseUnreachable } from './exit-codes';
 
 /** What the command line needs from its surroundings. */
@@ -22,6 +23,8 @@ export interface OpsDeps {
    * has to be left in order. A second one ends it.
    */
   readonly interruptible: () => AbortSignal;
+  /** How long what is kept, and when it is removed. */
+  readonly retention: () => { readonly at: string; readonly days: RetentionDays };
   /** Keys that webhook secrets are sealed with; called only by commands that need them. @throws when none are known. */
   readonly keyRing: () => KeyRing;
   /** Checks a URL that is to be registered: its form, that its name resolves, and that all addresses are public ones. */

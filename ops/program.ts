@@ -10,6 +10,7 @@ import { faultLines } from './output';
 import { addPartnerCommands } from './partners';
 import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';
+import { addRetentionCommands } from './retention';
 import { addSecretCommands } from './secrets';
 import { addUsageCommand } from './usage';
 import { addWebhookCommands } from './webhooks';
@@ -33,6 +34,7 @@ export function buildProgram(deps: OpsDeps): Command {
   addWebhookCommands(program, deps);
   addSecretCommands(program, deps);
   addNotificationCommands(program, deps);
+  addRetentionCommands(program, deps);
   addUsageCommand(program, deps);
   addEventCommands(program, deps);
   addChangeCommands(program, deps);

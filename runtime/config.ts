@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
+import { retentionFault, retentionSettings } from './retention-settings';
 import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bound stand here. */
@@ -78,6 +79,7 @@ const settings = z.object({
     .default(20_000)
     .describe('Most merchants held in memory.'),
   ...deliverySettings,
+  ...retentionSettings,
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
@@ -115,6 +117,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if ((config.TLS_CERT_FILE === undefined) !== (config.TLS_KEY_FILE === undefined)) {
     throw new ConfigError('TLS_CERT_FILE and TLS_KEY_FILE belong together: set both or neither.');
   }
+  const retention = retentionFault(config);
+  if (retention !== null) throw new ConfigError(retention);
   return config;
 }
 

@@ -2,8 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
+import type { RetentionDays } from '../domain/retention';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from './config';
+import { retentionDays } from './retention-settings';
 import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal-target';
 import { targetRules } from './worker-options';
 
@@ -21,6 +23,7 @@ export interface OpsOptions {
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
   keyRing(): KeyRing;
   temporal(): TemporalTarget;
+  retention(): { readonly at: string; readonly days: RetentionDays };
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
 
@@ -57,6 +60,10 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const { temporalAddress } = stackFile(config);
       if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
       return { ...named, connection: { address: temporalAddress } };
+    },
+    retention() {
+      const config = readSettings();
+      return { at: config.RETENTION_AT, days: retentionDays(config) };
     },
     checkTarget(url) {
       const config = readSettings();

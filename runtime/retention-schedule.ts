@@ -46,17 +46,17 @@ function scheduleOptions(taskQueue: string, { at, days }: RetentionSchedule) {
   return {
     spec: { calendars: [{ hour: hour ?? 0, minute: minute ?? 0, comment: 'daily, UTC' }] },
     action: {
-      type: 'startWorkflow',
+      type: 'startWorkflow' as const,
       workflowType: 'applyRetention',
       workflowId: retentionScheduleId(taskQueue),
       taskQueue,
       args: [{ days } satisfies ApplyRetentionInput] as [ApplyRetentionInput],
       // One that cannot get on is given up before the next is due; that takes up where it stood.
-      workflowExecutionTimeout: '23 hours',
+      workflowExecutionTimeout: '23 hours' as const,
     },
     // Never two at once. After an outage the last one that was missed is made up for, if it is not too long ago.
-    policies: { overlap: 'SKIP', catchupWindow: '12 hours' },
-  } as const;
+    policies: { overlap: 'SKIP' as const, catchupWindow: '12 hours' as const },
+  };
 }
 
 /** Does so now, and again every minute until it has worked. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createActivities, createLanes, type SendWebhook } from '../activities';
+import { createRetentionActivities } from '../activities/remove-expired';
 import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
@@ -25,6 +26,7 @@ import { startReconciler } from '../dispatcher/reconciler';
 import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
+import { keepRetentionSchedule, type RetentionSchedule } from './retention-schedule';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
@@ -34,6 +36,8 @@ import type { TemporalTarget } from './temporal-target';
 /** Pauses between attempts to reach Temporal, in milliseconds. */
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
+/** Of what the retention removes; a count of a large month takes seconds. */
+const RETENTION_STATEMENT_MS = 120_000;
 
 export interface WorkerProcessOptions {
   readonly databaseUrl: string;
@@ -52,6 +56,7 @@ export interface WorkerProcessOptions {
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
   readonly mostSends: number;
   readonly mostWorkflowTasks: number;
+  readonly retention: RetentionSchedule;
 }
 
 export interface WorkerProcess {
@@ -118,6 +123,15 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
     },
   });
+  const retention = createRetentionActivities({
+    connect: () =>
+      connectDatabase({
+        url: options.databaseUrl,
+        poolSize: 1,
+        applicationName: 'pfqs retention',
+        statementTimeoutMs: RETENTION_STATEMENT_MS,
+      }),
+  });
   let session: WorkerSession | null = null;
   /** Why there is no session. */
   let fault = 'not connected yet';
@@ -146,7 +160,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         session = await openWorkerSession({
           ...options,
           ...options.temporal,
-          activities,
+          activities: { ...activities, records: { ...activities.records, ...retention } },
         });
         tries = 0;
         logger.info({ taskQueue }, 'worker: connected to Temporal');
@@ -206,7 +220,13 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       onError: (error, what) => logger.warn({ err: error }, what),
       ...options.reconcile,
     });
-    return { dispatcher: own, stop: () => Promise.all([own.stop(), reconciler.stop()]) };
+    const schedule = keepRetentionSchedule(client, taskQueue, options.retention, (error) =>
+      logger.warn({ err: error }, 'the schedule of the retention could not be set'),
+    );
+    return {
+      dispatcher: own,
+      stop: () => Promise.all([own.stop(), reconciler.stop(), schedule.stop()]),
+    };
   }
 
   return {

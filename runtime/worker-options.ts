@@ -7,6 +7,7 @@ import { parseAllowedCidrs, parseAllowedPorts } from '../outbound/addresses';
 import { createResolver } from '../outbound/resolve';
 import { createSender, type SenderOptions } from '../outbound/sender';
 import { ConfigError, type Config } from './config';
+import { retentionDays } from './retention-settings';
 import type { WorkerProcessOptions } from './start-worker';
 import type { TemporalTarget } from './temporal-target';
 
@@ -54,6 +55,7 @@ export function workerOptions(
     },
     mostSends: config.DELIVERIES_AT_ONCE,
     mostWorkflowTasks: config.WORKFLOW_TASKS_AT_ONCE,
+    retention: { at: config.RETENTION_AT, days: retentionDays(config) },
   };
 }
 

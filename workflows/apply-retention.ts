@@ -28,7 +28,7 @@ export async function applyRetention(input: ApplyRetentionInput): Promise<Retent
   const kinds = RETENTION_KINDS.slice(from === undefined ? 0 : RETENTION_KINDS.indexOf(from.kind));
   for (const kind of kinds) {
     let cursor = kind === from?.kind ? from.cursor : null;
-    for (let tries = 1; ; ) {
+    for (let tries = 1; ;) {
       if (workflowInfo().continueAsNewSuggested) {
         return continueAsNew<typeof applyRetention>({ days, from: { kind, cursor }, totals });
       }

@@ -1,1 +1,2 @@
 export { deliverNotification } from './deliver-notification';
+export { applyRetention } from './apply-retention';

@@ -60,10 +60,12 @@ export async function resendNotification(
     .update(notifications)
     .set({
       state: 'pending',
+      priority,
       generation,
       reservedMonth,
       endReason: null,
       endedAt: null,
+      heldAt: null,
       takenAt: null,
       startedAt: null,
       firstAttemptAt: null,

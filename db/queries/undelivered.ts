@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import type { KeyEnvironment } from '../keys';
+import { hasActiveEndpoint } from './hold';
 
 /** What a recovery is about. Moments in ISO 8601; `until` is exclusive. */
 export interface RecoverySpan {
@@ -45,8 +46,7 @@ const plan = (testEventType: string): SQL => sql`
     when n.state in ('pending', 'started') then 'under_way'
     when n.state = 'cancelled' then 'cancelled'
     when n.body = '' then 'body_removed'
-    when not exists (select 1 from webhook_endpoints e where e.partner_id = n.partner_id
-      and e.environment = n.environment and e.state = 'active') then 'no_endpoint'
+    when not ${hasActiveEndpoint('n')} then 'no_endpoint'
     else 'send' end`;
 
 /** Counts what was never delivered in a span, by what a recovery would do with it. Changes nothing. */

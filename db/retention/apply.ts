@@ -103,7 +103,7 @@ async function removeSome(
     if (enough()) return step(true);
   }
   for (const partition of inBatches) {
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       const gone = await deleteBatch(db, kind, partition, { days, limit: batch });
       removed += gone.rows;
       more = gone.ids === batch;

@@ -74,7 +74,10 @@ export async function dropMonth(
       await tx.execute(sql.raw(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`));
       const locked = [...(await beside(tx, kind, month)), month.partition];
       // Readers go on; a writer of this month would have to wait.
-      const names = sql.join(locked.map((name) => sql.identifier(name)), sql`, `);
+      const names = sql.join(
+        locked.map((name) => sql.identifier(name)),
+        sql`, `,
+      );
       await tx.execute(sql`lock table ${names} in share row exclusive mode`);
       if (await hasToStay(tx, kind, month)) return 'stays';
       await tx.execute(sql`drop table ${sql.identifier(month.partition)}`);

@@ -55,6 +55,12 @@ export const creditApplications = pgTable(
     unique('credit_applications_lender_reference').on(t.lender, t.environment, t.lenderReference),
     // `ops applications list --partner`.
     index('credit_applications_partner').on(t.partnerId, t.applicationId),
+    // The retention: quotes of applications that may still become something (db/retention/kinds.ts).
+    index('credit_applications_open_quote')
+      .on(t.quoteId)
+      .where(
+        sql`${t.state} not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded')`,
+      ),
     check('credit_applications_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],
 );

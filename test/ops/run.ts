@@ -38,8 +38,15 @@ export interface OpsUnderTest {
 }
 
 /** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
-export const OTHER_DEPS: Pick<OpsDeps, 'keyRing' | 'checkTarget' | 'signalDelivery' | 'interruptible'> = {
+export const OTHER_DEPS: Pick<
+  OpsDeps,
+  'keyRing' | 'checkTarget' | 'signalDelivery' | 'interruptible' | 'retention'
+> = {
   interruptible: () => new AbortController().signal,
+  retention: () => ({
+    at: '03:15',
+    days: { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 },
+  }),
   keyRing: () => {
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },

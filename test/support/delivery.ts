@@ -45,6 +45,7 @@ export async function startTestWorker(
     WEBHOOK_CA_FILE: caFile,
     WORKFLOW_BUNDLE: codePath,
     TASK_QUEUE: taskQueue,
+    RETENTION_AT: 'off',
     ...receiver.environment,
     ...options.environment,
   });

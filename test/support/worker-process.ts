@@ -43,6 +43,7 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       TASK_QUEUE: taskQueue,
+      RETENTION_AT: 'off',
       WEBHOOK_KEYS: keys,
       WEBHOOK_CA_FILE: caFile,
       WORKFLOW_BUNDLE: codePath,

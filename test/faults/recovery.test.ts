@@ -1,0 +1,76 @@
+import { ulid } from 'ulid';
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { startNode } from '../support/project-process';
+import { testTemporal } from '../support/temporal';
+
+const EVENTS_EACH = 4;
+const APPLICATIONS = 10;
+const temporal = testTemporal();
+let clone: TestDatabase;
+let scene: CrashScene;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+}, 300_000);
+afterAll(async () => {
+  await scene?.close();
+  await clone?.close();
+});
+beforeEach(() => scene.reset());
+
+/** An event of an application, as the state machine stores it. */
+async function store(application: string, sequence: number, state: 'failed' | 'held') {
+  const eventId = `evt_${ulid()}`;
+  const type = 'credit_application.accepted';
+  const body = JSON.stringify({ event_id: eventId, event_type: type, sequence });
+  await scene.database.sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence,
+      body, state)
+    values (${`ntf_${ulid()}`}, ${eventId}, ${type}, ${scene.partnerId}, 'sandbox', ${application}, ${sequence}, ${body},
+      ${state})`;
+  return eventId;
+}
+
+const recover = (...more: string[]) =>
+  startNode(['--import', 'tsx', 'bin/ops.ts', 'notifications', 'recover', ...more], {
+    cwd: process.cwd(),
+    environment: { DATABASE_URL: clone.url },
+  });
+const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
+  select generation, priority from notifications where application_id like 'app_old%' order by 1`;
+
+test('a recovery killed with kill -9 and resumed sends each event once', async () => {
+  const applications = Array.from({ length: APPLICATIONS }, (_, at) => `app_old${at}`);
+  for (let sequence = 1; sequence <= EVENTS_EACH; sequence += 1)
+    for (const one of applications) await store(one, sequence, sequence % 2 === 0 ? 'held' : 'failed');
+  const total = APPLICATIONS * EVENTS_EACH;
+  const resent = async () => (await generations()).filter(({ generation }) => generation === 2).length;
+
+  const victim = recover('--partner', scene.partnerId, '--since', '1h', '--yes', '--per-second', '5');
+  await until(async () => (await resent()) >= 8, 'some are sent again', 60_000);
+  victim.child.kill('SIGKILL');
+  await victim.ended;
+  const [, recoveryId = ''] = /--resume (rec_\w+)/.exec(victim.output()) ?? [];
+  expect(await resent()).toBeLessThan(total);
+
+  const resumed = recover('--resume', recoveryId, '--per-second', '200');
+  expect(await resumed.ended).toBe(0);
+  expect(resumed.stdout()).toContain(`${total} of ${total} sent, 0 passed over`);
+  // Each was sent again by exactly one resend of the recovery, whoever did it.
+  expect(await generations()).toEqual(Array.from({ length: total }, () => ({ generation: 2, priority: 1 })));
+  const log = await scene.database.sql`
+    select subject from change_log where details ->> 'recovery_id' = ${recoveryId}`;
+  expect(new Set(log.map(({ subject }) => subject)).size).toBe(total);
+  expect(log).toHaveLength(total);
+
+  const worker = await scene.worker();
+  await scene.ended(120_000);
+  const seen = scene.receiver.received.map(({ headers }) => String(headers['webhook-id']));
+  expect(new Set(seen).size).toBe(total);
+  expect(seen).toHaveLength(total);
+  await scene.expectInvariants({ kills: 0 });
+  await worker.end('SIGTERM');
+}, 300_000);

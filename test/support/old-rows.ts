@@ -1,0 +1,56 @@
+import { ulid } from 'ulid';
+import type { Database } from '../../db/connect';
+
+const DAY_MS = 86_400_000;
+
+/** An id of so many days ago. */
+export const oldId = (prefix: string, daysAgo: number) => `${prefix}${ulid(Date.now() - daysAgo * DAY_MS)}`;
+
+/** The month of a moment so many days ago, `2019_03`. */
+export const monthOf = (daysAgo: number) =>
+  new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 7).replace('-', '_');
+
+/** Makes the partitions of a past month, as they would be there had the service run then. */
+export async function makePastMonth({ sql }: Database, month: string): Promise<void> {
+  for (const [table, prefix] of [
+    ['quotes', 'qte_'],
+    ['notifications', 'ntf_'],
+    ['delivery_attempts', 'ntf_'],
+  ] as const) {
+    const first = `${month.replace('_', '-')}-01T00:00:00Z`;
+    const [bounds] = await sql<{ low: string; high: string }[]>`
+      select ulid_floor(${first}::timestamptz) as low, ulid_floor(${first}::timestamptz + interval '1 month') as high`;
+    await sql.unsafe(
+      `create table if not exists ${table}_${month} partition of ${table}
+       for values from ('${prefix}${bounds?.low}') to ('${prefix}${bounds?.high}')`,
+    );
+  }
+}
+
+/** A quote of so many days ago. */
+export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise<string> {
+  const id = oldId('qte_', daysAgo);
+  await sql`
+    insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, merchant_finance_url, request_id,
+      response, fitted)
+    values (${id}, 'P100001', 'key_x', 'live', 'M123456', 100000, 'https://shop.example', 'rq_x', '{}', '[]')`;
+  return id;
+}
+
+/** A notification of so many days ago, with one attempt and what was answered to it. */
+export async function storeOldNotification(
+  { sql }: Database,
+  daysAgo: number,
+  state = 'delivered',
+): Promise<string> {
+  const id = oldId('ntf_', daysAgo);
+  await sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, attempts,
+      delivered_at)
+    values (${id}, ${id.replace('ntf', 'evt')}, 'credit_application.accepted', 'P100001', 'live', '{"a":1}', ${state}, 1,
+      ${state === 'delivered' ? new Date().toISOString() : null}::timestamptz)`;
+  await sql`
+    insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, answer, finished_at)
+    values (${id}, 1, 1, 'whe_x', 'delivered', 'ok', service_now())`;
+  return id;
+}
