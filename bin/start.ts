@@ -33,6 +33,7 @@ void runStack(async (signals) => {
     postgresPort: config.POSTGRES_PORT,
     databaseUrl: config.DATABASE_URL,
     receiverPort: config.RECEIVER_PORT,
+    shopPort: config.SHOP_PORT,
     temporal: {
       external: prepareExternalTemporal(config),
       port: config.TEMPORAL_PORT,

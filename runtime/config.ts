@@ -23,6 +23,7 @@ const settings = z.object({
   POSTGRES_PORT: port.default(54_329).describe('Port of the embedded Postgres.'),
   TEMPORAL_PORT: port.default(7233).describe('Port of the embedded Temporal.'),
   TEMPORAL_UI_PORT: port.default(8233).describe('Port of its web page.'),
+  SHOP_PORT: port.default(8444).describe('Port of the demo shop.'),
   RECEIVER_PORT: port.default(8445).describe("Port of the demo partner's receiver."),
   TOOLS_DIR: z
     .string()

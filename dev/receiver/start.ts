@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { answerTo, type Behaviour, behaviourSchema } from './behaviour';
-import { DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
+import { type Delivery, DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
 import { renderPage } from './page';
 import { whyNotVerified } from './verify';
 
@@ -20,6 +20,8 @@ export interface RunningReceiver {
   readonly url: string;
   /** Where webhooks go. */
   readonly webhookUrl: string;
+  /** What has come, newest first. */
+  deliveries(): readonly Delivery[];
   close(): Promise<void>;
 }
 
@@ -96,6 +98,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   return {
     url,
     webhookUrl: `${url}/webhooks`,
+    deliveries: () => deliveries.all(),
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       // Those it hangs on included.

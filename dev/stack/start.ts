@@ -10,13 +10,14 @@ import { ensureDatabase } from './database';
 import { ensurePassword, readStackFile, writeStackFile } from './files';
 import { lockInstance } from './instance-lock';
 import { checkPorts, type WantedPort } from '../ports';
+import { startDemoShop } from './demo-shop';
 import { createProgress } from './progress';
 import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
 import type { Stack, StackInfo, StackOptions, TemporalChoice } from './types';
 
 /**
- * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, Temporal,
- * worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
+ * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, shop,
+ * Temporal, worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
  * missing. Data, keys and certificates survive a restart.
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
@@ -26,13 +27,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const postgresDir = join(dataDir, 'postgres');
   const urls = { apiUrl: `https://localhost:${apiPort}`, internalUrl: `http://127.0.0.1:${internalPort}` };
   const lock = await lockInstance(dataDir, urls.apiUrl, (line) => options.write(`${line}\n`));
-  const steps = 6 + (options.databaseUrl === undefined ? 1 : 0) + (options.startWorker ? 1 : 0);
+  const steps = 7 + (options.databaseUrl === undefined ? 1 : 0) + (options.startWorker ? 1 : 0);
   const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
   const note = (text: string) => progress.note(text);
   let server: RunningPostgres | undefined;
   let temporal: StackTemporal | undefined;
+  let info: StackInfo | undefined;
   options.killSignal?.addEventListener('abort', () => {
     server?.kill();
     temporal?.server?.kill();
@@ -54,6 +56,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         : []),
       ...(options.temporal.external ? [] : temporalPorts(options.temporal)),
       { setting: 'RECEIVER_PORT', host: '127.0.0.1', port: options.receiverPort },
+      { setting: 'SHOP_PORT', host: '127.0.0.1', port: options.shopPort },
     ]);
     if (options.databaseUrl === undefined) {
       const password = await ensurePassword(dataDir);
@@ -91,6 +94,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     );
     closers.push(() => receiver.close());
     closers.push(await step('API', () => options.startServices({ databaseUrl, tls })));
+    const shop = await step('Demo shop', () =>
+      startDemoShop(options, { apiUrl: urls.apiUrl, tls, demo, receiver, info: () => info }),
+    );
+    closers.push(() => shop.close());
     const { signal } = options;
     const announce = (text: string) => options.write(`${text}\n`);
     const found = await step('Temporal', () =>
@@ -104,13 +111,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     }
     options.signal?.throwIfAborted();
 
-    const info: StackInfo = {
+    info = {
       ...urls,
       databaseUrl,
       caFile: tls.caFile,
       temporalAddress: found?.address ?? null,
       temporalUiUrl: found?.server?.uiUrl ?? null,
       receiverUrl: receiver.url,
+      shopUrl: shop.url,
       ...demo,
     };
     await writeStackFile(dataDir, info);

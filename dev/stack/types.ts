@@ -20,6 +20,8 @@ export interface StackInfo extends DemoData {
   readonly temporalUiUrl: string | null;
   /** The demo partner's page; webhooks go to `/webhooks` below it. */
   readonly receiverUrl: string;
+  /** A product page that asks for quotes, with that partner's inbox beside it. */
+  readonly shopUrl: string;
 }
 
 /** Which Temporal: somebody else's, else an embedded one. */
@@ -45,6 +47,7 @@ export interface StackOptions {
   readonly internalPort: number;
   readonly postgresPort: number;
   readonly receiverPort: number;
+  readonly shopPort: number;
   readonly temporal: TemporalChoice;
   /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
   readonly apiHost?: string | undefined;
@@ -69,6 +72,8 @@ export interface StackOptions {
     secrets(): Promise<readonly string[]>;
     close(): Promise<void>;
   };
+  /** Walks a credit application through its life, for the shop's button. @returns a sentence about it. */
+  runDemoApplication?(info: StackInfo): Promise<string>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Gives up starting; what has been started is stopped. */

@@ -18,6 +18,7 @@ API        ${apiUrl}
 Internal   ${internalUrl}
 Temporal   ${temporal}
 Receiver   ${info.receiverUrl}  what the demo partner got (certificate by the same authority as the API's)
+Shop       ${info.shopUrl}  a product page that asks for quotes, with that partner's inbox
 Partner    ${partnerId}
 Test key   ${apiKeys.test}
 Live key   ${apiKeys.live}

@@ -35,6 +35,7 @@ beforeAll(async () => {
     TEMPORAL_PORT: String(await freePort()),
     TEMPORAL_UI_PORT: String(await freePort()),
     RECEIVER_PORT: String(await freePort()),
+    SHOP_PORT: String(await freePort()),
     TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
   };
   // On a new machine that takes minutes, which no single start below should.

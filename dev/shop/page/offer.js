@@ -1,0 +1,88 @@
+// The display rules of the partner guide, as code.
+
+/** Field names are made for display: `_` becomes a space, the first letter a capital. */
+export function labelOf(field) {
+  if (field === 'apr') return 'APR';
+  const text = field.replaceAll('_', ' ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const AMOUNTS = new Set([
+  'purchase_price',
+  'customer_deposit',
+  'loan_amount',
+  'first_payment_amount',
+  'monthly_repayment',
+  'cost_of_credit',
+  'total_amount_payable_excluding_deposit',
+]);
+
+function textOf(field, value) {
+  if (!AMOUNTS.has(field)) return field === 'first_payment_type' ? labelOf(value) : String(value);
+  const [pounds, pence] = value.split('.');
+  return `£${pounds.replaceAll(/\B(?=(\d{3})+$)/g, ',')}.${pence}`;
+}
+
+/** The merchant's disclosure is due above 0% APR, and for terms above 12 months. */
+export function needsDisclosure(products) {
+  return products.some(
+    ({ apr, number_of_repayments }) => Number.parseFloat(apr) > 0 || number_of_repayments > 12,
+  );
+}
+
+/**
+ * What a shopper may be shown of an answer: nothing at all when `display` is false, products only when there are some and
+ * no notice speaks against it.
+ * @returns {Node[]}
+ */
+export function renderOffer(data, disclosure) {
+  const { summary, products, products_notice: notice, deposit_adjustment: adjustment } = data;
+  if (!summary.display) return [];
+  const shown = [element('p', { className: 'summary', innerHTML: summary.finance_offer_summary })];
+  if (adjustment !== undefined) {
+    const raised = `Deposit: £${adjustment.corrected_deposit}. ${adjustment.adjustment_reason}`;
+    shown.push(element('p', { className: 'deposit', textContent: raised }));
+  }
+  const listed = notice === undefined ? products : [];
+  if (listed.length > 0) shown.push(productTable(listed));
+  // The summary may name an offer above 0% even where no list is given.
+  if (needsDisclosure(listed) || (listed.length === 0 && /\d/.test(shown[0].textContent))) {
+    shown.push(element('p', { className: 'disclosure', textContent: disclosure }));
+  }
+  return shown;
+}
+
+/** One column for each product, one row for each field: all in the same type. */
+function productTable(products) {
+  const fields = Object.keys(products[0]).filter((field) => field !== 'merchant_finance_url');
+  const table = element('table', {});
+  table.append(element('caption', { textContent: 'Representative examples' }));
+  const body = element('tbody', {});
+  for (const field of fields) {
+    const row = element('tr', {});
+    row.append(element('th', { scope: 'row', textContent: labelOf(field) }));
+    for (const product of products) row.append(element('td', { textContent: textOf(field, product[field]) }));
+    body.append(row);
+  }
+  const links = element('tr', {});
+  links.append(element('th', { scope: 'row', textContent: 'Application' }));
+  for (const product of products) {
+    const cell = element('td', {});
+    // Exactly as it came.
+    const link = element('a', { textContent: `Apply for ${product.credit_product}` });
+    link.setAttribute('href', product.merchant_finance_url);
+    cell.append(link);
+    links.append(cell);
+  }
+  body.append(links);
+  table.append(body);
+  const box = element('div', { className: 'products', tabIndex: 0 });
+  box.setAttribute('role', 'region');
+  box.setAttribute('aria-label', 'Representative examples');
+  box.append(table);
+  return box;
+}
+
+export function element(name, properties) {
+  return Object.assign(document.createElement(name), properties);
+}

@@ -1,0 +1,78 @@
+import { request } from 'node:https';
+import { json } from 'node:stream/consumers';
+import { formatPence, parsePence } from '../../domain/money';
+
+/** How the shop's server reaches the API; the key never leaves it. */
+export interface PartnerSettings {
+  readonly apiUrl: string;
+  /** Authority of the API's certificate, PEM. */
+  readonly ca: string;
+  readonly partnerId: string;
+  readonly apiKey: string;
+}
+
+export interface Exchange {
+  readonly request: unknown;
+  /** HTTP status. */
+  readonly status: number;
+  readonly answer: unknown;
+}
+
+/** A shopper waits no longer. */
+const TIMEOUT_MS = 12_000;
+
+/**
+ * Asks what finance to offer for a basket. Price and deposit are pounds as typed; what is no amount is sent as it is, so that
+ * the API says what is wrong with it.
+ */
+export async function askForQuote(
+  settings: PartnerSettings,
+  basket: { readonly merchantId: string; readonly price: string; readonly deposit: string },
+): Promise<Exchange> {
+  const price = parsePence(basket.price);
+  const deposit = parsePence(basket.deposit === '' ? '0' : basket.deposit);
+  const whole = price.ok && deposit.ok && price.pence >= deposit.pence;
+  const body = {
+    merchant_id: basket.merchantId,
+    partner_id: settings.partnerId,
+    loan_amount: whole ? formatPence(price.pence - deposit.pence) : basket.price,
+    customer_deposit: deposit.ok ? formatPence(deposit.pence) : basket.deposit,
+    merchant_finance_url: 'https://shop.example/finance',
+    merchant_reference: 'SOFA-1',
+  };
+  const { status, answer } = await call(settings, '/v1/finance-quote', body);
+  return { request: body, status, answer };
+}
+
+/** `POST /v1/notifications/test`. */
+export async function sendTestNotification(settings: PartnerSettings): Promise<Exchange> {
+  const { status, answer } = await call(settings, '/v1/notifications/test');
+  return { request: null, status, answer };
+}
+
+function call(
+  { apiUrl, ca, apiKey }: PartnerSettings,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; answer: unknown }> {
+  return new Promise((resolve, reject) => {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const outgoing = request(
+      new URL(path, apiUrl),
+      {
+        method: 'POST',
+        ca,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        headers: {
+          authorization: `Bearer ${apiKey}`,
+          ...(text !== undefined && { 'content-type': 'application/json' }),
+        },
+      },
+      (response) => {
+        json(response).then((answer) => resolve({ status: response.statusCode ?? 0, answer }), reject);
+      },
+    );
+    outgoing.once('error', reject);
+    outgoing.end(text);
+  });
+}

@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import type { Delivery } from '../receiver/deliveries';
+import { askForQuote, sendTestNotification, type PartnerSettings } from './partner';
+
+export interface ShopOptions {
+  /** On 127.0.0.1; 0 takes a free one. */
+  readonly port: number;
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  readonly partner: PartnerSettings;
+  readonly merchants: readonly { readonly id: string; readonly shows: string }[];
+  /** What the partner's receiver got, newest first. */
+  readonly deliveries: () => readonly Delivery[];
+  /** Walks an application through its life. @returns a sentence for the page. */
+  readonly runDemoApplication: () => Promise<string>;
+}
+
+export interface RunningShop {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** A merchant supplies its own; this one is an example of the kind. */
+const DISCLOSURE =
+  'Demo Shop Ltd is authorised and regulated by the Financial Conduct Authority as a credit broker, not a lender. Credit is ' +
+  'subject to status, affordability and age. Representative examples are shown for illustration.';
+
+const BODY_LIMIT_BYTES = 4_096;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const FILES: Readonly<Record<string, readonly [name: string, type: string]>> = {
+  '/': ['index.html', 'text/html'],
+  '/shop.css': ['shop.css', 'text/css'],
+  '/shop.js': ['shop.js', 'text/javascript'],
+  '/offer.js': ['offer.js', 'text/javascript'],
+};
+
+const basketSchema = z.object({
+  merchant_id: z.string(),
+  price: z.string().trim(),
+  deposit: z.string().trim(),
+});
+
+/** Starts the demo shop: one page, and the partner's server behind it, which alone knows the key. */
+export async function startShop(options: ShopOptions): Promise<RunningShop> {
+  const { partner } = options;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const file = request.method === 'GET' ? FILES[request.url ?? ''] : undefined;
+    if (file !== undefined) return send(response, file[1], readFileSync(join(__dirname, 'page', file[0])));
+    switch (`${request.method} ${request.url}`) {
+      case 'GET /merchants':
+        return json(response, 200, { merchants: options.merchants, situations: situations() });
+      case 'GET /inbox':
+        return json(response, 200, options.deliveries());
+      case 'POST /quote':
+      case 'POST /test-notification':
+      case 'POST /demo-application':
+        return act(request, response);
+      default:
+        return json(response, 404, { error: 'there is nothing here' });
+    }
+  }
+
+  async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { origin, host } = request.headers;
+    // A page of somebody else's, open in the same browser.
+    if (origin !== undefined && origin !== `https://${host}`)
+      return json(response, 403, { error: 'not from another site' });
+    if (request.url === '/test-notification') {
+      const { answer } = await sendTestNotification(partner);
+      return json(response, 200, { said: wordsFor(answer) });
+    }
+    if (request.url === '/demo-application') {
+      return json(response, 200, { said: await options.runDemoApplication() });
+    }
+    const basket = basketSchema.safeParse(await readJson(request));
+    if (!basket.success) return json(response, 400, { error: 'a basket is merchant_id, price and deposit' });
+    const { merchant_id: merchantId, price, deposit } = basket.data;
+    const exchange = await askForQuote(partner, { merchantId, price, deposit });
+    return json(response, 200, { ...exchange, disclosure: DISCLOSURE });
+  }
+
+  const server = createServer({ ...options.tls }, (request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else json(response, 502, { said: `The service could not be reached: ${String(error)}` });
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, '127.0.0.1', resolve);
+  });
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function situations(): { id: string; shows: string }[] {
+  return [...TEST_MERCHANTS.entries()].map(([id, { shows }]) => ({ id, shows }));
+}
+
+/** What became of a test notification, for people. */
+function wordsFor(answer: unknown): string {
+  const { data, error } = (answer ?? {}) as {
+    data?: { status: string; event_id: string };
+    error?: { code: string; message: string };
+  };
+  if (error !== undefined) return `${error.code}: ${error.message}`;
+  return data === undefined ? 'The service gave no answer.' : `${data.event_id}: ${data.status}.`;
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    text += chunk.toString();
+    if (text.length > BODY_LIMIT_BYTES) return undefined;
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.statusCode = status;
+  send(response, 'application/json', JSON.stringify(body));
+}
+
+function send(response: ServerResponse, type: string, content: string | Buffer): void {
+  response.setHeader('content-type', `${type}; charset=utf-8`);
+  response.setHeader('content-security-policy', POLICY);
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('cache-control', 'no-store');
+  response.end(content);
+}

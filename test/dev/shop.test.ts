@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { startReceiver, type RunningReceiver } from '../../dev/receiver';
+import { startShop, type RunningShop } from '../../dev/shop';
+import { startTestApi, type TestApi } from '../support/api';
+import { startTestWorker, type TestWorker } from '../support/delivery';
+import { launchBrowser } from '../support/browser';
+import { freePort } from '../support/free-port';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+
+// The demo shop in a real browser, in front of the real service.
+jest.setTimeout(60_000);
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let receiver: RunningReceiver;
+let worker: TestWorker;
+let shop: RunningShop;
+let browser: Browser;
+let page: Page;
+let demoRuns = 0;
+const trouble: string[] = [];
+
+beforeAll(async () => {
+  const day = 86_400_000;
+  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
+  const authority = await createAuthority('Shop authority', validity);
+  const tls = await issueCertificate(authority, [{ type: 'dns', value: 'localhost' }], validity);
+  const port = await freePort();
+  let secret = '';
+  receiver = await startReceiver({ port, tls, secrets: () => [secret], now: () => new Date() });
+  api = await startTestApi();
+  const endpoint = { partnerId: api.partnerId, url: receiver.webhookUrl, keyRing: keys };
+  ({ secret } = await addEndpoint(api.database, endpoint));
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver: {
+      ca: authority.cert,
+      environment: {
+        ENVIRONMENT: 'development',
+        WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+        WEBHOOK_ALLOWED_PORTS: String(port),
+        WEBHOOK_HOSTS: 'localhost=127.0.0.1',
+      },
+    },
+    keys,
+  });
+  shop = await startShop({
+    port: 0,
+    tls,
+    partner: {
+      apiUrl: `https://127.0.0.1:${api.port}`,
+      ca: api.ca,
+      partnerId: api.partnerId,
+      apiKey: api.keys.test,
+    },
+    merchants: [{ id: 'M000001', shows: 'standard: all there is' }],
+    deliveries: () => receiver.deliveries(),
+    runDemoApplication: async () => `Run ${(demoRuns += 1)} is over.`,
+  });
+  browser = await launchBrowser();
+}, 300_000);
+
+afterAll(async () => {
+  await browser.close();
+  await shop.close();
+  await worker.close();
+  await receiver.close();
+  await api.close();
+});
+
+beforeEach(async () => {
+  page = await browser.newPage({ ignoreHTTPSErrors: true });
+  trouble.length = 0;
+  page.on('pageerror', (error) => trouble.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && trouble.push(message.text()));
+  await page.goto(shop.url);
+  await page.getByRole('button', { name: 'M000001: standard' }).waitFor();
+});
+
+afterEach(async () => {
+  await page.close();
+  expect(trouble).toEqual([]);
+});
+
+/** Presses a test merchant's button and waits for the answer. */
+async function show(situation: RegExp): Promise<void> {
+  const answered = page.waitForResponse((response) => response.url().endsWith('/quote'));
+  await page.getByRole('button', { name: situation }).click();
+  await answered;
+  await page.locator('#offer[aria-busy=false]').waitFor({ state: 'attached' });
+  await page.locator('#exchange', { hasText: 'M0000' }).waitFor({ state: 'attached' });
+}
+
+const offerText = async () => page.locator('#offer').innerText();
+
+test('shows summary, products and the merchant’s disclosure, every link as it came', async () => {
+  await show(/standard/);
+  expect(await page.locator('#offer .summary').innerText()).toMatch(/^Spread the cost .* Learn more$/);
+  const answer = JSON.parse(
+    await page.locator('#exchange').evaluate((node) => node.textContent ?? ''),
+  ).answer;
+  const products: { credit_product: string; merchant_finance_url: string }[] = answer.data.products;
+  expect(products).toHaveLength(3);
+  for (const { credit_product: name, merchant_finance_url: url } of products) {
+    const link = page.getByRole('link', { name: `Apply for ${name}`, exact: true });
+    expect(await link.getAttribute('href')).toBe(url);
+  }
+  const rows = await page.locator('#offer th').allInnerTexts();
+  expect(rows).toContain('APR');
+  expect(rows).toContain('Total amount payable excluding deposit');
+  expect(await offerText()).toContain('authorised and regulated by the Financial Conduct Authority');
+});
+
+test('gives every figure of every product the same prominence', async () => {
+  await show(/standard/);
+  const looks = await page.evaluate<string[]>(`
+    [...document.querySelectorAll('#offer th, #offer td')].map((cell) => {
+      const { fontSize, fontWeight, color, backgroundColor } = getComputedStyle(cell);
+      return [fontSize, fontWeight, color, backgroundColor].join(' ');
+    })`);
+  expect(looks.length).toBeGreaterThan(40);
+  expect(new Set(looks).size).toBe(1);
+});
+
+test('shows nothing of finance when display is false, and after an error', async () => {
+  await show(/standard/);
+  await show(/nothing fits/);
+  expect(await offerText()).toBe('');
+  await show(/standard/);
+  await show(/set-up incomplete/);
+  expect(await offerText()).toBe('');
+  expect(await page.locator('#exchange').textContent()).toContain('MERCHANT_CONFIGURATION_INCOMPLETE');
+});
+
+test('shows the plain headline alone for a merchant that is not authorised', async () => {
+  await show(/not authorised/);
+  expect(await offerText()).toBe('Spread the cost with finance. Learn more');
+});
+
+test('says that the deposit was raised, and takes what is no amount to the API', async () => {
+  await show(/deposit raised/);
+  expect(await offerText()).toContain(
+    'Deposit: £550.00. A minimum deposit of 50% of the purchase price is required.',
+  );
+  await page.getByLabel('Price in pounds').fill('1,100');
+  await page.getByRole('button', { name: 'Show finance' }).click();
+  await page.locator('#exchange', { hasText: 'INVALID_REQUEST' }).waitFor({ state: 'attached' });
+  expect(await offerText()).toBe('');
+});
+
+test('a test notification arrives in the inbox, verified', async () => {
+  await page.getByRole('button', { name: 'Send a test notification' }).click();
+  await page.getByRole('status').filter({ hasText: 'delivered' }).waitFor();
+  const entry = page.locator('#inbox li').first();
+  await entry.filter({ hasText: 'signature verified' }).waitFor();
+  expect(await entry.innerText()).toContain('credit_application.test');
+});
+
+test('the demo application is started once per press', async () => {
+  await page.getByRole('button', { name: 'Run a demo application' }).click();
+  await page.getByRole('status').filter({ hasText: 'Run 1 is over.' }).waitFor();
+});
+
+test('has no fault that axe finds, and keeps the key on the server', async () => {
+  await show(/standard/);
+  const content = await page.content();
+  expect(content).not.toContain(api.keys.test);
+  await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+  const faults = await page.evaluate(
+    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))",
+  );
+  expect(faults).toEqual([]);
+});
