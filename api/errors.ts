@@ -1,4 +1,5 @@
-import type { ErrorBody, ErrorCode, ErrorDetails } from '../contracts/errors';
+import type { ErrorCode, ErrorDetails } from '../contracts/errors';
+import type { AnyErrorBody, InternalErrorCode, InternalErrorDetails } from '../contracts/internal-errors';
 
 /** A failure the caller is told of in the contract's form. Throw it from any hook or handler. */
 export class ApiError extends Error {
@@ -6,10 +7,10 @@ export class ApiError extends Error {
   readonly statusCode: number;
 
   constructor(
-    readonly code: ErrorCode,
+    readonly code: ErrorCode | InternalErrorCode,
     /** For the caller: no internals. */
     message: string,
-    readonly details?: ErrorDetails,
+    readonly details?: ErrorDetails & InternalErrorDetails,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -17,22 +18,33 @@ export class ApiError extends Error {
   }
 }
 
-/** The HTTP status of an error code (spec §7.4, §7.5). */
-export function statusOf(code: ErrorCode): 400 | 401 | 404 | 409 | 422 | 429 | 500 {
+/** The HTTP status of an error code (spec §7.4, §7.5; of the internal listener design §5). */
+export function statusOf(code: ErrorCode | InternalErrorCode): 400 | 401 | 404 | 409 | 422 | 429 | 500 {
   switch (code) {
     case 'INVALID_REQUEST':
     case 'MISSING_FIELD':
     case 'INVALID_AMOUNT_FORMAT':
+    case 'QUOTE_ID_MISMATCH':
+    case 'INVALID_LENDER_REFERENCE':
       return 400;
     case 'UNAUTHENTICATED':
       return 401;
     case 'MERCHANT_NOT_FOUND':
     case 'NOT_FOUND':
+    case 'LENDER_NOT_FOUND':
+    case 'QUOTE_NOT_FOUND':
+    case 'APPLICATION_NOT_FOUND':
       return 404;
     case 'WEBHOOK_NOT_REGISTERED':
+    case 'APPLICATION_EXISTS':
+    case 'LENDER_EVENT_EXISTS':
       return 409;
     case 'AMOUNT_TOO_LOW':
     case 'AMOUNT_TOO_HIGH':
+    case 'NOTHING_QUOTED':
+    case 'PRODUCT_NOT_QUOTED':
+    case 'AMOUNTS_NOT_QUOTED':
+    case 'MERCHANT_REFERENCE_MISMATCH':
       return 422;
     case 'RATE_LIMIT_EXCEEDED':
     case 'TEST_NOTIFICATION_LIMIT_REACHED':
@@ -56,9 +68,10 @@ export const INTERNAL_ERROR = new ApiError(
 );
 
 /** The wire form of an error. */
-export function errorBody(error: ApiError): ErrorBody {
+export function errorBody(error: ApiError): AnyErrorBody {
   const { code, message, details } = error;
-  return { success: false, error: details === undefined ? { code, message } : { code, message, details } };
+  const told = details === undefined ? { code, message } : { code, message, details };
+  return { success: false, error: told } as AnyErrorBody;
 }
 
 /**

@@ -1,17 +1,66 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
+import { internalOpenApiDocument } from '../contracts/internal-openapi';
+import type { ServiceKeySummary } from '../db/queries/service-keys';
+import type { ApiMetrics } from './metrics';
+import { serviceAuthenticator } from './plugins/authenticate-service';
+import { answerBrokenRequests } from './plugins/broken-requests';
+import { answerErrors, notFoundInternally } from './plugins/error-answers';
+import { properHttp } from './plugins/https-only';
+import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
+import { observeRequests } from './plugins/observe-requests';
+import { requestIdOf } from './plugins/request-id';
+import {
+  createCreditApplication,
+  type CreateCreditApplicationDeps,
+} from './routes/create-credit-application';
+import { getCreditApplication, type GetCreditApplicationDeps } from './routes/get-credit-application';
+import { recordLenderEvent, type RecordLenderEventDeps } from './routes/record-lender-event';
 import { listenerOptions, quietLogs } from './server-options';
+
+/** What the routes for lender integrations need. */
+export interface ApplicationRoutesDeps
+  extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {
+  /** The service key with this SHA-256, whatever its state. */
+  readonly findServiceKey: (hash: Buffer) => Promise<ServiceKeySummary | null>;
+  readonly metrics: Pick<ApiMetrics, 'observeRequest'>;
+}
 
 export interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
   readonly registry: Registry;
   /** Resolves when the process can do its work; rejects with what it lacks. */
   readonly checkReady: () => Promise<void>;
+  /** `rq_` and a UUID. */
+  readonly newRequestId: () => string;
+  /** Null where the process takes no credit applications. */
+  readonly applications: ApplicationRoutesDeps | null;
 }
 
-/** Builds the internal listener: health, readiness and metrics. It belongs on loopback or a private network. */
-export function buildInternalApp({ logger, registry, checkReady }: InternalAppDeps): FastifyInstance {
-  const app = Fastify({ ...listenerOptions(null), loggerInstance: logger, logController: quietLogs() });
+/**
+ * Builds the internal listener: health, readiness and metrics, and for lender integrations credit applications under
+ * service keys. It speaks plain HTTP and belongs on loopback or a private network.
+ */
+export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
+  const { logger, registry, checkReady, newRequestId, applications } = deps;
+  const app = Fastify({
+    ...listenerOptions(null),
+    loggerInstance: logger,
+    logController: quietLogs(),
+    genReqId: (request) => requestIdOf(request.headers, newRequestId),
+    bodyLimit: BODY_LIMIT_BYTES,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    frameworkErrors: notFoundInternally,
+  });
+  answerBrokenRequests(app, newRequestId);
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.header('X-Request-Id', request.id);
+    done();
+  });
+  app.addHook('onRequest', properHttp);
+  jsonBody(app);
+  answerErrors(app, 'internal');
   app.get('/health', () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
     try {
@@ -25,5 +74,20 @@ export function buildInternalApp({ logger, registry, checkReady }: InternalAppDe
   app.get('/metrics', async (_request, reply) =>
     reply.type(registry.contentType).send(await registry.metrics()),
   );
+  if (applications !== null) addApplications(app, applications, logger);
   return app;
+}
+
+function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logger: FastifyBaseLogger): void {
+  const document = JSON.stringify(internalOpenApiDocument());
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
+  void app.register(async (keyed) => {
+    // Before the key: what it refuses is counted and logged too.
+    observeRequests(keyed, logger, deps.metrics);
+    keyed.decorateRequest('serviceKeyId', '');
+    keyed.addHook('onRequest', serviceAuthenticator(deps.findServiceKey));
+    createCreditApplication(keyed, deps);
+    recordLenderEvent(keyed, deps);
+    getCreditApplication(keyed, deps);
+  });
 }

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { buildInternalApp } from '../api/internal-app';
 import { describeConfig, readConfig } from '../runtime/config';
+import { newRequestId } from '../runtime/ids';
 import { createLogger } from '../runtime/logger';
 import { runUntilSignal } from '../runtime/run';
 import { startWorker } from '../runtime/start-worker';
@@ -21,6 +22,8 @@ async function main(): Promise<void> {
     logger,
     registry: worker.registry,
     checkReady: () => worker.checkReady(),
+    newRequestId,
+    applications: null,
   });
   await internal.listen({ host: config.WORKER_HOST, port: config.WORKER_PORT });
   const { port } = internal.server.address() as AddressInfo;

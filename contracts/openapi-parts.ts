@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { errorExamples, type ErrorCode } from './errors';
 
 /** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
@@ -65,3 +66,44 @@ export function errorResponse(description: string, responseHeaders: Json, codes:
 export const mayLackLimits: Json = Object.fromEntries(
   Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),
 );
+
+export const requestIdParameters: Json = {
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header',
+    description:
+      'Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced.',
+    schema: { type: 'string' },
+  },
+  CorrelationId: {
+    name: 'X-Correlation-Id',
+    in: 'header',
+    description: 'Taken as the request id where no usable X-Request-Id is sent.',
+    schema: { type: 'string' },
+  },
+};
+
+/** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
+export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
+  const components: Json = {};
+  for (const [schema, io] of schemas) {
+    const {
+      $defs = {},
+      $schema: _dialect,
+      ...own
+    } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'throw',
+      override: ({ jsonSchema }) => {
+        // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
+        delete jsonSchema.additionalProperties;
+      },
+    });
+    if (own['$ref'] === undefined) throw new Error('a component schema needs an id');
+    for (const [name, json] of Object.entries($defs)) {
+      const { id: _id, ...plain } = json as Json;
+      components[name] = plain;
+    }
+  }
+  return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
+}

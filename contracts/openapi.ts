@@ -1,12 +1,13 @@
-import { z } from 'zod';
 import { errorSchema } from './errors';
 import {
+  componentSchemas,
   errorResponse,
   headers,
   keyedHeaders,
   mayLackLimits,
   ref,
   requestIdHeader,
+  requestIdParameters,
   type Json,
 } from './openapi-parts';
 import { sendTestNotification } from './openapi-test-notification';
@@ -16,31 +17,6 @@ import { applicationEventSchema, testEventSchema } from './webhook-event';
 import { quoteRequestSchema } from './quote-request';
 import { quoteResponseSchema } from './quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
-
-/** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
-function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
-  const components: Json = {};
-  for (const [schema, io] of schemas) {
-    const {
-      $defs = {},
-      $schema: _dialect,
-      ...own
-    } = z.toJSONSchema(schema, {
-      io,
-      unrepresentable: 'throw',
-      override: ({ jsonSchema }) => {
-        // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
-        delete jsonSchema.additionalProperties;
-      },
-    });
-    if (own['$ref'] === undefined) throw new Error('a component schema needs an id');
-    for (const [name, json] of Object.entries($defs)) {
-      const { id: _id, ...plain } = json as Json;
-      components[name] = plain;
-    }
-  }
-  return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
-}
 
 const financeQuote: Json = {
   operationId: 'getFinanceQuote',
@@ -134,21 +110,7 @@ export function openApiDocument(): Json {
         [errorSchema, 'output'],
       ]),
       headers,
-      parameters: {
-        RequestId: {
-          name: 'X-Request-Id',
-          in: 'header',
-          description:
-            'Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced.',
-          schema: { type: 'string' },
-        },
-        CorrelationId: {
-          name: 'X-Correlation-Id',
-          in: 'header',
-          description: 'Taken as the request id where no usable X-Request-Id is sent.',
-          schema: { type: 'string' },
-        },
-      },
+      parameters: requestIdParameters,
       securitySchemes: {
         apiKey: {
           type: 'http',

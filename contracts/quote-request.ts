@@ -12,7 +12,8 @@ const merchantFinanceUrlSchema = z
     examples: ['https://shop.example/finance'],
   });
 
-const merchantReferenceSchema = z
+/** Trimmed; absent, null and blank are null. */
+export const merchantReferenceSchema = z
   .string()
   .transform((sent) => sent.trim())
   .pipe(

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { ErrorCode, ErrorDetails } from './errors';
+import type { InternalErrorCode } from './internal-errors';
 
 /** A request that breaks the contract, in the contract's own words. */
 export interface Violation {
-  readonly code: ErrorCode;
+  readonly code: ErrorCode | InternalErrorCode;
   readonly message: string;
   readonly details?: ErrorDetails;
 }

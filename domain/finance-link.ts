@@ -101,23 +101,54 @@ export interface FinanceLink {
   readonly merchantReference: string | null;
 }
 
+/** Our parameters as a link carries them; null for one that it does not. */
+export interface LinkParameters {
+  readonly service_quote_id: string | null;
+  /** The older name. */
+  readonly quote_id: string | null;
+  readonly loan_amount: string | null;
+  readonly customer_deposit: string | null;
+  readonly credit_product: string | null;
+  readonly merchant_reference: string | null;
+}
+
+/**
+ * Our parameters of a link, decoded, each the first of its name.
+ * @returns null when the text is no URL; `repeated` names a parameter that stands there twice.
+ */
+export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } | null {
+  if (!URL.canParse(link)) return null;
+  const { searchParams } = new URL(link);
+  const get = (name: string) => searchParams.get(name);
+  const repeated = [...OUR_PARAMETERS].find((name) => searchParams.getAll(name).length > 1) ?? null;
+  const sent = {
+    service_quote_id: get('service_quote_id'),
+    quote_id: get('quote_id'),
+    loan_amount: get('loan_amount'),
+    customer_deposit: get('customer_deposit'),
+    credit_product: get('credit_product'),
+    merchant_reference: get('merchant_reference'),
+  };
+  return { sent, repeated };
+}
+
 /**
  * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
  * `quote_id`.
  * @returns null when the text is no URL.
  */
 export function readFinanceLink(link: string): FinanceLink | null {
-  if (!URL.canParse(link)) return null;
-  const parameters = new URL(link).searchParams;
-  const pence = (name: string): number | null => {
-    const parsed = parsePence(parameters.get(name) ?? '');
+  const sent = linkParameters(link)?.sent;
+  if (sent === undefined) return null;
+  const pence = (text: string | null): number | null => {
+    const parsed = parsePence(text ?? '');
     return parsed.ok ? parsed.pence : null;
   };
   return {
-    quoteId: parameters.get('service_quote_id') ?? parameters.get('quote_id'),
-    loanPence: pence('loan_amount'),
-    depositPence: pence('customer_deposit'),
-    creditProduct: parameters.get('credit_product'),
-    merchantReference: parameters.get('merchant_reference'),
+    quoteId: sent.service_quote_id ?? sent.quote_id,
+    loanPence: pence(sent.loan_amount),
+    depositPence: pence(sent.customer_deposit),
+    creditProduct: sent.credit_product,
+    merchantReference: sent.merchant_reference,
   };
 }

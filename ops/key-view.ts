@@ -1,11 +1,11 @@
-import type { IssuedKey } from '../db/queries/api-key-changes';
 import type { ApiKeySummary } from '../db/queries/api-keys';
+import type { Issued } from '../db/queries/key-changes';
 import type { Answer } from './call';
 
 const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';
 
 /** The only answer that holds a key. */
-export function issuedAnswer({ key, summary }: IssuedKey, said: string): Answer {
+export function issuedAnswer({ key, summary }: Issued<ApiKeySummary>, said: string): Answer {
   return {
     json: { ...keyView(summary), key, notice: SHOWN_ONCE },
     text: `${said}\n\n  ${key}\n\n${SHOWN_ONCE}`,

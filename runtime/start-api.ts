@@ -10,9 +10,14 @@ import { createApiMetrics } from '../api/metrics';
 import { drainable } from '../api/plugins/drain';
 import { buildPlainApp } from '../api/plain-app';
 import type { TlsFiles } from '../api/server-options';
+import { applicationEventText } from '../contracts/application-event';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
+import { findApplication } from '../db/queries/applications';
+import { createApplication } from '../db/queries/create-application';
+import { recordLenderEvent } from '../db/queries/record-lender-event';
+import { findServiceKeyByHash } from '../db/queries/service-keys';
 import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/queries/api-keys';
 import { readProgress } from '../db/queries/notification-progress';
 import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
@@ -133,6 +138,22 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     registry: metrics.registry,
     checkReady: async () => {
       await withDeadline(sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+    },
+    newRequestId,
+    applications: {
+      metrics,
+      findServiceKey: (hash) =>
+        withDeadline(findServiceKeyByHash(database.db, hash), timeoutMs, 'service key'),
+      createApplication: (wanted) =>
+        withDeadline(
+          createApplication(database.db, wanted, applicationEventText),
+          timeoutMs,
+          'credit application',
+        ),
+      recordLenderEvent: (told) =>
+        withDeadline(recordLenderEvent(database.db, told, applicationEventText), timeoutMs, 'lender event'),
+      findApplication: (applicationId) =>
+        withDeadline(findApplication(database.db, applicationId), timeoutMs, 'credit application'),
     },
   });
   const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });

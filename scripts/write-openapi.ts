@@ -1,8 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { internalOpenApiDocument } from '../contracts/internal-openapi';
 import { openApiDocument } from '../contracts/openapi';
 
-/** Writes the OpenAPI document; `--out DIR` writes it elsewhere, for the drift check. */
+/** Writes the OpenAPI documents; `--out DIR` writes it elsewhere, for the drift check. */
 const at = process.argv.indexOf('--out');
 const directory = at === -1 ? join(__dirname, '../contracts') : (process.argv[at + 1] ?? '.');
-writeFileSync(join(directory, 'openapi.json'), `${JSON.stringify(openApiDocument(), null, 2)}\n`);
+const documents = { 'openapi.json': openApiDocument(), 'internal-openapi.json': internalOpenApiDocument() };
+for (const [name, document] of Object.entries(documents)) {
+  writeFileSync(join(directory, name), `${JSON.stringify(document, null, 2)}\n`);
+}

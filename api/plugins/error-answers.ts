@@ -1,15 +1,21 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { errorSchema, type ErrorBody } from '../../contracts/errors';
+import { errorSchema } from '../../contracts/errors';
+import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
 import { ApiError, errorBody, toApiError } from '../errors';
 import { serializer } from '../serializer';
 import { httpsOnly } from './https-only';
 
-const serialize = serializer<ErrorBody>(errorSchema);
+/** Whose contract the answers are of. */
+const SERIALIZERS = {
+  public: serializer<AnyErrorBody>(errorSchema),
+  internal: serializer<AnyErrorBody>(internalErrorSchema),
+};
+type Contract = keyof typeof SERIALIZERS;
 
 /** Answers every error, and every unknown path or method, in the contract's form. */
-export function answerErrors(app: FastifyInstance): void {
-  app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply));
-  app.setNotFoundHandler((request, reply) => send(noSuchEndpoint(), request, reply));
+export function answerErrors(app: FastifyInstance, contract: Contract = 'public'): void {
+  app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply, contract));
+  app.setNotFoundHandler((request, reply) => send(noSuchEndpoint(), request, reply, contract));
 }
 
 /** Answers a request whose URL the router could not read. Hooks do not run for it, so their work is done here. */
@@ -19,15 +25,26 @@ export function notFound(_error: FastifyError, request: FastifyRequest, reply: F
     request.server,
     request,
     reply,
-    (refusal) => void send(refusal ?? noSuchEndpoint(), request, reply),
+    (refusal) => void send(refusal ?? noSuchEndpoint(), request, reply, 'public'),
   );
+}
+
+/** The same on the internal listener, which speaks plain HTTP. */
+export function notFoundInternally(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  void reply.header('X-Request-Id', request.id);
+  send(noSuchEndpoint(), request, reply, 'internal');
 }
 
 function noSuchEndpoint(): ApiError {
   return new ApiError('NOT_FOUND', 'There is no such endpoint.');
 }
 
-function send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function send(
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  contract: Contract,
+): FastifyReply {
   const error = toApiError(thrown);
   if (error.code === 'INTERNAL_SERVER_ERROR')
     request.log.error({ err: publicCause(thrown) }, 'request failed');
@@ -41,7 +58,7 @@ function send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Fa
   return reply
     .code(error.statusCode)
     .header('Content-Type', 'application/json; charset=utf-8')
-    .send(serialize(errorBody(error)));
+    .send(SERIALIZERS[contract](errorBody(error)));
 }
 
 /** drizzle writes a query's parameters into its message; what the database said is in the cause. */

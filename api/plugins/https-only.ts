@@ -15,7 +15,7 @@ export const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
  * HTTP/1.0, or 1.1 with a Host, which it requires: Node's own check would answer outside the contract's form. Its parser
  * also lets 0.9 and 2.0 pass, which nobody speaks in this way but to confuse.
  */
-const properHttp: onRequestHookHandler = (request, _reply, done) => {
+export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { headers, httpVersion } = request.raw;
   if (httpVersion === '1.0' || (httpVersion === '1.1' && headers.host !== undefined)) done();
   else if (httpVersion === '1.1') done(new ApiError('INVALID_REQUEST', 'The Host header is missing.'));

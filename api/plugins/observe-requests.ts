@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../metrics';
 
 /** Counts every request and logs one line for it, when it has been answered: no body, no header, no query. */
@@ -21,11 +21,16 @@ export function observeRequests(
         route,
         status: reply.statusCode,
         ms: Math.round(milliseconds * 10) / 10,
-        // Not set where the key was not looked at.
-        keyId: (request as { caller?: { keyId: string } }).caller?.keyId,
+        keyId: keyIdOf(request),
       },
       'request',
     );
     done();
   });
+}
+
+/** Of the partner's key or the service key; undefined where none was looked at. */
+function keyIdOf(request: FastifyRequest): string | undefined {
+  const { caller, serviceKeyId } = request as { caller?: { keyId: string }; serviceKeyId?: string };
+  return caller?.keyId ?? serviceKeyId;
 }

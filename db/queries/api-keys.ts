@@ -1,9 +1,8 @@
 import { runPrepared, type Reader } from './prepared';
 import type { KeyEnvironment } from '../keys';
+import type { KeyState, KeySummary } from './key-changes';
 
 export { hashKey } from '../keys';
-
-export type KeyState = 'active' | 'inactive' | 'revoked';
 
 /** A key as the API checks it. */
 export interface ApiKeyRecord {
@@ -19,18 +18,9 @@ export interface ApiKeyRecord {
 }
 
 /** A key as people see it. */
-export interface ApiKeySummary {
-  readonly keyId: string;
+export interface ApiKeySummary extends KeySummary {
   readonly partnerId: string;
   readonly environment: KeyEnvironment;
-  readonly lastFour: string;
-  readonly state: KeyState;
-  /** By the database's clock. */
-  readonly expired: boolean;
-  readonly expiresAt: Date | null;
-  readonly createdAt: Date;
-  readonly revokedAt: Date | null;
-  readonly replacedBy: string | null;
   readonly partnerState: 'active' | 'inactive';
 }
 

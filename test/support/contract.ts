@@ -1,6 +1,7 @@
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import document from '../../contracts/openapi.json';
+import internalDocument from '../../contracts/internal-openapi.json';
+import publicDocument from '../../contracts/openapi.json';
 
 interface DocumentedResponse {
   readonly headers: Record<string, { readonly $ref: string }>;
@@ -20,41 +21,58 @@ function closed(value: unknown): unknown {
     : copy;
 }
 
-const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true }));
-ajv.addSchema({ $id: 'openapi', ...(closed(document) as Json) });
-const validators = new Map<string, ValidateFunction>();
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+}
+
+export interface AnswerOnWire {
+  readonly status: number;
+  readonly headers: Json;
+  readonly text: string;
+}
 
 /**
- * Holds an answer against the OpenAPI document: a documented status, every header it promises, a body of its schema.
+ * Holds an answer against an OpenAPI document: a documented status, every header it promises, a body of its schema.
  * What has no operation in the document must be the contract's 404 or 400.
  * @throws with every fault found.
  */
-export function expectDocumented(
-  call: { method: string; path: string },
-  answer: { status: number; headers: Json; text: string },
-): void {
-  const [path = ''] = call.path.split('?');
-  const operation = (document.paths as Json)[path] as Json | undefined;
-  const responses = (
-    operation?.[call.method.toLowerCase()] as { responses?: Record<string, DocumentedResponse> }
-  )?.responses;
-  if (answer.headers['x-request-id'] === undefined) throw new Error('X-Request-Id is missing');
-  if (responses === undefined) {
-    if (![400, 404].includes(answer.status)) throw new Error(`${call.method} ${path}: ${answer.status}`);
-    return check('#/components/schemas/Error', answer.text);
+function contractOf(document: { readonly paths: object }): (call: Call, answer: AnswerOnWire) => void {
+  const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true }));
+  ajv.addSchema({ $id: 'openapi', ...(closed(document) as Json) });
+  const validators = new Map<string, ValidateFunction>();
+  const operations = Object.entries(document.paths).map(([path, operation]) => ({
+    path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    operation: operation as Json,
+  }));
+
+  function check(pointer: string, text: string): void {
+    let validate = validators.get(pointer);
+    if (validate === undefined)
+      validators.set(pointer, (validate = ajv.compile({ $ref: `openapi${pointer}` })));
+    if (!validate(JSON.parse(text)))
+      throw new Error(`${pointer}: ${ajv.errorsText(validate.errors)}\n${text}`);
   }
-  const documented = responses[String(answer.status)];
-  if (documented === undefined) throw new Error(`status ${answer.status} is not documented`);
-  for (const name of Object.keys(documented.headers)) {
-    if (answer.headers[name.toLowerCase()] === undefined)
-      throw new Error(`${answer.status}: ${name} is missing`);
-  }
-  check((documented.content['application/json'].schema as { $ref: string }).$ref, answer.text);
+
+  return (call, answer) => {
+    const [path = ''] = call.path.split('?');
+    const operation = operations.find((one) => one.path.test(path))?.operation[call.method.toLowerCase()];
+    const { responses } = (operation ?? {}) as { responses?: Record<string, DocumentedResponse> };
+    if (answer.headers['x-request-id'] === undefined) throw new Error('X-Request-Id is missing');
+    if (responses === undefined) {
+      if (![400, 404].includes(answer.status)) throw new Error(`${call.method} ${path}: ${answer.status}`);
+      return check('#/components/schemas/Error', answer.text);
+    }
+    const documented = responses[String(answer.status)];
+    if (documented === undefined) throw new Error(`status ${answer.status} is not documented`);
+    for (const name of Object.keys(documented.headers)) {
+      if (answer.headers[name.toLowerCase()] === undefined)
+        throw new Error(`${answer.status}: ${name} is missing`);
+    }
+    check((documented.content['application/json'].schema as { $ref: string }).$ref, answer.text);
+  };
 }
 
-function check(pointer: string, text: string): void {
-  let validate = validators.get(pointer);
-  if (validate === undefined)
-    validators.set(pointer, (validate = ajv.compile({ $ref: `openapi${pointer}` })));
-  if (!validate(JSON.parse(text))) throw new Error(`${pointer}: ${ajv.errorsText(validate.errors)}\n${text}`);
-}
+export const expectDocumented = contractOf(publicDocument);
+/** The same against the internal listener's document. */
+export const expectDocumentedInternally = contractOf(internalDocument);

@@ -1,0 +1,87 @@
+import type { ApplicationBody, CreatedApplicationBody } from '../../contracts/credit-application-response';
+import type { LenderEventBody } from '../../contracts/lender-event';
+import type { Application, ApplicationStory } from '../../db/queries/applications';
+import type { LenderEvent } from '../../db/queries/record-lender-event';
+import { judgeStatus, type Verdict } from '../../domain/application-states';
+import { formatPence } from '../../domain/money';
+
+/** What of an application never changes. */
+function unchanging(application: Application): CreatedApplicationBody['data'] {
+  return {
+    credit_application_id: application.applicationId,
+    environment: application.environment,
+    partner_id: application.partnerId,
+    merchant_id: application.merchantId,
+    service_quote_id: application.quoteId,
+    merchant_reference: application.merchantReference,
+    lender: application.lender,
+    lender_reference: application.lenderReference,
+    loan_amount: formatPence(application.loanPence),
+    customer_deposit: formatPence(application.depositPence),
+    credit_product: application.creditProduct,
+    created_at: application.createdAt.toISOString(),
+  };
+}
+
+/** The wire form of an application that has been opened: the same however often it is asked for. */
+export function createdToWire(application: Application): CreatedApplicationBody {
+  return { success: true, data: unchanging(application) };
+}
+
+function toldToWire(event: LenderEvent) {
+  return {
+    lender_event_id: event.lenderEventId,
+    status: event.status,
+    occurred_at: event.occurredAt.toISOString(),
+    received_at: event.receivedAt.toISOString(),
+  };
+}
+
+/** The wire form of a lender's event as it was taken in. */
+export function lenderEventToWire(event: LenderEvent): LenderEventBody {
+  return {
+    success: true,
+    data: {
+      credit_application_id: event.applicationId,
+      ...toldToWire(event),
+      outcome: event.verdict,
+      application_status: event.stateAfter,
+    },
+  };
+}
+
+/** What has become of an event by now: one that waited may have been applied, or have been overtaken. */
+function outcomeNow({ verdict, appliedAt, status }: LenderEvent, { state }: Application): Verdict {
+  if (verdict !== 'waiting') return verdict;
+  if (appliedAt !== null) return 'applied';
+  return judgeStatus(state, status, true) === 'waiting' ? 'waiting' : 'not_applied';
+}
+
+/** The wire form of an application with its history. */
+export function applicationToWire({ application, events, notifications }: ApplicationStory): ApplicationBody {
+  return {
+    success: true,
+    data: {
+      ...unchanging(application),
+      status: application.state,
+      updated_at: application.updatedAt.toISOString(),
+      lender_events: events.map((event) => ({
+        ...toldToWire(event),
+        outcome: outcomeNow(event, application),
+        previous_status: event.previousState,
+        sequence: event.sequence,
+        applied_at: event.appliedAt?.toISOString() ?? null,
+      })),
+      notifications: notifications.map((one) => ({
+        notification_id: one.notificationId,
+        event_id: one.eventId,
+        event_type: one.eventType,
+        sequence: one.sequence,
+        state: one.state,
+        end_reason: one.endReason,
+        created_at: one.createdAt.toISOString(),
+        delivered_at: one.deliveredAt?.toISOString() ?? null,
+      })),
+    },
+  };
+}

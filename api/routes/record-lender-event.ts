@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  lenderEventResponseSchema,
+  readLenderEvent,
+  type LenderEventBody,
+} from '../../contracts/lender-event';
+import type { LenderEventAnswer, NewLenderEvent } from '../../db/queries/record-lender-event';
+import { lenderEventToWire } from '../applications/to-wire';
+import { ApiError } from '../errors';
+import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
+import { bodyOf } from '../plugins/validate-body';
+import { serializer } from '../serializer';
+
+export interface RecordLenderEventDeps {
+  /** Takes in what a lender tells, and stores the notifications that come of it, in one transaction. */
+  readonly recordLenderEvent: (wanted: NewLenderEvent) => Promise<LenderEventAnswer>;
+}
+
+/** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events` (design §5). */
+export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventDeps): void {
+  const serialize = serializer<LenderEventBody>(lenderEventResponseSchema);
+
+  app.post<ApplicationPath>(
+    '/internal/v1/credit-applications/:credit_application_id/lender-events',
+    async (request, reply) => {
+      const applicationId = applicationIdOf(request.params);
+      const told = bodyOf(readLenderEvent, request.body);
+      const answer = await deps.recordLenderEvent({
+        applicationId,
+        lenderEventId: told.lender_event_id,
+        status: told.status,
+        occurredAt: told.occurred_at,
+        serviceKeyId: request.serviceKeyId,
+        requestId: request.id,
+      });
+      if (answer.kind === 'application_not_found') throw noSuchApplication();
+      if (answer.kind === 'exists') {
+        throw new ApiError('LENDER_EVENT_EXISTS', "The lender's event id stands for another event.", {
+          field: 'lender_event_id',
+        });
+      }
+      return reply.type('application/json; charset=utf-8').send(serialize(lenderEventToWire(answer.event)));
+    },
+  );
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { ErrorBody } from './errors';
+
+/** Every `error.code` of the internal listener. Closed: a new one is a change of its contract. */
+export const internalErrorCodes = [
+  'INVALID_REQUEST',
+  'MISSING_FIELD',
+  'INVALID_AMOUNT_FORMAT',
+  'QUOTE_ID_MISMATCH',
+  'INVALID_LENDER_REFERENCE',
+  'UNAUTHENTICATED',
+  'NOT_FOUND',
+  'LENDER_NOT_FOUND',
+  'QUOTE_NOT_FOUND',
+  'APPLICATION_NOT_FOUND',
+  'APPLICATION_EXISTS',
+  'LENDER_EVENT_EXISTS',
+  'NOTHING_QUOTED',
+  'PRODUCT_NOT_QUOTED',
+  'AMOUNTS_NOT_QUOTED',
+  'MERCHANT_REFERENCE_MISMATCH',
+  'INTERNAL_SERVER_ERROR',
+] as const;
+
+export type InternalErrorCode = (typeof internalErrorCodes)[number];
+
+const internalErrorDetailsSchema = z
+  .object({
+    field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
+    fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
+    credit_application_id: z
+      .string()
+      .meta({ description: 'APPLICATION_EXISTS: what the reference stands for.' }),
+  })
+  .partial()
+  .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
+
+export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
+
+export const internalErrorSchema = z
+  .object({
+    success: z.literal(false),
+    error: z.object({
+      code: z.enum(internalErrorCodes).meta({ description: 'Stable; branch on this.' }),
+      message: z.string().meta({ description: 'For people; may be reworded.' }),
+      details: internalErrorDetailsSchema.optional(),
+    }),
+  })
+  .meta({ id: 'Error', description: 'Every error has this form.' });
+
+export type InternalErrorBody = z.infer<typeof internalErrorSchema>;
+export type AnyErrorBody = ErrorBody | InternalErrorBody;
+
+/** When each code is sent: for the document. */
+export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> = {
+  INVALID_REQUEST: 'a field, the link, the body or the protocol is not as it must be',
+  MISSING_FIELD: 'required fields are absent or null',
+  INVALID_AMOUNT_FORMAT: 'an amount has more than two decimal places',
+  QUOTE_ID_MISMATCH: '`service_quote_id` and `quote_id` are both there and differ',
+  INVALID_LENDER_REFERENCE: "the reference is not of the lender's form",
+  UNAUTHENTICATED: 'the service key is missing, unknown, expired, inactive or revoked',
+  NOT_FOUND: 'there is no such path or method',
+  LENDER_NOT_FOUND: 'the lender is not configured',
+  QUOTE_NOT_FOUND: 'there is no such quote, or its month has been dropped',
+  APPLICATION_NOT_FOUND: 'there is no such application',
+  APPLICATION_EXISTS: "the lender's reference stands for another application of this environment",
+  LENDER_EVENT_EXISTS: "the lender's event id stands for another event",
+  NOTHING_QUOTED: 'no product fitted when the quote was made',
+  PRODUCT_NOT_QUOTED: 'the product did not fit when the quote was made',
+  AMOUNTS_NOT_QUOTED: 'the amounts are not those that were quoted',
+  MERCHANT_REFERENCE_MISMATCH: "the reference is not the quote's",
+  INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
+};

@@ -1,0 +1,155 @@
+import { applicationByLinkSchema, applicationByParametersSchema } from './credit-application';
+import { applicationResponseSchema, createdApplicationSchema } from './credit-application-response';
+import { INTERNAL_ERROR_CAUSES, internalErrorSchema, type InternalErrorCode } from './internal-errors';
+import { lenderEventRequestSchema, lenderEventResponseSchema } from './lender-event';
+import {
+  componentSchemas,
+  headers,
+  ref,
+  requestIdHeader,
+  requestIdParameters,
+  type Json,
+} from './openapi-parts';
+
+const answer = (description: string, schema: string): Json => ({
+  description,
+  headers: requestIdHeader,
+  content: { 'application/json': { schema: ref('schemas', schema) } },
+});
+
+/** Refusals of a status, with what each of their codes means. */
+const refusals = (...codes: readonly InternalErrorCode[]): Json =>
+  answer(codes.map((code) => `\`${code}\`: ${INTERNAL_ERROR_CAUSES[code]}.`).join(' '), 'Error');
+
+const unauthenticated: Json = {
+  ...refusals('UNAUTHENTICATED'),
+  headers: { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
+};
+
+const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [] }] };
+const requestId = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
+const body = (schema: Json): Json => ({
+  required: true,
+  description: 'At most 16 KiB.',
+  content: { 'application/json': { schema } },
+});
+
+const createCreditApplication: Json = {
+  ...common,
+  operationId: 'createCreditApplication',
+  summary: 'Open a credit application',
+  description:
+    'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product ' +
+    'for these amounts; without one, the amounts of any product that fitted or of the summary’s link. The same lender and ' +
+    'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
+  parameters: requestId,
+  requestBody: body({
+    anyOf: [ref('schemas', 'ApplicationByLink'), ref('schemas', 'ApplicationByParameters')],
+  }),
+  responses: {
+    '200': answer('It is open, now or since an earlier request.', 'CreatedApplication'),
+    '400': refusals(
+      'INVALID_REQUEST',
+      'MISSING_FIELD',
+      'INVALID_AMOUNT_FORMAT',
+      'QUOTE_ID_MISMATCH',
+      'INVALID_LENDER_REFERENCE',
+    ),
+    '401': unauthenticated,
+    '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'NOT_FOUND'),
+    '409': refusals('APPLICATION_EXISTS'),
+    '422': refusals(
+      'NOTHING_QUOTED',
+      'PRODUCT_NOT_QUOTED',
+      'AMOUNTS_NOT_QUOTED',
+      'MERCHANT_REFERENCE_MISMATCH',
+    ),
+    '500': refusals('INTERNAL_SERVER_ERROR'),
+  },
+};
+
+const applicationParameters = [ref('parameters', 'ApplicationId'), ...requestId];
+
+const recordLenderEvent: Json = {
+  ...common,
+  operationId: 'recordLenderEvent',
+  summary: "Record a lender's status",
+  description:
+    'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
+    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing.',
+  parameters: applicationParameters,
+  requestBody: body(ref('schemas', 'LenderEventRequest')),
+  responses: {
+    '200': answer('It is stored, now or since an earlier request.', 'LenderEventResponse'),
+    '400': refusals('INVALID_REQUEST', 'MISSING_FIELD'),
+    '401': unauthenticated,
+    '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
+    '409': refusals('LENDER_EVENT_EXISTS'),
+    '500': refusals('INTERNAL_SERVER_ERROR'),
+  },
+};
+
+const getCreditApplication: Json = {
+  ...common,
+  operationId: 'getCreditApplication',
+  summary: 'Read a credit application with its history',
+  parameters: applicationParameters,
+  responses: {
+    '200': answer(
+      'The application, all that its lender told, and all that its partner is told.',
+      'ApplicationResponse',
+    ),
+    '400': refusals('INVALID_REQUEST'),
+    '401': unauthenticated,
+    '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
+    '500': refusals('INTERNAL_SERVER_ERROR'),
+  },
+};
+
+/** The contract of the internal listener as an OpenAPI 3.1 document, made from the schemas that requests are checked with. */
+export function internalOpenApiDocument(): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Partner Finance Quote Service: internal listener',
+      version: '1.0.0',
+      summary: 'Credit applications, as lender integrations open them and move them on.',
+      description:
+        'Plain HTTP on loopback or a private network, under service keys. Amounts are pounds as strings with two decimals. Errors ' +
+        'carry a stable `error.code`; every response has an `X-Request-Id`. Every request may be sent again: it is done once. ' +
+        'No personal data is taken: fields that are not named here are ignored and not stored.',
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The address this document was read from.' }],
+    tags: [{ name: 'Credit applications' }],
+    paths: {
+      '/internal/v1/credit-applications': { post: createCreditApplication },
+      '/internal/v1/credit-applications/{credit_application_id}': { get: getCreditApplication },
+      '/internal/v1/credit-applications/{credit_application_id}/lender-events': { post: recordLenderEvent },
+    },
+    components: {
+      schemas: componentSchemas([
+        [applicationByLinkSchema, 'input'],
+        [applicationByParametersSchema, 'input'],
+        [lenderEventRequestSchema, 'input'],
+        [createdApplicationSchema, 'output'],
+        [lenderEventResponseSchema, 'output'],
+        [applicationResponseSchema, 'output'],
+        [internalErrorSchema, 'output'],
+      ]),
+      headers: { XRequestId: headers['XRequestId'], WWWAuthenticate: headers['WWWAuthenticate'] },
+      parameters: {
+        ...requestIdParameters,
+        ApplicationId: {
+          name: 'credit_application_id',
+          in: 'path',
+          required: true,
+          schema: { type: 'string', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] },
+        },
+      },
+      securitySchemes: {
+        serviceKey: { type: 'http', scheme: 'bearer', bearerFormat: 'svc_…', description: 'A service key.' },
+      },
+    },
+  };
+}

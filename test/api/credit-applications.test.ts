@@ -1,0 +1,326 @@
+import { startTestApi, type TestApi } from '../support/api';
+import { newReference } from '../support/applications';
+import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+
+let api: TestApi;
+let lender: InternalClient;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  lender = await internalClient(api);
+});
+afterAll(() => api.close());
+
+/** A quote of a test merchant, and what an integration reads off its links. */
+async function quoted(fields: Record<string, unknown> = {}, key = api.keys.test) {
+  const { data } = (await api.quote({ merchant_reference: 'basket 2041', ...fields }, { key })).body;
+  return { quoteId: data.service_quote_id as string, products: data.products, data };
+}
+
+const byParameters = (quoteId: string, fields: Record<string, unknown> = {}) => ({
+  lender: 'lender_a',
+  lender_reference: newReference(),
+  service_quote_id: quoteId,
+  loan_amount: '900.00',
+  customer_deposit: '100.00',
+  credit_product: '12 months at 9.9% APR',
+  merchant_reference: 'basket 2041',
+  ...fields,
+});
+
+/** The link of a summary, as a browser reads it. */
+const learnMore = (html: string) => /href="([^"]*)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? '';
+
+describe('opening an application', () => {
+  test('takes every link of a quote as it was returned', async () => {
+    const { quoteId, products, data } = await quoted({
+      merchant_finance_url: 'https://shop.example/f?a=1#b',
+    });
+    const links: string[] = [
+      ...products.map(({ merchant_finance_url: link }: { merchant_finance_url: string }) => link),
+      learnMore(data.summary.finance_offer_summary),
+    ];
+    expect(links).toHaveLength(4);
+    for (const [at, link] of links.entries()) {
+      const reference = newReference();
+      const answer = await lender.open({
+        lender: 'lender_a',
+        lender_reference: reference,
+        finance_link: link,
+      });
+      expect(answer).toMatchObject({
+        status: 200,
+        body: {
+          data: {
+            environment: 'sandbox',
+            partner_id: api.partnerId,
+            merchant_id: 'M000001',
+            service_quote_id: quoteId,
+            merchant_reference: 'basket 2041',
+            lender: 'lender_a',
+            lender_reference: reference,
+            loan_amount: '900.00',
+            customer_deposit: '100.00',
+            credit_product: products[at]?.credit_product ?? null,
+          },
+        },
+      });
+    }
+  });
+
+  test.each([
+    ['M000002', 'not shown, for want of authorisation'],
+    ['M000004', 'with a raised deposit'],
+  ])('takes the summary’s link of %s: %s', async (merchant) => {
+    const { data } = await quoted({ merchant_id: merchant });
+    const link = learnMore(data.summary.finance_offer_summary);
+    const request = { lender: 'lender_b', lender_reference: newReference().replace('REF', '88').slice(0, 7) };
+    expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+  });
+
+  test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {
+    const { quoteId } = await quoted({ customer_deposit: '0.00' });
+    const none = { customer_deposit: null, service_quote_id: null };
+    for (const fields of [
+      { ...none, quote_id: quoteId },
+      { ...none, service_quote_id: quoteId, quote_id: quoteId },
+      { customer_deposit: 0, loan_amount: 900 },
+    ]) {
+      expect(await lender.open(byParameters(quoteId, fields))).toMatchObject({ status: 200 });
+    }
+  });
+
+  test('takes the environment from the key that made the quote', async () => {
+    const { quoteId } = await quoted({}, api.keys.live);
+    expect((await lender.open(byParameters(quoteId))).body.data.environment).toBe('live');
+  });
+
+  test('again answers the same to the letter, whatever has happened since; with another content it is refused', async () => {
+    const { quoteId } = await quoted();
+    const other = await quoted();
+    const body = byParameters(quoteId);
+    const first = await lender.open(body);
+    const id = first.body.data.credit_application_id;
+    await lender.tell(id, {
+      lender_event_id: 'again-1',
+      status: 'submitted',
+      occurred_at: '2026-11-21T12:00:00Z',
+    });
+    const again = await Promise.all(Array.from({ length: 5 }, () => lender.open(body)));
+    for (const answer of again) expect([answer.status, answer.text]).toEqual([first.status, first.text]);
+    for (const fields of [
+      { service_quote_id: other.quoteId },
+      { credit_product: '10 months interest-free' },
+      { loan_amount: '900.01' },
+    ]) {
+      expect(await lender.open({ ...body, ...fields })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'APPLICATION_EXISTS', details: { credit_application_id: id } } },
+      });
+    }
+    expect((await lender.read(id)).body.data.notifications).toHaveLength(2);
+  });
+
+  test.each<[number, string, string, Record<string, unknown>]>([
+    [400, 'MISSING_FIELD', 'lender', { lender: null, lender_reference: null }],
+    [400, 'MISSING_FIELD', 'loan_amount', { loan_amount: null }],
+    [400, 'MISSING_FIELD', 'service_quote_id', { service_quote_id: null }],
+    [400, 'QUOTE_ID_MISMATCH', 'service_quote_id', { quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
+    [400, 'INVALID_AMOUNT_FORMAT', 'loan_amount', { loan_amount: '900.001' }],
+    [400, 'INVALID_REQUEST', 'customer_deposit', { customer_deposit: '-1' }],
+    [400, 'INVALID_REQUEST', 'lender', { lender: 'Lender A' }],
+    [400, 'INVALID_REQUEST', 'lender_reference', { lender_reference: 'a\0b' }],
+    [400, 'INVALID_REQUEST', 'lender_reference', { lender_reference: 12345678 }],
+    [400, 'INVALID_REQUEST', 'service_quote_id', { service_quote_id: 'qte_\0' }],
+    [400, 'INVALID_REQUEST', 'credit_product', { credit_product: 'x'.repeat(201) }],
+    [400, 'INVALID_REQUEST', 'merchant_reference', { merchant_reference: 'a&b' }],
+    [400, 'INVALID_REQUEST', 'finance_link', { finance_link: 'http://shop.example/?loan_amount=1.00' }],
+    [400, 'INVALID_REQUEST', 'finance_link', { finance_link: 7 }],
+    [400, 'INVALID_REQUEST', 'service_quote_id', { finance_link: 'https://shop.example/' }],
+    [400, 'INVALID_LENDER_REFERENCE', 'lender_reference', { lender_reference: 'AB12CD3' }],
+    [
+      400,
+      'INVALID_LENDER_REFERENCE',
+      'lender_reference',
+      { lender: 'lender_b', lender_reference: 'AB12CD34' },
+    ],
+    [404, 'LENDER_NOT_FOUND', 'lender', { lender: 'lender_z' }],
+    [404, 'QUOTE_NOT_FOUND', 'service_quote_id', { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
+    [422, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '24 months' }],
+    [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '1000.00' }],
+    [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '9'.repeat(40) }],
+    [422, 'MERCHANT_REFERENCE_MISMATCH', 'merchant_reference', { merchant_reference: 'basket 2042' }],
+  ])('%i %s for %s: %j', async (status, code, field, fields) => {
+    const { quoteId } = await quoted();
+    const answer = await lender.open(byParameters(quoteId, fields));
+    expect(answer).toMatchObject({ status, body: { error: { code, details: { field } } } });
+  });
+
+  test('refuses a link that says something twice, and a quote that nothing fitted', async () => {
+    const link = 'https://shop.example/?loan_amount=900.00&loan_amount=1.00&service_quote_id=qte_1';
+    const reference = { lender: 'lender_a', lender_reference: newReference() };
+    expect(await lender.open({ ...reference, finance_link: link })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST', details: { field: 'finance_link' } } },
+    });
+    const { quoteId } = await quoted({ merchant_id: 'M000003' });
+    expect(await lender.open(byParameters(quoteId))).toMatchObject({
+      status: 422,
+      body: { error: { code: 'NOTHING_QUOTED' } },
+    });
+  });
+
+  test('stores no field that it does not know', async () => {
+    const { quoteId } = await quoted();
+    const person = { name: 'Ada Lovelace', address: { street: '12 St James’s Square' }, iban: 'GB33BUKB' };
+    const answer = await lender.open({ ...byParameters(quoteId), ...person, applicant: person });
+    const id = answer.body.data.credit_application_id;
+    const event = { lender_event_id: 'person-1', status: 'submitted', occurred_at: '2026-11-21T12:00:00Z' };
+    expect((await lender.tell(id, { ...event, ...person })).status).toBe(200);
+    const rows = await api.database.sql`
+      select a::text || coalesce(string_agg(e::text, ''), '') || coalesce(string_agg(n::text, ''), '') as "all"
+      from credit_applications a left join lender_events e using (application_id)
+      left join notifications n using (application_id) where application_id = ${id} group by a.*`;
+    expect(rows).toHaveLength(1);
+    for (const text of [JSON.stringify(rows), api.logs.join('')]) {
+      for (const word of ['Lovelace', 'Square', 'BUKB']) expect(text).not.toContain(word);
+    }
+  });
+});
+
+describe('telling a status', () => {
+  const event = (status: string, fields: Record<string, unknown> = {}) => ({
+    lender_event_id: `le-${newReference()}`,
+    status,
+    occurred_at: '2026-11-21T12:00:00+01:00',
+    ...fields,
+  });
+  const opened = async () => {
+    const { quoteId } = await quoted();
+    return (await lender.open(byParameters(quoteId))).body.data.credit_application_id as string;
+  };
+
+  test('answers what came of it, and the history tells it all', async () => {
+    const id = await opened();
+    const outcomes = [];
+    for (const status of ['paid_out', 'submitted', 'submitted', 'signed', 'accepted', 'activated']) {
+      const { body } = await lender.tell(id, event(status));
+      outcomes.push([body.data.outcome, body.data.application_status]);
+    }
+    expect(outcomes).toEqual([
+      ['waiting', 'created'],
+      ['applied', 'submitted'],
+      ['same_state', 'submitted'],
+      ['applied', 'signed'],
+      ['not_applied', 'signed'],
+      ['applied', 'paid_out'],
+    ]);
+    const { data } = (await lender.read(id)).body;
+    expect(data).toMatchObject({ credit_application_id: id, status: 'paid_out' });
+    expect(
+      data.lender_events.map((one: Record<string, unknown>) => [
+        one['status'],
+        one['outcome'],
+        one['previous_status'],
+        one['sequence'],
+      ]),
+    ).toEqual([
+      ['paid_out', 'applied', 'activated', 5],
+      ['submitted', 'applied', 'created', 2],
+      ['submitted', 'same_state', null, null],
+      ['signed', 'applied', 'submitted', 3],
+      ['accepted', 'not_applied', null, null],
+      ['activated', 'applied', 'signed', 4],
+    ]);
+    expect(data.lender_events[0].occurred_at).toBe('2026-11-21T11:00:00.000Z');
+    expect(
+      data.notifications.map((one: Record<string, unknown>) => [
+        one['sequence'],
+        one['event_type'],
+        one['state'],
+      ]),
+    ).toEqual([
+      [1, 'credit_application.created', 'held'],
+      [2, 'credit_application.submitted', 'held'],
+      [3, 'credit_application.signed', 'held'],
+      [4, 'credit_application.activated', 'held'],
+      [5, 'credit_application.paid_out', 'held'],
+    ]);
+  });
+
+  test('again answers the same to the letter; the same id with another content is refused', async () => {
+    const id = await opened();
+    const [early, first] = [event('accepted'), event('submitted')];
+    const answers = [await lender.tell(id, early), await lender.tell(id, first)];
+    expect(await lender.tell(id, { ...first, occurred_at: '2026-11-21T11:00:00.000Z' })).toMatchObject({
+      text: answers[1]?.text,
+    });
+    expect(await lender.tell(id, early)).toMatchObject({ status: 200, text: answers[0]?.text });
+    for (const fields of [{ status: 'accepted' }, { occurred_at: '2026-11-21T12:00:01Z' }]) {
+      expect(await lender.tell(id, { ...first, ...fields })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'LENDER_EVENT_EXISTS', details: { field: 'lender_event_id' } } },
+      });
+    }
+    expect((await lender.tell(await opened(), first)).status).toBe(409);
+    expect((await lender.read(id)).body.data.lender_events).toHaveLength(2);
+  });
+
+  test('twenty at once, each twice, are all answered, and make one history', async () => {
+    const id = await opened();
+    const statuses = ['submitted', 'accepted', 'signed', 'activated', 'paid_out', 'completed', 'declined'];
+    const events = Array.from({ length: 20 }, (_, at) => event(statuses[at % statuses.length] ?? ''));
+    const answers = await Promise.all([...events, ...events].map((one) => lender.tell(id, one)));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+    for (const at of events.keys()) expect(answers[at]?.text).toBe(answers[at + 20]?.text);
+    const { data } = (await lender.read(id)).body;
+    expect(data.lender_events).toHaveLength(20);
+    const sequences = data.notifications.map(({ sequence }: { sequence: number }) => sequence);
+    expect(sequences).toEqual(sequences.map((_: number, at: number) => at + 1));
+  });
+
+  test.each<[number, string, string, Record<string, unknown>]>([
+    [400, 'MISSING_FIELD', 'lender_event_id', { lender_event_id: null, occurred_at: null }],
+    [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: '' }],
+    [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: 'a b' }],
+    [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: 'x'.repeat(129) }],
+    [400, 'INVALID_REQUEST', 'status', { status: 'test' }],
+    [400, 'INVALID_REQUEST', 'status', { status: 'constructor' }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-11-21' }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-11-21T12:00:00' }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-02-30T12:00:00Z' }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '0000-01-01T00:00:00Z' }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: 1_795_262_400 }],
+  ])('%i %s for %s: %j', async (status, code, field, fields) => {
+    expect(await lender.tell(await opened(), event('submitted', fields))).toMatchObject({
+      status,
+      body: { error: { code, details: { field } } },
+    });
+  });
+
+  test.each(['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'app_1', '%00', '..', 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'])(
+    'of %s is 404',
+    async (id) => {
+      for (const answer of [await lender.tell(id, event('submitted')), await lender.read(id)]) {
+        expect(answer.status).toBe(404);
+      }
+    },
+  );
+});
+
+test('every request is logged once with its service key, and counted by its route', async () => {
+  const answer = await lender.call({ body: {}, headers: { 'x-request-id': 'find-me' } });
+  expect(answer.status).toBe(400);
+  const lines = api.logs.filter((line) => line.includes('"requestId":"find-me"'));
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { msg: 'request', route: APPLICATIONS, status: 400, keyId: lender.keyId },
+  ]);
+  const metrics = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  expect(metrics).toContain(`pfqs_http_request_seconds_count{route="${APPLICATIONS}",status="400"}`);
+});
+
+test('the document is served, and it is the one that is kept', async () => {
+  const answer = await fetch(`http://127.0.0.1:${api.internalPort}/openapi.json`);
+  const { default: document } = await import('../../contracts/internal-openapi.json');
+  expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(document)));
+});
