@@ -1,22 +1,22 @@
 import { z } from 'zod';
+import { port } from './setting-types';
 
 const seconds = z
   .string()
   .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
   .transform((text) => text.split(',').map((part) => Number(part) * 1_000));
-const port = z.coerce.number().int().min(1).max(65_535);
 
 /** Settings of webhooks and their delivery. */
 export const deliverySettings = {
   ENVIRONMENT: z
     .enum(['production', 'development'])
     .default('production')
-    .describe('Production refuses every setting that lets webhooks go to private addresses or odd ports.'),
+    .describe('`production` refuses the settings that are for development only.'),
   WEBHOOK_KEYS: z
     .string()
     .optional()
     .describe(
-      'Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals.',
+      'Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals. Required by workers.',
     ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
@@ -33,18 +33,25 @@ export const deliverySettings = {
   WEBHOOK_CA_FILE: z
     .string()
     .optional()
-    .describe('Authority that webhook endpoints are trusted by, besides the well-known ones, PEM.'),
+    .describe(
+      'Authority that webhook endpoints are trusted by besides the well-known ones, PEM. Allowed in production too.',
+    ),
   DELIVERY_LADDER_SECONDS: seconds
     .optional()
-    .describe('Wait before each attempt of a status notification, in seconds, comma-separated.'),
-  TEST_LADDER_SECONDS: seconds.optional().describe('The same for test notifications.'),
+    .describe(
+      'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
+        '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h.',
+    ),
+  TEST_LADDER_SECONDS: seconds
+    .optional()
+    .describe('The same for test notifications; without it 0, 5 s, 30 s.'),
   DELIVERIES_AT_ONCE: z.coerce
     .number()
     .int()
     .min(1)
     .max(1_000)
     .default(400)
-    .describe('Most deliveries under way in a worker process.'),
+    .describe('Most sends under way in a worker process. Under 80 an endpoint gets fewer than 16 places.'),
   WORKFLOW_TASKS_AT_ONCE: z.coerce
     .number()
     .int()
@@ -79,7 +86,7 @@ export const deliverySettings = {
   WORKFLOW_BUNDLE: z
     .string()
     .optional()
-    .describe('Prebuilt workflow code to use instead of building it at the start.'),
+    .describe('Prebuilt workflow code; else it is built at the start, in about two seconds.'),
 } as const;
 
 /** Those of them that the boot log may not show. */

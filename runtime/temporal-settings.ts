@@ -8,11 +8,11 @@ export const temporalSettings = {
   TEMPORAL_ADDRESS: text
     .regex(/^[^\s/]+:\d+$/, 'must be host:port')
     .optional()
-    .describe('Temporal to use instead of the embedded one, host:port.'),
-  TEMPORAL_NAMESPACE: text.optional().describe('Its namespace.'),
+    .describe('`host:port`. Required by workers, but for `npm start`, which brings one of its own.'),
+  TEMPORAL_NAMESPACE: text.optional().describe('Its namespace; without it `default`.'),
   TEMPORAL_API_KEY: text.optional().describe('API key (Temporal Cloud). Implies TLS.'),
   TEMPORAL_TLS: flag.optional().describe('Whether to use TLS.'),
-  TEMPORAL_TLS_SERVER_NAME: text.optional().describe('Name its certificate must have.'),
+  TEMPORAL_TLS_SERVER_NAME: text.optional().describe('Name that its certificate must have.'),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: text.optional().describe('Authority to trust, PEM file.'),
   TEMPORAL_TLS_SERVER_CA_CERT_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_TLS_CLIENT_CERT_PATH: text.optional().describe('Our certificate, PEM file.'),
@@ -21,7 +21,7 @@ export const temporalSettings = {
   TEMPORAL_TLS_CLIENT_KEY_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_CONFIG_FILE: text
     .optional()
-    .describe('TOML file with all of these, as the Temporal CLI reads it.'),
+    .describe('TOML file with all of these, as the Temporal CLI writes it. Read only when named here.'),
   TEMPORAL_PROFILE: text.optional().describe('Which profile of that file.'),
 } as const;
 

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { list, milliseconds, port } from './setting-types';
+
+/** Settings of an API process. */
+export const apiSettings = {
+  API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener, and of the plain one.'),
+  API_PORT: port.default(8443).describe('Port of the public listener.'),
+  INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener.'),
+  INTERNAL_PORT: port
+    .default(8081)
+    .describe('Port of the internal listener: credit applications, health, readiness, metrics.'),
+  RATE_LIMIT_PER_MINUTE: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100_000_000)
+    .default(100)
+    .describe('Calls per API key and minute.'),
+  TLS_CERT_FILE: z
+    .string()
+    .optional()
+    .describe('Certificate chain of the public listener, PEM, leaf first. Belongs with `TLS_KEY_FILE`.'),
+  TLS_KEY_FILE: z.string().optional().describe('Its key, PEM. Both are read at the start only.'),
+  TRUSTED_PROXIES: list
+    .default([])
+    .describe('Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.'),
+  PLAIN_PORT: port
+    .optional()
+    .describe('Port of a plain-HTTP listener that answers 400 "HTTPS is required" and nothing else.'),
+  SHUTDOWN_GRACE_MS: milliseconds
+    .default(15_000)
+    .describe('Longest time to finish requests under way at a stop.'),
+  MERCHANTS_IN_MEMORY: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(20_000)
+    .describe('Most merchants held in memory; the least recently used give way.'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Least level that is logged, by workers too.'),
+} as const;

@@ -1,0 +1,63 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { SETTING_GROUPS } from '../runtime/config';
+
+/** Writes docs/settings.md from the settings' own schemas; `--check` writes nothing, and fails when it would change. */
+const file = join(__dirname, '../docs/settings.md');
+
+interface Described {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly type?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly enum?: readonly string[];
+}
+
+function row(name: string, schema: z.ZodType): string {
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Described;
+  const { description = '', default: byDefault } = json;
+  const shown = byDefault === undefined ? 'not set' : text(byDefault);
+  const cells = [`\`${name}\``, shown, boundsOf(json), description.replaceAll('|', '\\|')];
+  return `| ${cells.join(' | ')} |`;
+}
+
+function text(value: unknown): string {
+  const plain = Array.isArray(value) ? value.join(',') : String(value);
+  return plain === '' ? 'none' : `\`${plain}\``;
+}
+
+function boundsOf({ minimum, maximum, enum: values, type }: Described): string {
+  if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
+  if (minimum === undefined) return type === 'string' || type === undefined ? 'text' : type;
+  return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+    ? `${minimum} or more`
+    : `${minimum} to ${maximum}`;
+}
+
+const groups = Object.entries(SETTING_GROUPS).map(
+  ([title, settings]) =>
+    `## ${title}\n\n| Name | Default | May be | Meaning |\n| --- | --- | --- | --- |\n` +
+    Object.entries(settings)
+      .map(([name, schema]) => row(name, schema))
+      .join('\n'),
+);
+const content = `# Settings
+
+Generated from \`runtime/*-settings.ts\` by \`npm run settings\`. Read from the environment once, by \`runtime/config.ts\`. An empty value counts
+as not set. A value that does not fit stops the start with a message that names every setting at fault. The boot log shows all of them, those
+that may hold a password or a key only as \`set\` or \`not set\`. How they belong together: [operations](operations.md).
+
+${groups.join('\n\n')}
+`;
+if (!process.argv.includes('--check')) writeFileSync(file, content);
+else if (plain(readFileSync(file, 'utf8')) !== plain(content)) {
+  console.error('docs/settings.md does not follow from runtime/*-settings.ts; run npm run settings.');
+  process.exitCode = 1;
+}
+
+/** Prettier pads the tables. */
+function plain(markdown: string): string {
+  return markdown.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
+}
