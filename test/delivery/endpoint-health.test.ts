@@ -101,7 +101,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   const released = receiver.received.slice(seen);
   for (const one of released) verifySignatures(one, endpoint.secret);
   const events = released.map(({ headers }) => headers['webhook-id']);
-  expect(events.toSorted()).toEqual([climbing, ...later].map(({ eventId }) => eventId).toSorted());
+  expect(new Set(events)).toEqual(new Set([climbing, ...later].map(({ eventId }) => eventId)));
   for (const id of waiting) expect(await rowOf(id)).toMatchObject({ generation: 2, reason: null });
   expect(await counts()).toEqual([
     { type: 'credit_application.accepted', delivered: 6, failed: 1, reserved: 0 },
