@@ -1,3 +1,4 @@
+import { recordDelivered } from '../db/queries/record-delivered';
 import { recordAttempt, endNotification, type EndState } from '../db/queries/record-attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
@@ -23,9 +24,10 @@ export interface AttemptResult {
  * Writes down what an attempt came to. Apart from the send, so that a database that is away never sends again; doing it
  * twice changes nothing.
  */
-export function createRecordResult({ db, warn }: Pick<ActivityDeps, 'db' | 'warn'>) {
+export function createRecordResult({ db, sql, warn }: Pick<ActivityDeps, 'db' | 'sql' | 'warn'>) {
   return async function recordResult(result: AttemptResult): Promise<void> {
     const { outcome, address, end } = result;
+    if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
     const { event } = await recordAttempt(db, result, { outcome, address }, end);
     if (event !== null) {
       const { kind, partnerId, environment, endpointId, details } = event;

@@ -32,7 +32,10 @@ export async function claimDue(
   return [...rows] as unknown as ClaimedNotification[];
 }
 
-/** Notes that their workflows exist. One whose workflow is already further stays as it is. */
+/**
+ * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
+ * attempt has noted it.
+ */
 export async function markStarted(
   db: DbOrTransaction,
   started: readonly ClaimedNotification[],
@@ -45,7 +48,8 @@ export async function markStarted(
   await db.execute(sql`
     update notifications set state = 'started',
       started_at = coalesce(started_at, service_now()), checked_at = service_now()
-    where (notification_id, generation) in (${ids}) and state in ('pending', 'started')`);
+    where (notification_id, generation) in (${ids})
+      and (state = 'pending' or (state = 'started' and (started_at is null or checked_at is null)))`);
 }
 
 /**

@@ -8,8 +8,9 @@ import { appendOperatorEvents, type OperatorEvent } from './operator-events';
  * True in SQL when a success has to be written to its endpoint `e`: it was failing, or its last success is a minute old.
  * Everything else would make one row of every delivery's way.
  */
-export const SUCCESS_IS_NEWS = sql`(e.failing_since is not null
+export const SUCCESS_IS_NEWS_TEXT = `(e.failing_since is not null
   or coalesce(e.last_success_at < service_now() - interval '1 minute', true))`;
+export const SUCCESS_IS_NEWS = sql.raw(SUCCESS_IS_NEWS_TEXT);
 
 /**
  * Notes that an endpoint answered 2xx: it is well again. Call it last in a transaction: it locks the endpoint's row.
