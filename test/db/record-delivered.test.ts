@@ -137,11 +137,11 @@ test('of many at once, in either way, one counts', async () => {
 test('whoever waits for a test is told', async () => {
   const attempt = await underWay();
   const heard: string[] = [];
-  const { unlisten } = await database.sql.listen('attempts', (payload) => heard.push(payload));
+  const listening = await database.sql.listen('attempts', (payload) => heard.push(payload));
   await delivered(attempt);
   // Told in the order of commits: this one comes after it.
   await database.sql`select pg_notify('attempts', 'last')`;
   while (!heard.includes('last')) await new Promise((resolve) => setTimeout(resolve, 5));
   expect(heard).toEqual([`${attempt.notificationId}:1`, 'last']);
-  await unlisten();
+  await listening.unlisten();
 });
