@@ -1,13 +1,14 @@
 import type { ApiKeySummary } from '../db/queries/api-keys';
-import type { Issued } from '../db/queries/key-changes';
+import type { KeySummary } from '../db/queries/key-changes';
+import type { ServiceKeySummary } from '../db/queries/service-keys';
 import type { Answer } from './call';
 
 const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';
 
-/** The only answer that holds a key. */
-export function issuedAnswer({ key, summary }: Issued<ApiKeySummary>, said: string): Answer {
+/** The only answer that holds a key; `view` is the rest of what is known of it. */
+export function issuedAnswer(key: string, view: object, said: string): Answer {
   return {
-    json: { ...keyView(summary), key, notice: SHOWN_ONCE },
+    json: { ...view, key, notice: SHOWN_ONCE },
     text: `${said}\n\n  ${key}\n\n${SHOWN_ONCE}`,
   };
 }
@@ -18,11 +19,7 @@ export function keyStatus({ state, expired, partnerState }: ApiKeySummary): stri
   return state === 'active' && partnerState === 'inactive' ? 'active (partner inactive)' : state;
 }
 
-/** A key without the key itself. */
-export const keyView = (key: ApiKeySummary) => ({
-  key_id: key.keyId,
-  partner_id: key.partnerId,
-  environment: key.environment,
+const common = (key: KeySummary) => ({
   last_four: key.lastFour,
   state: key.state,
   expired: key.expired,
@@ -30,5 +27,20 @@ export const keyView = (key: ApiKeySummary) => ({
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
   replaced_by: key.replacedBy,
+});
+
+/** A partner's key without the key itself. */
+export const keyView = (key: ApiKeySummary) => ({
+  key_id: key.keyId,
+  partner_id: key.partnerId,
+  environment: key.environment,
+  ...common(key),
   partner_state: key.partnerState,
+});
+
+/** A service key without the key itself. */
+export const serviceKeyView = (key: ServiceKeySummary) => ({
+  key_id: key.keyId,
+  name: key.name,
+  ...common(key),
 });

@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/queries/api-key-changes';
-import { listKeys, type ApiKeySummary } from '../db/queries/api-keys';
+import { listKeys } from '../db/queries/api-keys';
 import { appendChange } from '../db/queries/change-log';
-import type { DbOrTransaction } from '../db/connect';
 import type { KeyEnvironment } from '../db/keys';
 import { duration } from './arguments';
-import { handle, numberOption, textOption, type Answer, type OpsDeps } from './call';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, keyStatus, keyView } from './key-view';
 import { table } from './output';
 
@@ -41,7 +41,11 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
       await appendChange(tx, { actor, action: 'keys.issue', subject: done.summary.keyId, details });
       return done;
     });
-    return issuedAnswer(issued, `Issued ${environment} key ${issued.summary.keyId} to ${partnerId}.`);
+    return issuedAnswer(
+      issued.key,
+      keyView(issued.summary),
+      `Issued ${environment} key ${issued.summary.keyId} to ${partnerId}.`,
+    );
   });
 
   const list = keys
@@ -64,62 +68,11 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     return { json: found.map(keyView), text: table(head, rows) };
   });
 
-  const rotate = keys
-    .command('rotate')
-    .argument('<key-id>')
-    .description('Issue a successor, shown once; the old key works on for the overlap.')
-    .option('--overlap <duration>', 'how long the old key works on, 0 to 7d; default: 24h', duration);
-  handle(rotate, deps, async (call, keyId = '') => {
-    const overlapSeconds = numberOption(call, 'overlap');
-    const issued = await call.db.transaction(async (tx) => {
-      const done = await rotateKey(tx, { keyId, ...(overlapSeconds !== undefined && { overlapSeconds }) });
-      const details = { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt };
-      await appendChange(tx, { actor, action: 'keys.rotate', subject: keyId, details });
-      return done;
-    });
-    const end = issued.replaced.expiresAt?.toISOString();
-    const answer = issuedAnswer(
-      issued,
-      `Issued ${issued.summary.keyId} in place of ${keyId}, which works until ${end}.`,
-    );
-    return { ...answer, json: { ...(answer.json as object), replaced: keyView(issued.replaced) } };
+  addKeyLifecycle(keys, deps, {
+    noun: 'keys',
+    changes: { rotate: rotateKey, revoke: revokeKey, setState: setKeyState },
+    view: keyView,
+    owner: ({ partnerId }) => ` of ${partnerId}`,
+    details: ({ partnerId }) => ({ partner_id: partnerId }),
   });
-
-  const revoke = keys.command('revoke').argument('<key-id>').description('End a key for good, at once.');
-  handle(revoke, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'revoke', 'revoked', (tx) => revokeKey(tx, keyId)),
-  );
-
-  const deactivate = keys
-    .command('deactivate')
-    .argument('<key-id>')
-    .description('Make a key answer 401 until it is activated.');
-  handle(deactivate, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'deactivate', 'inactive', (tx) => setKeyState(tx, keyId, 'inactive')),
-  );
-
-  const activate = keys
-    .command('activate')
-    .argument('<key-id>')
-    .description('Let a deactivated key work again.');
-  handle(activate, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'activate', 'active', (tx) => setKeyState(tx, keyId, 'active')),
-  );
-
-  async function change(
-    db: DbOrTransaction,
-    keyId: string,
-    verb: string,
-    state: string,
-    make: (tx: DbOrTransaction) => Promise<{ changed: boolean; summary: ApiKeySummary }>,
-  ): Promise<Answer> {
-    const { changed, summary } = await db.transaction(async (tx) => {
-      const done = await make(tx);
-      const details = { partner_id: done.summary.partnerId, state };
-      if (done.changed) await appendChange(tx, { actor, action: `keys.${verb}`, subject: keyId, details });
-      return done;
-    });
-    const text = `Key ${keyId} of ${summary.partnerId} ${changed ? 'is now' : 'was already'} ${state}.`;
-    return { json: { ...keyView(summary), changed }, text };
-  }
 }

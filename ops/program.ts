@@ -1,9 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import type { OpsDeps } from './call';
+import { addApplicationCommands } from './applications';
 import { addChangeCommands } from './changes';
 import { addEventCommands } from './events';
 import { EXIT, toFailure, type Failure } from './exit-codes';
 import { addKeyCommands } from './keys';
+import { addLenderCommands } from './lenders';
 import { addMerchantCommands } from './merchants';
 import { addNotificationCommands } from './notifications';
 import { faultLines } from './output';
@@ -12,6 +14,7 @@ import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';
 import { addRetentionCommands } from './retention';
 import { addSecretCommands } from './secrets';
+import { addServiceKeyCommands } from './service-keys';
 import { addUsageCommand } from './usage';
 import { addWebhookCommands } from './webhooks';
 
@@ -31,6 +34,9 @@ export function buildProgram(deps: OpsDeps): Command {
   addMerchantCommands(program, deps);
   addProductCommands(program, deps);
   addQuoteCommands(program, deps);
+  addLenderCommands(program, deps);
+  addServiceKeyCommands(program, deps);
+  addApplicationCommands(program, deps);
   addWebhookCommands(program, deps);
   addSecretCommands(program, deps);
   addNotificationCommands(program, deps);

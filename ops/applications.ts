@@ -1,0 +1,170 @@
+import { Option, type Command } from 'commander';
+import {
+  findApplication,
+  listApplications,
+  type Application,
+  type ApplicationStory,
+} from '../db/queries/applications';
+import { Refused } from '../db/queries/refused';
+import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
+import { formatPence } from '../domain/money';
+import type { KeyEnvironment } from '../db/keys';
+import { durationUpTo, environmentOption, limitOption } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { facts, table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops applications list --partner P100001 --state accepted
+  ops applications list --lender lender_a --reference AB12CD34
+  ops applications show app_01K…       what the lender told, and what the partner is told`;
+
+/** Applications are read back to front through their ids, so the span bounds the work. */
+const LONGEST_SPAN_DAYS = 3_650;
+const DEFAULT_SPAN_SECONDS = 30 * 86_400;
+
+/** `ops applications …` */
+export function addApplicationCommands(program: Command, deps: OpsDeps): void {
+  const applications = program
+    .command('applications')
+    .description('Credit applications and their history.')
+    .addHelpText('after', EXAMPLES);
+
+  const list = applications
+    .command('list')
+    .description('Recent applications, newest first.')
+    .option('--partner <partner>', 'of this partner only')
+    .addOption(environmentOption('of this environment only'))
+    .option('--lender <lender>', 'with this lender only')
+    .option('--reference <reference>', "with this reference of the lender's only")
+    .option('--quote <quote-id>', 'from this quote only')
+    .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
+    .option(
+      '--since <duration>',
+      `how far back they were opened, at most ${LONGEST_SPAN_DAYS}d; default: 30d`,
+      durationUpTo(LONGEST_SPAN_DAYS),
+    )
+    .option(...limitOption(50));
+  handle(list, deps, async (call) => {
+    const [partnerId, lender, lenderReference, quoteId] = ['partner', 'lender', 'reference', 'quote'].map(
+      (name) => textOption(call, name),
+    );
+    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+    const state = textOption(call, 'state') as ApplicationState | undefined;
+    const found = await listApplications(call.db, {
+      ...(partnerId !== undefined && { partnerId }),
+      ...(environment !== undefined && { environment }),
+      ...(lender !== undefined && { lender }),
+      ...(lenderReference !== undefined && { lenderReference }),
+      ...(quoteId !== undefined && { quoteId }),
+      ...(state !== undefined && { state }),
+      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      limit: numberOption(call, 'limit') ?? 50,
+    });
+    const head = [
+      'application',
+      'partner',
+      'environment',
+      'lender',
+      'reference',
+      'state',
+      'events',
+      'opened',
+    ];
+    const rows = found.map((one) => [
+      one.applicationId,
+      one.partnerId,
+      one.environment,
+      one.lender,
+      one.lenderReference,
+      one.state,
+      one.sequence,
+      one.createdAt,
+    ]);
+    return { json: found.map(view), text: table(head, rows) };
+  });
+
+  const show = applications
+    .command('show')
+    .argument('<application-id>')
+    .description('One application: all that its lender told, and all that its partner is told.');
+  handle(show, deps, async ({ db }, applicationId = '') => {
+    const story = await findApplication(db, applicationId);
+    if (story === null) throw new Refused('not_found', `Application ${applicationId} does not exist.`);
+    return { json: fullView(story), text: humanStory(story) };
+  });
+}
+
+const view = (one: Application) => ({
+  credit_application_id: one.applicationId,
+  partner_id: one.partnerId,
+  environment: one.environment,
+  merchant_id: one.merchantId,
+  service_quote_id: one.quoteId,
+  merchant_reference: one.merchantReference,
+  lender: one.lender,
+  lender_reference: one.lenderReference,
+  loan_amount: formatPence(one.loanPence),
+  customer_deposit: formatPence(one.depositPence),
+  credit_product: one.creditProduct,
+  state: one.state,
+  sequence: one.sequence,
+  created_at: one.createdAt,
+  updated_at: one.updatedAt,
+  service_key_id: one.serviceKeyId,
+  request_id: one.requestId,
+});
+
+const fullView = ({ application, events, notifications }: ApplicationStory) => ({
+  ...view(application),
+  lender_events: events.map((one) => ({
+    lender_event_id: one.lenderEventId,
+    status: one.status,
+    occurred_at: one.occurredAt,
+    received_at: one.receivedAt,
+    outcome_on_arrival: one.verdict,
+    previous_state: one.previousState,
+    sequence: one.sequence,
+    applied_at: one.appliedAt,
+    service_key_id: one.serviceKeyId,
+    request_id: one.requestId,
+  })),
+  notifications: notifications.map((one) => ({
+    notification_id: one.notificationId,
+    event_id: one.eventId,
+    event_type: one.eventType,
+    sequence: one.sequence,
+    state: one.state,
+    end_reason: one.endReason,
+    created_at: one.createdAt,
+    delivered_at: one.deliveredAt,
+  })),
+});
+
+function humanStory({ application, events, notifications }: ApplicationStory): string {
+  const told = events.map((one) => [
+    one.receivedAt,
+    one.status,
+    one.occurredAt,
+    one.verdict,
+    one.sequence,
+    one.lenderEventId,
+  ]);
+  const sent = notifications.map((one) => [
+    one.sequence,
+    one.eventType,
+    one.endReason === null ? one.state : `${one.state}: ${one.endReason}`,
+    one.createdAt,
+    one.deliveredAt,
+    one.notificationId,
+  ]);
+  return [
+    facts(Object.entries(view(application))),
+    '',
+    'What the lender told, in the order of arrival:',
+    table(['received', 'status', 'occurred', 'on arrival', 'sequence', "lender's event"], told),
+    '',
+    'What the partner is told:',
+    table(['sequence', 'event', 'state', 'made', 'delivered', 'notification'], sent),
+  ].join('\n');
+}

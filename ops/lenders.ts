@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import { appendChange } from '../db/queries/change-log';
+import { addLender, changeLender, listLenders, type Lender } from '../db/queries/lenders';
+import { Refused } from '../db/queries/refused';
+import { handle, textOption, type OpsDeps } from './call';
+import { table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops lenders add lender_c --name 'Lender C' --format '[A-Z]{2}-\\d{4,6}'
+  ops lenders set lender_c --format '[A-Z]{2}\\d{6}'
+
+A format is made of characters, \\d and classes such as [A-Z0-9], each with ?, {n} or {n,m} behind it.`;
+
+const FORMAT = 'form of its references, 64 characters at most';
+
+/** `ops lenders …` */
+export function addLenderCommands(program: Command, deps: OpsDeps): void {
+  const { actor } = deps;
+  const lenders = program
+    .command('lenders')
+    .description('Lenders whose integrations may open applications.')
+    .addHelpText('after', EXAMPLES);
+
+  const add = lenders
+    .command('add')
+    .argument('<lender>', 'its key: what events will call it')
+    .description('Add a lender.')
+    .requiredOption('--name <name>', 'what it is called')
+    .requiredOption('--format <format>', FORMAT);
+  handle(add, deps, async (call, lender = '') => {
+    const wanted = {
+      lender,
+      name: textOption(call, 'name') ?? '',
+      referenceFormat: textOption(call, 'format') ?? '',
+    };
+    const added = await call.db.transaction(async (tx) => {
+      const done = await addLender(tx, wanted);
+      await appendChange(tx, { actor, action: 'lenders.add', subject: lender, details: detailsOf(done) });
+      return done;
+    });
+    return { json: view(added), text: `Added ${lender}. Its references look like ${added.referenceFormat}.` };
+  });
+
+  const set = lenders
+    .command('set')
+    .argument('<lender>')
+    .description('Change what a lender is called, or the form that new references may have.')
+    .option('--name <name>', 'what it is called')
+    .option('--format <format>', FORMAT);
+  handle(set, deps, async (call, lender = '') => {
+    const [name, referenceFormat] = [textOption(call, 'name'), textOption(call, 'format')];
+    if (name === undefined && referenceFormat === undefined) {
+      throw new Refused('invalid', 'Say what to change: --name or --format.');
+    }
+    const changed = await call.db.transaction(async (tx) => {
+      const done = await changeLender(tx, lender, {
+        ...(name !== undefined && { name }),
+        ...(referenceFormat !== undefined && { referenceFormat }),
+      });
+      await appendChange(tx, { actor, action: 'lenders.set', subject: lender, details: detailsOf(done) });
+      return done;
+    });
+    return {
+      json: view(changed),
+      text: `${lender} is ${changed.name}; its references look like ${changed.referenceFormat}.`,
+    };
+  });
+
+  const list = lenders.command('list').description('Lenders, and the form of their references.');
+  handle(list, deps, async ({ db }) => {
+    const found = await listLenders(db);
+    const rows = found.map((one) => [one.lender, one.name, one.referenceFormat, one.createdAt]);
+    return { json: found.map(view), text: table(['lender', 'name', 'format', 'created'], rows) };
+  });
+}
+
+const detailsOf = ({ name, referenceFormat }: Lender) => ({ name, reference_format: referenceFormat });
+
+const view = (lender: Lender) => ({
+  lender: lender.lender,
+  ...detailsOf(lender),
+  created_at: lender.createdAt,
+});

@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import { appendChange } from '../db/queries/change-log';
+import {
+  issueServiceKey,
+  listServiceKeys,
+  revokeServiceKey,
+  rotateServiceKey,
+  setServiceKeyState,
+} from '../db/queries/service-keys';
+import { duration } from './arguments';
+import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { addKeyLifecycle } from './key-lifecycle';
+import { issuedAnswer, serviceKeyView } from './key-view';
+import { table } from './output';
+
+const EXAMPLES = `
+Examples:
+  ops service-keys create --name 'Lender A gateway'
+  ops service-keys rotate svk_01K… --overlap 24h     the old key works for another 24 hours
+  ops service-keys revoke svk_01K…                   answers 401 at once, for good`;
+
+/** `ops service-keys …` */
+export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
+  const keys = program
+    .command('service-keys')
+    .description('Keys of the internal listener, for lender integrations.')
+    .addHelpText('after', EXAMPLES);
+
+  const create = keys
+    .command('create')
+    .description('Issue a service key. It is shown once.')
+    .requiredOption('--name <name>', 'who will use it')
+    .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
+  handle(create, deps, async (call) => {
+    const name = textOption(call, 'name') ?? '';
+    const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
+    const { key, summary } = await call.db.transaction(async (tx) => {
+      const done = await issueServiceKey(tx, { name, expiresInSeconds });
+      const { keyId, expiresAt } = done.summary;
+      const details = { name: done.summary.name, expires_at: expiresAt };
+      const action = 'service-keys.create';
+      await appendChange(tx, { actor: deps.actor, action, subject: keyId, details });
+      return done;
+    });
+    return issuedAnswer(
+      key,
+      serviceKeyView(summary),
+      `Issued service key ${summary.keyId} to ${summary.name}.`,
+    );
+  });
+
+  const list = keys.command('list').description('Service keys, without the keys themselves.');
+  handle(list, deps, async ({ db }) => {
+    const found = await listServiceKeys(db);
+    const head = ['key', 'name', 'ends in', 'state', 'expires', 'created', 'replaced by'];
+    const rows = found.map((key) => [
+      key.keyId,
+      key.name,
+      key.lastFour,
+      key.state === 'active' && key.expired ? 'expired' : key.state,
+      key.expiresAt,
+      key.createdAt,
+      key.replacedBy,
+    ]);
+    return { json: found.map(serviceKeyView), text: table(head, rows) };
+  });
+
+  addKeyLifecycle(keys, deps, {
+    noun: 'service-keys',
+    changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
+    view: serviceKeyView,
+    owner: ({ name }) => ` of ${name}`,
+    details: ({ name }) => ({ name }),
+  });
+}

@@ -1,0 +1,140 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { applicationEventSchema } from '../../contracts/webhook-event';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { startTestApi, type TestApi } from '../support/api';
+import { newReference } from '../support/applications';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { internalClient, type InternalClient } from '../support/internal-api';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let api: TestApi;
+let lender: InternalClient;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  lender = await internalClient(api);
+  receiver = await startWebhookReceiver();
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+    environment: { DELIVERY_LADDER_SECONDS: '0,1,1,1' },
+  });
+  const ready = () =>
+    worker.worker.checkReady().then(
+      () => true,
+      () => false,
+    );
+  await until(ready, 'the worker is ready', 60_000);
+}, 300_000);
+
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await api?.close();
+});
+
+/** Opens an application from the link of a new quote, as a lender's integration does. */
+async function opened(environment: 'test' | 'live'): Promise<string> {
+  const quote = await api.quote({ merchant_reference: 'basket 2041' }, { key: api.keys[environment] });
+  const link: string = quote.body.data.products[0].merchant_finance_url;
+  const answer = await lender.open({
+    lender: 'lender_a',
+    lender_reference: newReference(),
+    finance_link: link,
+  });
+  return answer.body.data.credit_application_id;
+}
+
+let minute = 0;
+const tell = (id: string, status: string) =>
+  lender.tell(id, {
+    lender_event_id: `${id} ${status}`.replace(' ', '-'),
+    status,
+    occurred_at: new Date(Date.UTC(2026, 10, 21, 12, (minute += 1))).toISOString(),
+  });
+const notificationsOf = async (id: string) =>
+  (await lender.read(id)).body.data.notifications as { notification_id: string; state: string }[];
+const delivered = async (id: string) => {
+  const states = (await notificationsOf(id)).map(({ state }) => state);
+  return states.every((state) => state === 'delivered') && states.length;
+};
+const eventsOf = (id: string) =>
+  receiver.received.flatMap(({ body }) => {
+    const event = applicationEventSchema.strict().parse(JSON.parse(body));
+    return event.data.credit_application_id === id ? [event] : [];
+  });
+
+const WAY = ['submitted', 'referred', 'accepted', 'deposit_paid', 'signed', 'ready', 'activated', 'paid_out'];
+
+test('an application from its opening to its end: every event arrives in order, verified, and is counted once', async () => {
+  const { secret } = await addEndpoint(api.database, {
+    partnerId: api.partnerId,
+    url: receiver.url,
+    keyRing: keys,
+  });
+  const id = await opened('test');
+  // The partner is out of order now and then.
+  receiver.behave((nth) => (nth % 4 === 1 ? 503 : 200));
+  await until(async () => (await delivered(id)) === 1, 'the opening has arrived');
+  for (const [at, status] of WAY.entries()) {
+    expect((await tell(id, status)).body.data.outcome).toBe('applied');
+    await until(async () => (await delivered(id)) === at + 2, `${status} has arrived`);
+  }
+  for (const request of receiver.received) verifySignatures(request, secret);
+  const arrived = eventsOf(id);
+  const once = arrived.filter(({ event_id: one }, at) => arrived.findIndex((x) => x.event_id === one) === at);
+  expect(once.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(once.map(({ data }) => data.status)).toEqual(['created', ...WAY]);
+  expect(arrived.length).toBeGreaterThan(once.length);
+  expect(arrived.map(({ sequence }) => sequence)).toEqual(
+    arrived.map(({ sequence }) => sequence).toSorted((a, b) => a - b),
+  );
+  const rows = await api.database.sql`
+    select body from notifications where application_id = ${id} order by sequence`;
+  expect(rows.map(({ body }) => JSON.parse(String(body)))).toEqual(once);
+  const counts = await api.database.sql`
+    select event_type, delivered, failed from monthly_counts order by event_type`;
+  expect(counts).toEqual(
+    ['created', ...WAY]
+      .toSorted()
+      .map((state) => ({ event_type: `credit_application.${state}`, delivered: 1, failed: 0 })),
+  );
+});
+
+test('in Temporal an application can be found by its id', async () => {
+  const id = await opened('test');
+  await until(async () => (await delivered(id)) === 1, 'the opening has arrived');
+  const [first] = await notificationsOf(id);
+  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(first?.notification_id ?? '', 1));
+  const described = await handle.describe();
+  expect(described.typedSearchAttributes.get(defineSearchAttributeKey('ApplicationId', 'KEYWORD'))).toBe(id);
+  expect(await described.staticSummary()).toBe('credit_application.created to P100001, sandbox');
+});
+
+test('what happened before a webhook was registered is held, and arrives once one is', async () => {
+  receiver.behave(() => 200);
+  const id = await opened('live');
+  for (const status of WAY) await tell(id, status);
+  expect(new Set((await notificationsOf(id)).map(({ state }) => state))).toEqual(new Set(['held']));
+  const { secret } = await addEndpoint(api.database, {
+    partnerId: api.partnerId,
+    environment: 'live',
+    url: receiver.url,
+    keyRing: keys,
+  });
+  const before = receiver.received.length;
+  await until(async () => (await delivered(id)) === 9, 'all have arrived', 60_000);
+  for (const request of receiver.received.slice(before)) verifySignatures(request, secret);
+  const arrived = eventsOf(id);
+  expect(arrived.map(({ environment }) => environment)).toEqual(Array.from({ length: 9 }, () => 'live'));
+  expect(new Set(arrived.map(({ sequence }) => sequence)).size).toBe(9);
+});

@@ -1,0 +1,120 @@
+import { createPartner } from '../../db/queries/partners';
+import { newReference, openApplication, tell } from '../support/applications';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await createPartner(ops.database.db, { partnerId: 'P100001', name: 'Example' });
+});
+
+afterAll(() => ops.close());
+
+const changesOf = async (subject: string) => {
+  const changes = (await ops.json('changes', 'list', '--subject', subject)) as { action: string }[];
+  return changes.map(({ action }) => action);
+};
+
+test('service keys: shows a key once, lists, rotates, switches off and on, revokes, and writes it down', async () => {
+  const created = await ops.json(
+    'service-keys',
+    'create',
+    '--name',
+    'Lender A gateway',
+    '--expires-in',
+    '90d',
+  );
+  expect(created).toMatchObject({
+    key: expect.stringMatching(/^svc_/),
+    name: 'Lender A gateway',
+    state: 'active',
+    notice: expect.stringContaining('shown once'),
+  });
+  const rotated = await ops.json('service-keys', 'rotate', created.key_id, '--overlap', '2d');
+  expect(rotated).toMatchObject({
+    name: 'Lender A gateway',
+    replaced: { key_id: created.key_id, replaced_by: rotated.key_id },
+  });
+  expect(await ops.json('service-keys', 'deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
+  expect(await ops.json('service-keys', 'activate', rotated.key_id)).toMatchObject({ state: 'active' });
+  expect(await ops.json('service-keys', 'revoke', rotated.key_id)).toMatchObject({ changed: true });
+  const listed = await ops.run(['service-keys', 'list']);
+  expect(listed.out).toContain(created.last_four);
+  expect(await changesOf(rotated.key_id)).toEqual([
+    'service-keys.revoke',
+    'service-keys.activate',
+    'service-keys.deactivate',
+  ]);
+  expect(await changesOf(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
+  const everything = [listed.out, (await ops.run(['changes', 'list', '--json'])).out].join('');
+  for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
+});
+
+test('lenders: two are there; others are added and changed, with formats that can be read', async () => {
+  expect(await ops.json('lenders', 'list')).toMatchObject([
+    { lender: 'lender_a', reference_format: '[A-Za-z0-9]{8}' },
+    { lender: 'lender_b', reference_format: '\\d{7}' },
+  ]);
+  const add = ['lenders', 'add', 'lender_c', '--name', 'Lender C', '--format'];
+  expect(await ops.json(...add, '[A-Z]{2}-\\d{4,6}')).toMatchObject({ name: 'Lender C' });
+  expect((await ops.run([...add, '\\d{7}'])).code).toBe(1);
+  expect(await ops.json('lenders', 'set', 'lender_c', '--format', '\\d{9}')).toMatchObject({
+    name: 'Lender C',
+    reference_format: '\\d{9}',
+  });
+  for (const [args, code] of [
+    [['lenders', 'add', 'Lender D', '--name', 'D', '--format', '\\d{9}'], 'invalid'],
+    [['lenders', 'add', 'lender_d', '--name', 'D', '--format', '(a+)+'], 'invalid'],
+    [['lenders', 'set', 'lender_c', '--format', '.*'], 'invalid'],
+    [['lenders', 'set', 'lender_c'], 'invalid'],
+    [['lenders', 'set', 'lender_z', '--name', 'Z'], 'not_found'],
+  ] as const) {
+    const outcome = await ops.run([...args, '--json']);
+    expect([outcome.code, outcome.json().error.code]).toEqual([1, code]);
+  }
+  expect(await changesOf('lender_c')).toEqual(['lenders.set', 'lenders.add']);
+});
+
+test('applications: lists and shows what was told and what is sent', async () => {
+  const lenderReference = newReference();
+  const { applicationId, quoteId } = await openApplication(
+    ops.database,
+    { partnerId: 'P100001' },
+    { lenderReference },
+  );
+  const other = await openApplication(ops.database, { partnerId: 'P100001', environment: 'live' });
+  await tell(ops.database, applicationId, 'accepted', { lenderEventId: 'le-early' });
+  await tell(ops.database, applicationId, 'submitted', { lenderEventId: 'le-late' });
+
+  const ids = async (...args: string[]) => {
+    const found = (await ops.json('applications', 'list', ...args)) as { credit_application_id: string }[];
+    return found.map(({ credit_application_id: id }) => id);
+  };
+  expect(await ids()).toEqual([other.applicationId, applicationId]);
+  for (const args of [
+    ['--state', 'accepted'],
+    ['--lender', 'lender_a', '--reference', lenderReference],
+    ['--quote', quoteId],
+    ['--partner', 'P100001', '--environment', 'sandbox'],
+  ]) {
+    expect(await ids(...args)).toEqual([applicationId]);
+  }
+  expect(await ids('--partner', 'P999999')).toEqual([]);
+  expect(await ids('--limit', '1')).toEqual([other.applicationId]);
+
+  expect(await ops.json('applications', 'show', applicationId)).toMatchObject({
+    credit_application_id: applicationId,
+    state: 'accepted',
+    sequence: 3,
+    lender_events: [
+      { lender_event_id: 'le-early', outcome_on_arrival: 'waiting', sequence: 3 },
+      { lender_event_id: 'le-late', outcome_on_arrival: 'applied', sequence: 2 },
+    ],
+    notifications: [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, state: 'held' }],
+  });
+  const { out } = await ops.run(['applications', 'show', applicationId]);
+  for (const text of [lenderReference, 'le-early', 'credit_application.accepted'])
+    expect(out).toContain(text);
+  expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(1);
+});
