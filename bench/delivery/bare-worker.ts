@@ -53,7 +53,10 @@ async function main(): Promise<void> {
     taskQueue: 'bare',
     workflowBundle,
     activities,
+    // As ours.
     maxConcurrentActivityTaskExecutions: config.DELIVERIES_AT_ONCE,
+    maxConcurrentWorkflowTaskExecutions: config.WORKFLOW_TASKS_AT_ONCE,
+    maxConcurrentLocalActivityExecutions: config.WORKFLOW_TASKS_AT_ONCE,
   });
   const client = new Client({ connection, namespace });
   const running = worker.run();
