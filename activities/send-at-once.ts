@@ -1,6 +1,7 @@
 import { openFirstAttempt } from '../db/queries/open-first-attempt';
 import type { ActivityDeps } from './deps';
 import { createMakeAttempt } from './make-attempt';
+import { createRecordResult } from './record-result';
 import type { NotificationRef, SendOrder, SendResult } from './send-attempt';
 
 /** Nothing was done: the attempt belongs on the queue of the sends. */
@@ -8,23 +9,47 @@ export interface Declined {
   readonly kind: 'declined';
 }
 
+/** What was sent within the workflow task. */
+export type SentAtOnce = Extract<SendResult, { kind: 'sent' }> & {
+  /** A delivery is written down at once; false: that failed, and is left to `recordResult`. What else came of it is not. */
+  readonly recorded?: boolean;
+};
+
 /**
  * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a place for it,
  * and its row opens in one statement. Everything else is declined, and left to `sendAttempt`: after a crash nobody has a
- * reservation, so what was begun is looked at there.
+ * reservation, so what was begun is looked at there. A delivery is recorded here as well, which spares the workflow a round;
+ * a record that fails never sends again, because it is no failure of this activity.
  */
 export function createSendAtOnce(deps: ActivityDeps) {
-  const { sql, fastPath, lanes } = deps;
+  const { sql, fastPath, lanes, warn } = deps;
+  const recordResult = createRecordResult(deps);
   const makeAttempt = createMakeAttempt(deps);
-  return async function sendAtOnce({ lane, ...ref }: SendOrder): Promise<SendResult | Declined> {
+  return async function sendAtOnce({ lane, ...ref }: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
     const place = lane === undefined ? null : fastPath.enter(ref.notificationId);
     if (lane === undefined || place === null) return { kind: 'declined' };
     try {
-      return await lanes.within(lane, () => attempt(ref, place.endpointId));
+      const sent = await lanes.within(lane, () => attempt(ref, place.endpointId));
+      const delivered = sent.kind === 'sent' && sent.outcome.kind === 'delivered';
+      return delivered ? { ...sent, recorded: await record(ref, sent) } : sent;
     } finally {
       place.leave();
     }
   };
+
+  async function record(
+    ref: NotificationRef,
+    { attemptNumber, outcome, address }: SentAtOnce,
+  ): Promise<boolean> {
+    const { notificationId } = ref;
+    return recordResult({ notificationId, attemptNumber, outcome, address, end: null }).then(
+      () => true,
+      (error: unknown) => {
+        warn({ ...ref, err: error }, 'a delivery is not recorded yet; it will be');
+        return false;
+      },
+    );
+  }
 
   async function attempt(ref: NotificationRef, endpointId: string): Promise<SendResult | Declined> {
     const opened = await openFirstAttempt(sql, ref, endpointId);

@@ -8,7 +8,7 @@ type AttemptResult = Parameters<RecordActivities['recordResult']>[0];
 
 /**
  * The activities of a delivery. On the fast path the first attempt and its record run within the workflow task, once
- * each; whatever goes wrong with that is left to the regular ones, which Temporal repeats without holding a slot.
+ * each, and as one for a delivery; whatever goes wrong with that is left to the regular ones, which Temporal repeats without holding a slot.
  */
 export function createSteps(order: SendOrder, fast: boolean) {
   const { sendAttempt } = proxyActivities<SendActivities>({
@@ -27,6 +27,7 @@ export function createSteps(order: SendOrder, fast: boolean) {
     retry: { maximumAttempts: 1 },
   });
   let within = fast;
+  let recorded: boolean | undefined;
 
   return {
     endDelivery,
@@ -36,16 +37,20 @@ export function createSteps(order: SendOrder, fast: boolean) {
       if (within) {
         const sent = await unlessItFails(local.sendAtOnce.executeWithOptions({ summary }, [order]));
         within = sent?.kind === 'sent';
+        if (sent?.kind === 'sent' && 'recorded' in sent) recorded = sent.recorded;
         if (sent !== null && sent.kind !== 'declined') return sent;
       }
       return sendAttempt.executeWithOptions({ summary }, [order]);
     },
-    /** Writes down what it came to. */
+    /** Writes down what it came to, unless that has been done with the send. */
     async record(result: AttemptResult, summary: string): Promise<void> {
       if (within) {
         within = false;
-        const recorded = local.recordResult.executeWithOptions({ summary }, [result]);
-        if ((await unlessItFails(recorded.then(() => true))) !== null) return;
+        if (recorded === true) return;
+        if (recorded === undefined) {
+          const record = local.recordResult.executeWithOptions({ summary }, [result]);
+          if ((await unlessItFails(record.then(() => true))) !== null) return;
+        }
       }
       await recordResult.executeWithOptions({ summary }, [result]);
     },

@@ -30,7 +30,7 @@ const regularActivities = async (handle: Delivery) =>
 test('a first 2xx is sent and recorded within one workflow task', async () => {
   const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast');
   expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
-  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
   expect(await regularActivities(handle)).toEqual([]);
   const { events } = await handle.fetchHistory();
   expect((events ?? []).filter(({ workflowTaskStartedEventAttributes: task }) => task)).toHaveLength(1);
@@ -102,7 +102,7 @@ test('a record that fails is left to a regular activity, and nothing is sent aga
   );
   await stage.database.sql`alter table delivery_attempts drop constraint not_now`;
   expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
-  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
   expect(stage.receiver.received).toHaveLength(1);
   expect(await attemptsOf(notificationId)).toEqual(['delivered']);
   await keepHistory('fast-record-failed', handle);
