@@ -30,10 +30,38 @@ export interface SharedCommitOptions<Row> {
   readonly deadlineMs: number;
 }
 
-interface Waiter<Row> {
-  readonly row: Row;
-  readonly settle: (error?: unknown) => void;
-  gaveUp: boolean;
+/** A class, because a closure or two more for every row are felt at thousands a second. */
+class Waiter<Row> {
+  gaveUp = false;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(
+    readonly row: Row,
+    private readonly deadlineMs: number,
+    private readonly resolve: () => void,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    this.timer = setTimeout(giveUp, deadlineMs, this);
+  }
+
+  giveUp(): void {
+    this.gaveUp = true;
+    this.reject(new NotStoredError(`not stored within ${this.deadlineMs} ms`));
+  }
+
+  stored(): void {
+    clearTimeout(this.timer);
+    this.resolve();
+  }
+
+  failed(error: unknown): void {
+    clearTimeout(this.timer);
+    this.reject(error);
+  }
+}
+
+function giveUp(waiter: Waiter<unknown>): void {
+  waiter.giveUp();
 }
 
 export interface SharedCommit<Row> {
@@ -99,13 +127,13 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   async function store(batch: readonly Waiter<Row>[]): Promise<void> {
     try {
       await write(batch.map((waiter) => waiter.row));
-      for (const waiter of batch) waiter.settle();
+      for (const waiter of batch) waiter.stored();
     } catch (error) {
       const [first, second] = batch;
       if (first !== undefined && second !== undefined && isDataFault(error)) {
         for (const waiter of batch) if (!waiter.gaveUp) await store([waiter]);
       } else {
-        for (const waiter of batch) waiter.settle(error);
+        for (const waiter of batch) waiter.failed(error);
       }
     }
   }
@@ -116,20 +144,7 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
         return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
       }
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiter.gaveUp = true;
-          reject(new NotStoredError(`not stored within ${deadlineMs} ms`));
-        }, deadlineMs);
-        const waiter: Waiter<Row> = {
-          row,
-          gaveUp: false,
-          settle: (error) => {
-            clearTimeout(timer);
-            if (error === undefined) resolve();
-            else reject(error);
-          },
-        };
-        waiting.push(waiter);
+        waiting.push(new Waiter(row, deadlineMs, resolve, reject));
         schedule();
       });
     },

@@ -58,8 +58,12 @@ function standardOutput(): DestinationStream {
     maxLength: 1024 * 1024,
     minLength: WRITE_BYTES,
     periodicFlush: FLUSH_MS,
+    contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < patientUntilMs,
   });
+  // Given text it would join and measure all that waits at every line; bytes it only counts.
+  const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
+  output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
     patientUntilMs = performance.now() + LAST_WORDS_MS;

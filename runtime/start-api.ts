@@ -22,9 +22,10 @@ import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/queries/api
 import { readProgress } from '../db/queries/notification-progress';
 import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
 import { insertTestNotification } from '../db/queries/test-notifications';
-import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/queries/insert-quotes';
 import { loadMerchant } from '../db/queries/merchants';
 import { keepPartitionsAhead } from '../db/partitions';
+import { openQuoteThread } from '../db/quote-thread';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quote-writer';
 import type { Config } from './config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from './ids';
 import { connectRedis } from './redis';
@@ -54,6 +55,14 @@ const now = () => new Date();
 export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
+  // Inserts have a thread of their own, and connections of their own, as many as there are statements at a time: a slow
+  // read never delays one, and each connection soon has every statement prepared.
+  const inserts = await openQuoteThread({
+    url: databaseUrl,
+    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
+    applicationName: 'pfqs api quotes',
+    statementTimeoutMs: timeoutMs,
+  });
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: config.DATABASE_POOL_SIZE,
@@ -61,14 +70,6 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     statementTimeoutMs: timeoutMs,
   });
   const { sql } = database;
-  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
-  // each connection soon has every statement prepared.
-  const inserts = connectDatabase({
-    url: databaseUrl,
-    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
-    applicationName: 'pfqs api quotes',
-    statementTimeoutMs: timeoutMs,
-  });
   const metrics = createApiMetrics(() => feed.trusted());
   const onCatalogueError = (error: unknown) => {
     metrics.catalogueErrors.inc();
@@ -113,7 +114,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
     },
   });
-  const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
+  const writer = createQuoteWriter({ write: inserts.write, deadlineMs: timeoutMs });
   const app = buildApp({
     catalogue,
     limiter,

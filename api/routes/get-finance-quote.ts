@@ -68,7 +68,8 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       response,
       fitted: fittedProducts(quote),
     });
-    return reply.type('application/json; charset=utf-8').send(response);
+    // As bytes: given text, its length would be measured first and its bytes made twice.
+    return reply.type('application/json; charset=utf-8').send(Buffer.from(response));
   });
 }
 
