@@ -124,7 +124,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     trustedProxies: config.TRUSTED_PROXIES,
     storeQuote: writer.add,
     storeTest: (notification) =>
-      withDeadline(insertTestNotification(database.db, notification), timeoutMs, 'test notification'),
+      withDeadline(insertTestNotification(sql, notification), timeoutMs, 'test notification'),
     readProgress: (notificationId) =>
       withDeadline(readProgress(database.db, notificationId), timeoutMs, 'test notification'),
     attempts,

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
+import { runPrepared, type Reader } from './prepared';
 
 /** Successful test deliveries per partner, environment and UTC month (spec §8). */
 export const TEST_LIMIT_PER_MONTH = 100;
@@ -11,25 +12,43 @@ export interface CountedBy {
   readonly eventType: string;
 }
 
+/** Of the current month's count; its parameters are partner, environment and event type. */
+export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
+
 /**
- * Takes a place in the current UTC month of the database's clock: one conditional UPDATE, so that concurrent callers
- * can never take more than there are. Waits for whoever holds the row.
+ * Takes a place in the current month: one conditional UPDATE, so that concurrent callers can never take more than there
+ * are. It waits for whoever holds the row; a full month is seen without waiting.
+ */
+export const TAKE_PLACE = `
+  update monthly_counts set reserved = reserved + 1
+  where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
+
+/**
+ * Takes a place in the current UTC month of the database's clock.
  * @returns the month's first day, `2026-11-01`; null when delivered and reserved have reached the limit.
  */
-export async function reserveMonth(
-  tx: DbOrTransaction,
-  { partnerId, environment, eventType }: CountedBy,
-  limit = TEST_LIMIT_PER_MONTH,
-): Promise<string | null> {
-  await tx.execute(sql`
-    insert into monthly_counts (partner_id, environment, month, event_type)
-    values (${partnerId}, ${environment}, service_month(), ${eventType}) on conflict do nothing`);
-  const taken = await tx.execute<{ month: string }>(sql`
-    update monthly_counts set reserved = reserved + 1
-    where partner_id = ${partnerId} and environment = ${environment} and month = service_month()
-      and event_type = ${eventType} and delivered + reserved < ${limit}
-    returning month::text`);
+export async function reserveMonth(tx: Reader, counted: CountedBy): Promise<string | null> {
+  await addMonth(tx, counted);
+  const { partnerId, environment, eventType } = counted;
+  const taken = await runPrepared<{ month: string }>(tx, `${TAKE_PLACE} returning month::text as month`, [
+    partnerId,
+    environment,
+    eventType,
+  ]);
   return taken[0]?.month ?? null;
+}
+
+/** Makes the count of the current month, if there is none yet. */
+export async function addMonth(
+  reader: Reader,
+  { partnerId, environment, eventType }: CountedBy,
+): Promise<void> {
+  await runPrepared(
+    reader,
+    `insert into monthly_counts (partner_id, environment, month, event_type)
+     values ($1, $2, service_month(), $3) on conflict do nothing`,
+    [partnerId, environment, eventType],
+  );
 }
 
 /** First day of the UTC month of the database's clock, `2026-11-01`. */
@@ -53,15 +72,18 @@ export async function releaseMonth(
 
 /** What stands against the limit this month, and when the month ends. */
 export async function monthUse(
-  db: DbOrTransaction,
+  reader: Reader,
   { partnerId, environment, eventType }: CountedBy,
 ): Promise<{ delivered: number; reserved: number; monthEndsAt: Date }> {
-  const [row] = await db.execute<{ delivered: number; reserved: number; ends: string }>(sql`
-    select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
+  const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string }>(
+    reader,
+    `select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
       to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends
     from (select service_month() as month) m
-    left join monthly_counts c on c.partner_id = ${partnerId} and c.environment = ${environment}
-      and c.month = m.month and c.event_type = ${eventType}`);
+    left join monthly_counts c on c.partner_id = $1 and c.environment = $2
+      and c.month = m.month and c.event_type = $3`,
+    [partnerId, environment, eventType],
+  );
   return {
     delivered: row?.delivered ?? 0,
     reserved: row?.reserved ?? 0,

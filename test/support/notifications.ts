@@ -88,10 +88,21 @@ export async function storeStatus(
   return { notificationId, eventId };
 }
 
-/** Sets the database's clock; null: the real one. */
-export async function setServiceClock({ sql }: Database, at: string | null): Promise<void> {
-  const body = at === null ? 'select clock_timestamp()' : `select '${at}'::timestamptz`;
+/** Lets the database's clock run on from a moment. */
+export async function startServiceClock(database: Database, at: string): Promise<void> {
+  const [{ now } = { now: '' }] = await database.sql<
+    { now: string }[]
+  >`select clock_timestamp()::text as now`;
+  await replaceServiceClock(database, `'${at}'::timestamptz + (clock_timestamp() - '${now}'::timestamptz)`);
+}
+
+/** Stops the database's clock at a moment; null: the real one again. */
+export async function setServiceClock(database: Database, at: string | null): Promise<void> {
+  await replaceServiceClock(database, at === null ? 'clock_timestamp()' : `'${at}'::timestamptz`);
+}
+
+async function replaceServiceClock({ sql }: Database, moment: string): Promise<void> {
   await sql.unsafe(
-    `create or replace function service_now() returns timestamptz language sql volatile as $$${body}$$`,
+    `create or replace function service_now() returns timestamptz language sql volatile as $$select ${moment}$$`,
   );
 }

@@ -39,7 +39,8 @@ export async function startWebhookReceiver(behaviour: Behaviour = () => 200): Pr
   const day = 86_400_000;
   const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
   const authority = await createAuthority('Receiver authority', validity);
-  const tls = await issueCertificate(authority, [{ type: 'dns', value: RECEIVER_NAME }], validity);
+  const names = [RECEIVER_NAME, `*.${RECEIVER_NAME}`].map((value) => ({ type: 'dns', value }) as const);
+  const tls = await issueCertificate(authority, names, validity);
   const received: Received[] = [];
   let behave = behaviour;
   const server = createServer({ cert: tls.cert, key: tls.key }, (request, response) => {

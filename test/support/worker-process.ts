@@ -15,6 +15,8 @@ export interface WorkerProcess {
   readiness(): Promise<{ readonly status: number; readonly reason: string }>;
   /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
   ready(timeoutMs?: number): Promise<void>;
+  /** Its `/metrics`. */
+  metrics(): Promise<string>;
   /** What it has written to standard output and standard error. */
   output(): string;
   /** Its exit code, or the signal that ended it. */
@@ -89,6 +91,7 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
+    metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
     output: () => written.join(''),
     ended,
     end,

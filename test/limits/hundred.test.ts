@@ -1,0 +1,131 @@
+import { until } from '../support/delivery';
+import { startServiceClock, setServiceClock } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
+import { openScene, type Called, type Scene } from './scene';
+
+/** The strict limit of 100 successful test deliveries per partner, environment and UTC month, under 250 calls at once. */
+
+const temporal = testTemporal();
+let scene: Scene;
+/** The most that was ever delivered and under way in one month. */
+let most = 0;
+let watching: NodeJS.Timeout;
+
+beforeAll(async () => {
+  scene = await openScene(temporal);
+  await scene.startWorker();
+  watching = setInterval(() => {
+    void scene.counts().then(
+      (months) => (most = Math.max(most, ...months.map(({ delivered, reserved }) => delivered + reserved))),
+      () => undefined,
+    );
+  }, 100);
+}, 120_000);
+afterAll(async () => {
+  clearInterval(watching);
+  await scene?.close();
+});
+afterEach(() => expect(most).toBeLessThanOrEqual(100));
+
+const accepted = (answers: readonly Called[]) => answers.filter(({ status }) => status < 300);
+
+/** Whatever was not accepted was refused for the limit: no 500, no other refusal. */
+function expectRefused(answers: readonly Called[], refused: number): void {
+  const others = answers.filter(({ status }) => status >= 300);
+  expect(others.map(({ status, code }) => `${status} ${code}`)).toEqual(
+    Array.from({ length: refused }, () => '429 TEST_NOTIFICATION_LIMIT_REACHED'),
+  );
+}
+
+/** A quarter of all events fails at every attempt. */
+const fails = (eventId: string) => '01234567'.includes(eventId.at(-1) ?? '');
+
+test('250 calls at once through four keys and two processes: 100 are delivered, 150 are refused', async () => {
+  await scene.begin('2026-11-10T12:00:00Z');
+  scene.answer(() => 200);
+  const answers = await scene.fire(250);
+  expectRefused(answers, 150);
+  expect(accepted(answers)).toHaveLength(100);
+  await scene.quiet();
+  expect(scene.taken.size).toBe(100);
+  expect(await scene.counts()).toEqual([{ month: '2026-11-01', delivered: 100, failed: 0, reserved: 0 }]);
+  expectRefused(await scene.fire(30), 30);
+}, 180_000);
+
+test('a new month has a hundred again; the places of what fails are free again, and failures do not count', async () => {
+  await startServiceClock(scene.database, '2026-12-10T12:00:00Z');
+  scene.taken.clear();
+  scene.answer((eventId) => (fails(eventId) ? 500 : 200));
+  let refusedAll = false;
+  let failed = 0;
+  for (let round = 0; !refusedAll && round < 12; round += 1) {
+    const answers = await scene.fire(round === 0 ? 250 : 60);
+    const taken = accepted(answers);
+    expectRefused(answers, answers.length - taken.length);
+    await scene.quiet();
+    failed += taken.filter(({ body }) => fails(body.data.event_id)).length;
+    expect(scene.taken.size).toBeLessThanOrEqual(100);
+    expect((await scene.counts())[1]).toEqual({
+      month: '2026-12-01',
+      delivered: scene.taken.size,
+      failed,
+      reserved: 0,
+    });
+    refusedAll = taken.length === 0;
+  }
+  expect(refusedAll).toBe(true);
+  expect(failed).toBeGreaterThan(0);
+  expect(scene.taken.size).toBe(100);
+  expectRefused(await scene.fire(250), 250);
+  expect(scene.taken.size).toBe(100);
+}, 180_000);
+
+test('row 56: accepted at 23:59:59.9 on the last day, delivered in the new month: neither has more than it may', async () => {
+  await scene.stopWorker();
+  await scene.begin(null);
+  await setServiceClock(scene.database, '2027-01-31T23:59:59.9Z');
+  scene.answer(() => 200);
+  const january = scene.fire(250);
+  const held = async (month: string) =>
+    (await scene.counts()).find((count) => count.month === month)?.reserved ?? 0;
+  await until(async () => (await held('2027-01-01')) === 100, 'a hundred places of January');
+  await startServiceClock(scene.database, '2027-02-01T00:00:00.1Z');
+  const february = scene.fire(30);
+  await until(async () => (await held('2027-02-01')) === 30, 'thirty places of February');
+  await scene.startWorker();
+
+  expectRefused(await january, 150);
+  expectRefused(await february, 0);
+  await scene.quiet();
+  expect(await scene.counts()).toEqual([{ month: '2027-02-01', delivered: 100, failed: 30, reserved: 0 }]);
+  expect(scene.taken.size).toBe(100);
+  const ends = await scene.database.sql`
+    select state, end_reason, attempts, count(*)::int from notifications group by 1, 2, 3 order by 1`;
+  expect(ends).toEqual([
+    { state: 'delivered', end_reason: null, attempts: 1, count: 100 },
+    { state: 'failed', end_reason: 'monthly_limit', attempts: 0, count: 30 },
+  ]);
+  expectRefused(await scene.fire(20), 20);
+}, 180_000);
+
+test('row 56: while the clock passes the end of a month under load, no month exceeds its hundred', async () => {
+  await scene.begin(null);
+  scene.answer((eventId) => (fails(eventId) ? 500 : 200));
+  await startServiceClock(scene.database, '2027-03-31T23:59:57Z');
+  const answers = [];
+  for (let wave = 0; wave < 6; wave += 1) answers.push(...(await scene.fire(60)));
+  const taken = accepted(answers);
+  expectRefused(answers, answers.length - taken.length);
+  await scene.quiet();
+  const months = await scene.counts();
+  expect(months.map(({ month }) => month)).toEqual(['2027-03-01', '2027-04-01']);
+  for (const { delivered, reserved } of months) {
+    expect(delivered).toBeLessThanOrEqual(100);
+    expect(reserved).toBe(0);
+  }
+  expect(months.reduce((sum, { delivered }) => sum + delivered, 0)).toBe(scene.taken.size);
+  const byAttempt = await scene.database.sql`
+    select date_trunc('month', started_at at time zone 'UTC')::date::text as month, count(*)::int as delivered
+    from delivery_attempts where outcome = 'delivered' group by 1 order by 1`;
+  expect(byAttempt).toEqual(months.map(({ month, delivered }) => ({ month, delivered })));
+}, 180_000);

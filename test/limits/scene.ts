@@ -1,0 +1,160 @@
+import { Agent, request } from 'undici';
+import { connectDatabase, type Database } from '../../db/connect';
+import { issueKey } from '../../db/queries/api-key-changes';
+import { createPartner } from '../../db/queries/partners';
+import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { expectDocumented } from '../support/contract';
+import { createTestDatabase } from '../support/database';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText, setServiceClock, startServiceClock } from '../support/notifications';
+import { randomTaskQueue, type TestTemporal } from '../support/temporal';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+export const PARTNER_ID = 'P100001';
+export const TEST_PATH = '/v1/notifications/test';
+
+export interface Called {
+  readonly status: number;
+  /** `error.code`, or null. */
+  readonly code: string | null;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
+  readonly body: any;
+}
+
+export interface MonthlyCount {
+  readonly month: string;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly reserved: number;
+}
+
+/** One partner with a sandbox endpoint and four sandbox keys, two API processes, and a worker that can be away. */
+export interface Scene {
+  readonly database: Database;
+  readonly receiver: WebhookReceiver;
+  readonly keys: readonly string[];
+  /** Of the environment that has no endpoint. */
+  readonly liveKey: string;
+  /** That many test calls at once, by turns through the keys and the processes. */
+  fire(calls: number, keys?: readonly string[]): Promise<Called[]>;
+  startWorker(): Promise<void>;
+  stopWorker(): Promise<void>;
+  counts(): Promise<MonthlyCount[]>;
+  /** Waits until no notification is under way. */
+  quiet(): Promise<void>;
+  /** Event ids that the receiver has answered with a 2xx. */
+  readonly taken: Set<string>;
+  /** The receiver answers by the event's id from now on; what it takes is counted. */
+  answer(status: (eventId: string) => number | Promise<number>): void;
+  /** Forgets notifications and counts, and lets the clock run on from a moment: null is the real one. */
+  begin(clock: string | null): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SceneOptions {
+  /** Time zones of the two API processes. */
+  readonly timeZones?: readonly [string, string];
+}
+
+export async function openScene(temporal: TestTemporal, options: SceneOptions = {}): Promise<Scene> {
+  const clone = await createTestDatabase();
+  const connected = { url: clone.url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 0 };
+  const database = connectDatabase(connected);
+  const { db, sql } = database;
+  const receiver = await startWebhookReceiver();
+  const keyRing = newKeyRingText();
+  await createPartner(db, { partnerId: PARTNER_ID, name: 'Example' });
+  const newKey = async (environment: 'sandbox' | 'live') => {
+    const wanted = { partnerId: PARTNER_ID, environment, expiresInSeconds: null };
+    return (await db.transaction((tx) => issueKey(tx, wanted))).key;
+  };
+  const sandbox: string[] = [];
+  for (let nth = 0; nth < 4; nth += 1) sandbox.push(await newKey('sandbox'));
+  const liveKey = await newKey('live');
+  await addEndpoint(database, { partnerId: PARTNER_ID, url: receiver.url, keyRing });
+  const apis: ApiProcess[] = await Promise.all(
+    (options.timeZones ?? ['UTC', 'UTC']).map((TZ) =>
+      startApiProcess({
+        databaseUrl: clone.url, // Only a call that a starved test machine cannot serve would take that long.
+        environment: { LOG_LEVEL: 'warn', DATABASE_TIMEOUT_MS: '20000', TZ },
+      }),
+    ),
+  );
+  const agents = apis.map(({ ca }) => new Agent({ connect: { ca } }));
+  let worker: TestWorker | undefined;
+  const taken = new Set<string>();
+
+  async function call(nth: number, key: string): Promise<Called> {
+    const at = nth % apis.length;
+    const answer = await request(`https://127.0.0.1:${apis[at]?.port}${TEST_PATH}`, {
+      method: 'POST',
+      dispatcher: agents[at] as Agent,
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const text = await answer.body.text();
+    expectDocumented(
+      { method: 'POST', path: TEST_PATH },
+      { status: answer.statusCode, headers: answer.headers, text },
+    );
+    const body = JSON.parse(text);
+    return { status: answer.statusCode, code: body.error?.code ?? null, body };
+  }
+
+  return {
+    database,
+    receiver,
+    keys: sandbox,
+    liveKey,
+    taken,
+    fire: (calls, keys = sandbox) =>
+      Promise.all(Array.from({ length: calls }, (_, nth) => call(nth, keys[nth % keys.length] ?? ''))),
+    async startWorker() {
+      worker = await startTestWorker({
+        databaseUrl: clone.url,
+        temporal,
+        taskQueue: randomTaskQueue('limits'),
+        receiver,
+        keys: keyRing,
+        environment: { TEST_LADDER_SECONDS: '0,0', DISPATCH_SWEEP_MS: '250', DATABASE_TIMEOUT_MS: '20000' },
+      });
+    },
+    async stopWorker() {
+      await worker?.close();
+      worker = undefined;
+    },
+    counts: async () => [
+      ...(await sql<MonthlyCount[]>`
+        select month::text, delivered, failed, reserved from monthly_counts
+        where delivered + failed + reserved > 0 order by month, environment`),
+    ],
+    async quiet() {
+      const open = () => sql`select 1 from notifications where state in ('pending', 'started') limit 1`;
+      await until(async () => (await open()).length === 0, 'the end of every notification', 150_000);
+    },
+    answer: (status) =>
+      receiver.behave((_nth, { headers }) => (response) => {
+        const eventId = String(headers['webhook-id']);
+        void (async () => {
+          const code = await status(eventId);
+          if (code < 300) taken.add(eventId);
+          response.writeHead(code).end();
+        })();
+      }),
+    async begin(clock) {
+      // It runs on: on a stopped one no lease ends, and nothing that was put off is ever due.
+      if (clock === null) await setServiceClock(database, null);
+      else await startServiceClock(database, clock);
+      await sql`truncate notifications, delivery_attempts, monthly_counts`;
+      receiver.received.length = 0;
+      taken.clear();
+    },
+    async close() {
+      await worker?.close();
+      await Promise.all(agents.map((agent) => agent.destroy()));
+      await Promise.all(apis.map((api) => api.close()));
+      await receiver.close();
+      await database.close();
+      await clone.close();
+    },
+  };
+}
