@@ -91,13 +91,28 @@ export async function startWebhookReceiver(behaviour: Behaviour = () => 200): Pr
 }
 
 /** Verifies both forms of the signature over the raw bytes. @throws when either does not hold. */
-export function verifySignatures({ headers, body }: Received, secret: string): void {
-  new Webhook(secret).verify(body, headers as Record<string, string>);
+export function verifySignatures(request: Received, secret: string): void {
+  new Webhook(secret).verify(request.body, request.headers as Record<string, string>);
+  if (!serviceSignatureHolds(request, secret)) throw new Error('Service-Signature does not hold');
+}
+
+/** What a receiver that knows only this secret makes of it: `accepts` by both forms, `refuses` by both, or they differ. */
+export function judgeSignatures(request: Received, secret: string): 'accepts' | 'refuses' | 'differ' {
+  let standard = true;
+  try {
+    new Webhook(secret).verify(request.body, request.headers as Record<string, string>);
+  } catch {
+    standard = false;
+  }
+  if (standard !== serviceSignatureHolds(request, secret)) return 'differ';
+  return standard ? 'accepts' : 'refuses';
+}
+
+function serviceSignatureHolds({ headers, body }: Received, secret: string): boolean {
   const [t = '', ...signatures] = String(headers['service-signature']).split(',');
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const expected = `v1=${createHmac('sha256', key)
     .update(`${t.slice(2)}.${body}`)
     .digest('hex')}`;
-  if (!t.startsWith('t=') || !signatures.includes(expected))
-    throw new Error('Service-Signature does not hold');
+  return t.startsWith('t=') && signatures.includes(expected);
 }

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { createPartner } from '../../db/queries/partners';
+import { createOpsUnderTest, type OpsUnderTest } from '../ops/run';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startTraffic } from '../support/traffic';
+import { judgeSignatures, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const [oldKey, newKey] = ['old', 'new'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
+const PARTNERS = Array.from({ length: 8 }, (_, nth) => `P10000${nth}`);
+let ops: OpsUnderTest;
+let receiver: WebhookReceiver;
+const workers: TestWorker[] = [];
+const secrets = new Map<string, string>();
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  receiver = await startWebhookReceiver();
+  for (const partnerId of PARTNERS) {
+    await createPartner(ops.database.db, { partnerId, name: 'Example' });
+    await register(partnerId);
+  }
+  // Three batches of secrets, most of them of endpoints that were replaced.
+  for (let nth = 0; nth < 240; nth += 1) await register(PARTNERS[nth % PARTNERS.length] ?? '');
+}, 300_000);
+afterAll(async () => {
+  await Promise.all(workers.map((one) => one.close()));
+  await receiver?.close();
+  await ops?.close();
+});
+
+async function register(partnerId: string): Promise<void> {
+  const wanted = { partnerId, url: receiver.url, keyRing: oldKey ?? '' };
+  secrets.set(partnerId, (await addEndpoint(ops.database, wanted)).secret);
+}
+
+const taskQueue = randomTaskQueue();
+async function startWorkerWith(...keys: (string | undefined)[]): Promise<TestWorker> {
+  const worker = await startTestWorker({
+    databaseUrl: ops.url,
+    temporal,
+    taskQueue,
+    receiver,
+    keys: keys.join(','),
+  });
+  workers.push(worker);
+  const ready = () =>
+    worker.worker.checkReady().then(
+      () => true,
+      () => false,
+    );
+  await until(ready, 'the worker is ready', 60_000);
+  return worker;
+}
+
+const sealedWith = async () =>
+  (
+    await ops.database.sql`select key_id, count(*)::int as count from webhook_secrets group by 1 order by 1`
+  ).map((row) => [row['key_id'], row['count']]);
+
+test('secrets are sealed anew while deliveries run: none fails, all verify, and the old key can go', async () => {
+  const traffic = startTraffic(ops.database, receiver, PARTNERS);
+  // As the operations page has it: behind the old key everywhere, then in front, then reencrypt.
+  const first = await startWorkerWith(oldKey, newKey);
+  await traffic.during('both keys, the old one in front', 40);
+  const second = await startWorkerWith(newKey, oldKey);
+  ops.webhookKeys = `${newKey},${oldKey}`;
+  await traffic.enter('reencrypting');
+  const rotated = PARTNERS[3] ?? '';
+  const [report, rotation] = await Promise.all([
+    ops.json('secrets', 'reencrypt'),
+    ops.json(
+      'webhooks',
+      'secrets',
+      'rotate',
+      '--partner',
+      rotated,
+      '--environment',
+      'sandbox',
+      '--overlap',
+      '7d',
+    ),
+  ]);
+  expect(report.found).toBeGreaterThanOrEqual(248);
+  expect(report.resealed).toBe(report.found);
+  await traffic.during('reencrypted', 60);
+  expect(await sealedWith()).toEqual([['new', 249]]);
+  expect(await ops.json('secrets', 'reencrypt', '--dry-run')).toMatchObject({ found: 0 });
+
+  await traffic.enter('restarting');
+  await Promise.all([first.close(), second.close()]);
+  workers.length = 0;
+  await startWorkerWith(newKey);
+  await traffic.during('the new key alone', 40);
+  const stored = await traffic.stop();
+  expect(receiver.received).toHaveLength(stored);
+  const phases = [
+    'before',
+    'both keys, the old one in front',
+    'reencrypting',
+    'reencrypted',
+    'restarting',
+    'the new key alone',
+  ];
+  const arrived = phases.flatMap((phase) => traffic.of(phase));
+  expect(arrived).toHaveLength(stored);
+  for (const { request, partnerId } of arrived)
+    expect(judgeSignatures(request, secrets.get(partnerId) ?? '')).toBe('accepts');
+  for (const { request } of traffic.of('reencrypted').filter((one) => one.partnerId === rotated))
+    expect(judgeSignatures(request, rotation.secret)).toBe('accepts');
+  await until(
+    async () => (await ops.database.sql`select 1 from notifications where state <> 'delivered'`).length === 0,
+    'all are recorded',
+  );
+  const outcomes = await ops.database.sql`select distinct outcome from delivery_attempts`;
+  expect(outcomes).toEqual([{ outcome: 'delivered' }]);
+}, 240_000);
