@@ -57,7 +57,9 @@ test('row 36: 410 ends it at once, disables the endpoint with an alert, holds th
     endpoint: 'disabled: gone',
   });
   expect(seen.reservedMonth).toBeNull();
-  expect(seen.warnings.join()).toContain('an endpoint answered 410 and is disabled');
+  const alerts = async () => (await scene().look(answer.body.data.notification_id)).warnings.join();
+  await until(async () => (await alerts()).includes('"kind":"endpoint_disabled"'), 'the alert');
+  expect(await alerts()).toContain('"reason":"gone"');
 
   const { notificationId } = await partner.send('status');
   await until(async () => (await scene().look(notificationId)).state === 'held', 'it is held');
