@@ -1,5 +1,10 @@
 import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
-import { pauseSignal, progressQuery, resumeSignal } from '../../workflows/deliver-notification';
+import {
+  pauseSignal,
+  progressQuery,
+  resumeSignal,
+  retryNowSignal,
+} from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory, localActivities } from '../support/histories';
 import { timeSkippingServer } from '../support/temporal';
@@ -76,6 +81,20 @@ test('paused after a first attempt that failed, it waits, and goes on', async ()
   await handle.signal(resumeSignal);
   expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
   await keepHistory('fast-then-paused', handle);
+});
+
+test('retry now, given during it, is for the next attempt and never beside it (fault 63)', async () => {
+  stage.receiver.behave((nth) =>
+    nth > 0
+      ? 200
+      : (response) => void handle.signal(retryNowSignal).then(() => response.writeHead(500).end()),
+  );
+  const { handle } = await stage.start([0, 10 * 3_600_000], 'fast');
+  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  const { startTime, closeTime } = await handle.describe();
+  expect((closeTime?.getTime() ?? Infinity) - startTime.getTime()).toBeLessThan(3_600_000);
+  expect(await localActivities(handle)).toEqual(['sendAtOnce', 'recordResult']);
+  await keepHistory('fast-retry-now', handle);
 });
 
 test('without a place, as after a crash, the first attempt is a regular one', async () => {

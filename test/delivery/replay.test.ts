@@ -12,6 +12,7 @@ const BRANCHES = [
   'fast-failed-then-ladder',
   'fast-gone',
   'fast-record-failed',
+  'fast-retry-now',
   'fast-then-paused',
   'gone',
   'ladder-exhausted',

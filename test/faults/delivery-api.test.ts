@@ -1,6 +1,7 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { PATHS } from '../support/fast-path';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
@@ -16,6 +17,7 @@ afterAll(async () => {
   await clone?.close();
 });
 beforeEach(() => scene.reset());
+afterEach(() => scene.stopProcesses());
 
 const DELIVERED = { state: 'delivered', generation: 1, attempts: ['delivered'] };
 
@@ -57,26 +59,31 @@ test('the API killed after the commit: the sweep finds the row, delivered once (
   await worker.end('SIGTERM');
 }, 180_000);
 
-test('the API killed before it answers: delivered all the same, and whoever asks again makes another (fault 3)', async () => {
-  const [victim, next, worker] = await Promise.all([scene.api(), scene.api(), scene.worker()]);
-  await worker.ready();
-  let answerReceived = () => {};
-  scene.receiver.behave((nth) =>
-    nth > 0 ? 200 : (response) => void (answerReceived = () => response.writeHead(200).end()),
-  );
-  const answer = scene.post(victim);
-  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
-  await victim.end('SIGKILL');
-  expect(await answer).toBe('reset');
-  answerReceived();
-  expect(await scene.ended()).toEqual([expect.objectContaining(DELIVERED)]);
+test.each(PATHS)(
+  'the API killed before it answers: delivered all the same, and whoever asks again makes another (fault 3, %s)',
+  async (path) => {
+    const [victim, next, worker] = await Promise.all([scene.api(), scene.api(), scene.worker({}, path)]);
+    await worker.ready();
+    let answerReceived = () => {};
+    scene.receiver.behave((nth) =>
+      nth > 0 ? 200 : (response) => void (answerReceived = () => response.writeHead(200).end()),
+    );
+    const answer = scene.post(victim);
+    await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+    await victim.end('SIGKILL');
+    expect(await answer).toBe('reset');
+    answerReceived();
+    expect(await scene.ended()).toEqual([expect.objectContaining(DELIVERED)]);
+    await scene.expectPath(path);
 
-  expect(await scene.post(next)).toMatchObject({ status: 200 });
-  expect(await scene.rows()).toEqual([
-    expect.objectContaining(DELIVERED),
-    expect.objectContaining(DELIVERED),
-  ]);
-  expect(scene.receiver.received).toHaveLength(2);
-  expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
-  await scene.expectInvariants({ kills: 0 });
-}, 180_000);
+    expect(await scene.post(next)).toMatchObject({ status: 200 });
+    expect(await scene.rows()).toEqual([
+      expect.objectContaining(DELIVERED),
+      expect.objectContaining(DELIVERED),
+    ]);
+    expect(scene.receiver.received).toHaveLength(2);
+    expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
+    await scene.expectInvariants({ kills: 0 });
+  },
+  180_000,
+);

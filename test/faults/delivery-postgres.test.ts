@@ -1,6 +1,7 @@
 import { migrateDatabase } from '../../db/migrate';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
+import { PATHS } from '../support/fast-path';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { testTemporal } from '../support/temporal';
 import type { ApiProcess } from '../support/api-process';
@@ -50,22 +51,31 @@ test('Postgres killed in the transaction of a request: 500 in the contract form,
   await scene.expectInvariants({ kills: 0 });
 }, 180_000);
 
-test('Postgres killed between the partner and the record: recorded once it is back, sent once, counted once (fault 13)', async () => {
-  scene.receiver.behave(() => (response) => {
-    void postgres.stopImmediately().then(() => response.writeHead(200).end());
-  });
-  const answer = scene.post(api);
-  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  await postgres.start();
-  const [row, ...more] = await scene.ended();
-  expect(more).toEqual([]);
-  expect(row).toMatchObject({ state: 'delivered', generation: 1, attempts: ['delivered'] });
-  expect(scene.receiver.received).toHaveLength(1);
-  expect(await scene.counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
-  // Its reader was away too: it says delivered when word came within its ten seconds, and queued otherwise.
-  const answered = await answer;
-  if (answered === 'reset') throw new Error('the API gave no answer');
-  expect([200, 202]).toContain(answered.status);
-  await scene.expectInvariants({ kills: 0 });
-}, 180_000);
+test.each(PATHS)(
+  'Postgres killed between the partner and the record: recorded once it is back, sent once, counted once (fault 13, %s)',
+  async (path) => {
+    if (path === 'fast') {
+      await worker.end('SIGTERM');
+      worker = await scene.worker({}, path);
+    }
+    scene.receiver.behave(() => (response) => {
+      void postgres.stopImmediately().then(() => response.writeHead(200).end());
+    });
+    const answer = scene.post(api);
+    await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await postgres.start();
+    const [row, ...more] = await scene.ended();
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({ state: 'delivered', generation: 1, attempts: ['delivered'] });
+    expect(scene.receiver.received).toHaveLength(1);
+    expect(await scene.counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
+    // Its reader was away too: it says delivered when word came within its ten seconds, and queued otherwise.
+    const answered = await answer;
+    if (answered === 'reset') throw new Error('the API gave no answer');
+    expect([200, 202]).toContain(answered.status);
+    await scene.expectPath(path);
+    await scene.expectInvariants({ kills: 0 });
+  },
+  180_000,
+);

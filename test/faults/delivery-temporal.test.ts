@@ -1,6 +1,7 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
@@ -66,21 +67,26 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
   expect(await worker.end('SIGTERM')).toBe(0);
 }, 240_000);
 
-test('Temporal killed in mid-ladder: the ladder goes on from its file (fault 18)', async () => {
-  await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' });
-  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-  await storeTest(scene.database, { partnerId: scene.partnerId });
-  await attemptMade();
-  await temporal.kill();
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  await temporal.start();
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['failed', 'delivered'] }),
-  ]);
-  expect(scene.receiver.received).toHaveLength(2);
-  expect(await scene.counts()).toEqual(ONE);
-  await scene.expectInvariants({ kills: 0 });
-}, 240_000);
+test.each(PATHS)(
+  'Temporal killed in mid-ladder: the ladder goes on from its file (fault 18, %s)',
+  async (path) => {
+    await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' }, path);
+    scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+    await storeTest(scene.database, { partnerId: scene.partnerId });
+    await attemptMade();
+    await scene.expectPath(path);
+    await temporal.kill();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await temporal.start();
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['failed', 'delivered'] }),
+    ]);
+    expect(scene.receiver.received).toHaveLength(2);
+    expect(await scene.counts()).toEqual(ONE);
+    await scene.expectInvariants({ kills: 0 });
+  },
+  240_000,
+);
 
 test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there (fault 19)', async () => {
   const namespace = 'partner-finance';
@@ -111,35 +117,45 @@ test('a namespace that is missing: the worker says so, the API does not care, an
   await scene.expectInvariants({ kills: 0, client });
 }, 300_000);
 
-test('Temporal loses its store: what was under way is started anew, counted once (fault 20)', async () => {
-  await scene.worker({ TEST_LADDER_SECONDS: '0,20' });
-  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-  await storeTest(scene.database, { partnerId: scene.partnerId });
-  await attemptMade();
-  await temporal.kill();
-  await temporal.forget();
-  await temporal.start();
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'delivered', generation: 2, attempts: ['failed', 'delivered'] }),
-  ]);
-  expect(scene.receiver.received).toHaveLength(2);
-  expect(await scene.counts()).toEqual(ONE);
-  await scene.expectInvariants({ kills: 0 });
-}, 240_000);
+test.each(PATHS)(
+  'Temporal loses its store: what was under way is started anew, counted once (fault 20, %s)',
+  async (path) => {
+    await scene.worker({ TEST_LADDER_SECONDS: '0,20' }, path);
+    scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+    await storeTest(scene.database, { partnerId: scene.partnerId });
+    await attemptMade();
+    await scene.expectPath(path);
+    await temporal.kill();
+    await temporal.forget();
+    await temporal.start();
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'delivered', generation: 2, attempts: ['failed', 'delivered'] }),
+    ]);
+    expect(scene.receiver.received).toHaveLength(2);
+    expect(await scene.counts()).toEqual(ONE);
+    await scene.expectInvariants({ kills: 0 });
+  },
+  240_000,
+);
 
-test('a workflow that an operator terminates ends its notification, and gives the place back (fault 62)', async () => {
-  await scene.worker({ TEST_LADDER_SECONDS: '0,3600' });
-  scene.receiver.behave(() => 503);
-  const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
-  await attemptMade();
-  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
-  await temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).terminate('by hand');
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'failed', reason: 'workflow_terminated', attempts: ['failed'] }),
-  ]);
-  expect(await scene.counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
-  await scene.expectInvariants({ kills: 0 });
-}, 180_000);
+test.each(PATHS)(
+  'a workflow that an operator terminates ends its notification, and gives the place back (fault 62, %s)',
+  async (path) => {
+    await scene.worker({ TEST_LADDER_SECONDS: '0,3600' }, path);
+    scene.receiver.behave(() => 503);
+    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    await attemptMade();
+    await scene.expectPath(path);
+    expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
+    await temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).terminate('by hand');
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'failed', reason: 'workflow_terminated', attempts: ['failed'] }),
+    ]);
+    expect(await scene.counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
+    await scene.expectInvariants({ kills: 0 });
+  },
+  180_000,
+);
 
 test('a body of almost 20 KB is sent whole, and Temporal keeps none of it (fault 73)', async () => {
   const { notificationId, eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });

@@ -2,6 +2,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { testTemporal } from '../support/temporal';
@@ -30,83 +31,106 @@ afterAll(async () => {
   await clone?.close();
 });
 beforeEach(() => scene.reset());
+afterEach(() => scene.stopProcesses());
 
 const eventsSeen = () => scene.receiver.received.map(({ headers }) => headers['webhook-id']);
 const ONE = [{ delivered: 1, failed: 0, reserved: 0 }];
 
-test('killed before the send: the attempt is closed as unknown, the next one sends the event (fault 6)', async () => {
-  const victim = await scene.worker();
-  // Connections open, and the handshake never ends.
-  door.freeze();
-  const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
-  await until(async () => (await scene.rows())[0]?.attempts.length === 1, 'the row of an attempt', 60_000);
-  await victim.end('SIGKILL');
-  expect((await scene.rows())[0]).toMatchObject({ state: 'started', attempts: ['under way'] });
-  door.cut();
-  door.unfreeze();
+test.each(PATHS)(
+  'killed before the send: the attempt is closed as unknown, the next one sends the event (fault 6, %s)',
+  async (path) => {
+    const victim = await scene.worker({}, path);
+    // A connection kept from before would be used as it is.
+    door.cut();
+    // Connections open, and the handshake never ends.
+    door.freeze();
+    const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    await until(async () => (await scene.rows())[0]?.attempts.length === 1, 'the row of an attempt', 60_000);
+    await victim.end('SIGKILL');
+    expect((await scene.rows())[0]).toMatchObject({ state: 'started', attempts: ['under way'] });
+    door.cut();
+    door.unfreeze();
 
-  const next = await scene.worker();
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['unknown', 'delivered'] }),
-  ]);
-  expect(eventsSeen()).toEqual([eventId]);
-  expect(await scene.counts()).toEqual(ONE);
-  await scene.expectInvariants({ kills: 1 });
-  await next.end('SIGTERM');
-}, 180_000);
+    const next = await scene.worker();
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['unknown', 'delivered'] }),
+    ]);
+    expect(eventsSeen()).toEqual([eventId]);
+    expect(await scene.counts()).toEqual(ONE);
+    await scene.expectPath(path);
+    await scene.expectInvariants({ kills: 1 });
+    await next.end('SIGTERM');
+  },
+  180_000,
+);
 
-test('killed between the partner and the record: the same event again, counted once (fault 7)', async () => {
-  const victim = await scene.worker();
-  scene.receiver.behave((nth) => (nth > 0 ? 200 : () => void victim.child.kill('SIGKILL')));
-  const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
-  expect(await victim.ended).toBe('SIGKILL');
+test.each(PATHS)(
+  'killed between the partner and the record: the same event again, counted once (fault 7, %s)',
+  async (path) => {
+    const victim = await scene.worker({}, path);
+    scene.receiver.behave((nth) => (nth > 0 ? 200 : () => void victim.child.kill('SIGKILL')));
+    const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    expect(await victim.ended).toBe('SIGKILL');
 
-  const next = await scene.worker();
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['unknown', 'delivered'] }),
-  ]);
-  expect(eventsSeen()).toEqual([eventId, eventId]);
-  expect(await scene.counts()).toEqual(ONE);
-  await scene.expectInvariants({ kills: 1 });
-  await next.end('SIGTERM');
-}, 180_000);
+    const next = await scene.worker();
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['unknown', 'delivered'] }),
+    ]);
+    expect(eventsSeen()).toEqual([eventId, eventId]);
+    expect(await scene.counts()).toEqual(ONE);
+    await scene.expectPath(path);
+    await scene.expectInvariants({ kills: 1 });
+    await next.end('SIGTERM');
+  },
+  180_000,
+);
 
-test('killed between the count and word of it: the record runs again and changes nothing (fault 8)', async () => {
-  const way = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
-  const victim = await scene.worker({ TEMPORAL_ADDRESS: `127.0.0.1:${way.port}` });
-  let release = async () => {};
-  scene.receiver.behave(() => (response) => {
-    void (async () => {
-      await until(
-        async () =>
-          (await scene.database.sql`select 1 from notifications where started_at is not null`).length > 0,
-        'the dispatcher has noted the start',
-      );
-      release = await scene.lock('notification');
-      response.writeHead(200).end();
-    })();
-  });
-  const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
-  await until(() => scene.waits('pfqs worker'), 'the record waits for the lock', 60_000);
-  way.freeze();
-  await release();
-  const [counted] = await scene.ended();
-  expect(counted).toMatchObject({ state: 'delivered', attempts: ['delivered'] });
-  await victim.end('SIGKILL');
-  way.cut();
-  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
-  expect((await handle.describe()).status.name).toBe('RUNNING');
+test.each(PATHS)(
+  'killed between the count and word of it: what runs again changes nothing (fault 8, %s)',
+  async (path) => {
+    const way = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
+    const victim = await scene.worker({ TEMPORAL_ADDRESS: `127.0.0.1:${way.port}` }, path);
+    let release = async () => {};
+    scene.receiver.behave(() => (response) => {
+      void (async () => {
+        await until(
+          async () =>
+            (await scene.database.sql`select 1 from notifications where started_at is not null`).length > 0,
+          'the dispatcher has noted the start',
+        );
+        release = await scene.lock('notification');
+        response.writeHead(200).end();
+      })();
+    });
+    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    await until(() => scene.waits('pfqs worker'), 'the record waits for the lock', 60_000);
+    way.freeze();
+    await release();
+    const [counted] = await scene.ended();
+    expect(counted).toMatchObject({ state: 'delivered', attempts: ['delivered'] });
+    await victim.end('SIGKILL');
+    way.cut();
+    const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+    expect((await handle.describe()).status.name).toBe('RUNNING');
 
-  await scene.worker();
-  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
-  const history = await handle.fetchHistory();
-  const records = (history.events ?? []).flatMap(
-    ({ activityTaskStartedEventAttributes: started }) => started?.attempt ?? [],
-  );
-  expect(records).toEqual([1, 2]);
-  expect(await scene.rows()).toEqual([counted]);
-  expect(scene.receiver.received).toHaveLength(1);
-  expect(await scene.counts()).toEqual(ONE);
-  await scene.expectInvariants({ kills: 1 });
-  await way.close();
-}, 180_000);
+    await scene.worker();
+    expect(await handle.result()).toEqual(
+      path === 'regular'
+        ? { status: 'delivered', reason: null, attempts: 1 }
+        : // The whole task runs again, and finds that there is nothing left to do.
+          { status: 'delivered', reason: 'over', attempts: 0 },
+    );
+    const history = await handle.fetchHistory();
+    const records = (history.events ?? []).flatMap(
+      ({ activityTaskStartedEventAttributes: started }) => started?.attempt ?? [],
+    );
+    expect(records).toEqual(path === 'regular' ? [1, 2] : [1]);
+    expect(await scene.rows()).toEqual([counted]);
+    expect(scene.receiver.received).toHaveLength(1);
+    expect(await scene.counts()).toEqual(ONE);
+    await scene.expectPath(path);
+    await scene.expectInvariants({ kills: 1 });
+    await way.close();
+  },
+  180_000,
+);

@@ -3,6 +3,7 @@ import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 
@@ -21,6 +22,7 @@ afterAll(async () => {
   await clone?.close();
 });
 beforeEach(() => scene.reset());
+afterEach(() => scene.stopProcesses());
 
 const timesSeen = () => {
   const times = new Map<unknown, number>();
@@ -30,56 +32,67 @@ const timesSeen = () => {
 };
 const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attempts.join());
 
-test('all workers down for a while: nothing is lost, overdue waits end at once (fault 9)', async () => {
-  const partners = [scene.partnerId, ...OTHERS];
-  const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
-  scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
-  for (const partnerId of partners) await storeTest(scene.database, { partnerId });
-  await until(
-    async () => (await attemptsOf()).join() === 'failed,failed,failed,failed',
-    'every ladder waits',
-    60_000,
-  );
-  await victim.end('SIGKILL');
-  for (let times = 0; times < 15; times += 1)
+test.each(PATHS)(
+  'all workers down for a while: nothing is lost, overdue waits end at once (fault 9, %s)',
+  async (path) => {
+    const partners = [scene.partnerId, ...OTHERS];
+    const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' }, path);
+    scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
     for (const partnerId of partners) await storeTest(scene.database, { partnerId });
-  // The longest wait of the ladders is 2 s: they become due while nobody is there.
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
-  expect((await scene.rows()).filter(({ state }) => state === 'pending')).toHaveLength(60);
+    await until(
+      async () => (await attemptsOf()).join() === 'failed,failed,failed,failed',
+      'every ladder waits',
+      60_000,
+    );
+    await scene.expectPath(path);
+    await victim.end('SIGKILL');
+    for (let times = 0; times < 15; times += 1)
+      for (const partnerId of partners) await storeTest(scene.database, { partnerId });
+    // The longest wait of the ladders is 2 s: they become due while nobody is there.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect((await scene.rows()).filter(({ state }) => state === 'pending')).toHaveLength(60);
 
-  const next = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
-  const rows = await scene.ended(90_000);
-  expect(rows.filter(({ state }) => state === 'delivered')).toHaveLength(64);
-  expect(await attemptsOf()).toEqual([
-    ...Array.from({ length: 4 }, () => 'failed,delivered'),
-    ...Array.from({ length: 60 }, () => 'delivered'),
-  ]);
-  expect(scene.receiver.received).toHaveLength(68);
-  expect(await scene.counts()).toEqual(partners.map(() => ({ delivered: 16, failed: 0, reserved: 0 })));
-  await scene.expectInvariants({ kills: 1 });
-  await next.end('SIGTERM');
-}, 240_000);
+    const next = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
+    const rows = await scene.ended(90_000);
+    expect(rows.filter(({ state }) => state === 'delivered')).toHaveLength(64);
+    expect(await attemptsOf()).toEqual([
+      ...Array.from({ length: 4 }, () => 'failed,delivered'),
+      ...Array.from({ length: 60 }, () => 'delivered'),
+    ]);
+    expect(scene.receiver.received).toHaveLength(68);
+    expect(await scene.counts()).toEqual(partners.map(() => ({ delivered: 16, failed: 0, reserved: 0 })));
+    await scene.expectInvariants({ kills: 1 });
+    await next.end('SIGTERM');
+  },
+  240_000,
+);
 
-test('SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (fault 11)', async () => {
-  const leaving = await scene.worker();
-  let answer = () => {};
-  scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
-  await storeTest(scene.database, { partnerId: scene.partnerId });
-  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
-  const code = leaving.end('SIGTERM');
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  expect(leaving.child.exitCode).toBeNull();
-  answer();
-  expect(await code).toBe(0);
+test.each(PATHS)(
+  'SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (fault 11, %s)',
+  async (path) => {
+    const leaving = await scene.worker({}, path);
+    let answer = () => {};
+    scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
+    await storeTest(scene.database, { partnerId: scene.partnerId });
+    await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+    const code = leaving.end('SIGTERM');
+    // Longer than a workflow task may take without a sign of life (10 s).
+    await new Promise((resolve) => setTimeout(resolve, path === 'fast' ? 12_000 : 3_000));
+    expect(leaving.child.exitCode).toBeNull();
+    answer();
+    expect(await code).toBe(0);
 
-  const next = await scene.worker();
-  expect(await scene.ended()).toEqual([
-    expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
-  ]);
-  expect(scene.receiver.received).toHaveLength(1);
-  await scene.expectInvariants({ kills: 0 });
-  await next.end('SIGTERM');
-}, 180_000);
+    const next = await scene.worker();
+    expect(await scene.ended()).toEqual([
+      expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
+    ]);
+    expect(scene.receiver.received).toHaveLength(1);
+    await scene.expectPath(path);
+    await scene.expectInvariants({ kills: 0 });
+    await next.end('SIGTERM');
+  },
+  180_000,
+);
 
 test('two workers at once: each notification is started and sent once (fault 61)', async () => {
   const workers = await Promise.all([scene.worker(), scene.worker()]);

@@ -7,6 +7,7 @@ import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { expectDocumented } from './contract';
 import { until } from './delivery';
+import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import { expectInvariants } from './invariants';
 import { addEndpoint, newKeyRingText } from './notifications';
 import { randomTaskQueue } from './temporal';
@@ -37,8 +38,10 @@ export interface CrashScene {
   /** Another partner, with a key and an endpoint of its own at the same receiver. */
   addPartner(partnerId: string): Promise<void>;
   api(environment?: Readonly<Record<string, string>>): Promise<ApiProcess>;
-  /** Started, not awaited. */
-  worker(environment?: Readonly<Record<string, string>>): Promise<WorkerProcess>;
+  /** Started, not awaited; for the fast path warmed up, so that each partner's next delivery takes it. */
+  worker(environment?: Readonly<Record<string, string>>, path?: Path): Promise<WorkerProcess>;
+  /** That the first attempts of these notifications, or of all, began on this path. */
+  expectPath(path: Path, notificationIds?: readonly string[]): Promise<void>;
   /** `POST /v1/notifications/test`, held against the contract; `reset` when no answer comes. */
   post(api: ApiProcess): Promise<TestAnswer | 'reset'>;
   /** `POST /v1/finance-quote`. @returns its status. */
@@ -119,6 +122,11 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
     });
     return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
   }
+  async function reset(): Promise<void> {
+    await sql`truncate notifications, delivery_attempts, monthly_counts`;
+    receiver.received.length = 0;
+    receiver.behave(() => 200);
+  }
   const isOpen = ({ state }: NotificationRow) => state === 'pending' || state === 'started';
   return {
     database,
@@ -134,7 +142,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       processes.push(api);
       return api;
     },
-    async worker(environment = {}) {
+    async worker(environment = {}, path = 'regular') {
       const worker = await startWorkerProcess({
         databaseUrl,
         temporal,
@@ -149,7 +157,21 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
         },
       });
       processes.push(worker);
+      if (path === 'fast') {
+        await worker.ready();
+        for (const id of apiKeys.keys()) await warmUp({ database, client: options.client() }, id);
+        await reset();
+      }
       return worker;
+    },
+    async expectPath(path, notificationIds) {
+      const ids = notificationIds ?? (await rows()).map(({ id }) => id);
+      const fast = async (id: string) => (await localActivitiesOf(options.client(), id))[0] === 'sendAtOnce';
+      for (const id of ids) {
+        // The markers come with the end of the workflow task, which is after the record.
+        if (path === 'fast') await until(() => fast(id), `${id} took the fast path`);
+        else expect(await fast(id)).toBe(false);
+      }
     },
     async post(api) {
       const call = { method: 'POST', path: '/v1/notifications/test' } as const;
@@ -206,11 +228,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
         outputs: processes.map((one) => one.output()),
         client,
       }),
-    async reset() {
-      await sql`truncate notifications, delivery_attempts, monthly_counts`;
-      receiver.received.length = 0;
-      receiver.behave(() => 200);
-    },
+    reset,
     async close() {
       await Promise.all(processes.map((one) => one.close()));
       await Promise.all(agents.map((agent) => agent.destroy()));

@@ -1,0 +1,48 @@
+import type { Client } from '@temporalio/client';
+import { ulid } from 'ulid';
+import type { Database } from '../../db/connect';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { until } from './delivery';
+import { localActivities } from './histories';
+import { storeTest } from './notifications';
+
+/** How first attempts are made: on the queue of the sends, or within the workflow task. */
+export const PATHS = ['regular', 'fast'] as const;
+export type Path = (typeof PATHS)[number];
+
+/** Types of the local activities of a delivery's first generation. */
+export const localActivitiesOf = (client: Client, notificationId: string) =>
+  localActivities(client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)));
+
+/** Delivers tests until the worker that runs takes the fast path to this partner's endpoint, which it is told was fast before. */
+export async function warmUp(
+  { database, client }: { readonly database: Database; readonly client: Client },
+  partnerId: string,
+): Promise<void> {
+  await rememberFastAttempts(database, partnerId);
+  for (let tries = 0; tries < 20; tries += 1) {
+    const { notificationId } = await storeTest(database, { partnerId });
+    const ended = async () =>
+      (
+        await database.sql`select 1 from notifications
+          where notification_id = ${notificationId} and state = 'delivered'`
+      ).length > 0;
+    await until(ended, 'a delivery to warm up with', 60_000);
+    await client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).result();
+    if ((await localActivitiesOf(client, notificationId)).length > 0) return;
+  }
+  throw new Error('the worker does not take the fast path');
+}
+
+async function rememberFastAttempts({ sql }: Database, partnerId: string): Promise<void> {
+  const notificationId = `ntf_${ulid()}`;
+  await sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, attempts)
+    values (${notificationId}, ${`evt_${ulid()}`}, 'credit_application.test', ${partnerId}, 'sandbox', '', 'cancelled', 10)`;
+  await sql`
+    insert into delivery_attempts
+      (notification_id, attempt_number, generation, endpoint_id, finished_at, outcome, http_status, duration_ms)
+    select ${notificationId}, nth, 1, endpoint_id, service_now(), 'delivered', 200, 20
+    from webhook_endpoints, generate_series(1, 10) as nth
+    where partner_id = ${partnerId} and environment = 'sandbox' and state = 'active'`;
+}
