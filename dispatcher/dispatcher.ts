@@ -1,4 +1,4 @@
-import type { ClaimedNotification } from '../db/queries/dispatch';
+import { FIRST_TURN, type Claim, type ClaimedNotification, type ClaimOptions } from '../db/queries/dispatch';
 import type { StartDelivery } from './delivery-starter';
 import { createPause } from './pause';
 
@@ -6,9 +6,11 @@ import { createPause } from './pause';
 const LEASE_MS = 10_000;
 /** What could not be started is tried again after this; a Temporal that is away is asked no more often. */
 const PAUSE_MS = 1_000;
+/** Attempts that end within this free their places for one claim. */
+const GATHER_MS = 20;
 
 export interface DispatcherDeps {
-  readonly claim: (options: { limit: number; leaseMs: number }) => Promise<ClaimedNotification[]>;
+  readonly claim: (options: Omit<ClaimOptions, 'places'>) => Promise<Claim>;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
@@ -16,25 +18,34 @@ export interface DispatcherDeps {
   readonly onError: (error: unknown, what: string) => void;
   /** Longest time until what was not heard of is found, in milliseconds. */
   readonly sweepMs: number;
-  /** Most notifications taken at once. */
+  /** Most that are being started at once. */
   readonly batch: number;
 }
 
 export interface Dispatcher {
   /** There may be something to do: look at once. */
   wake(): void;
+  /** An attempt has ended somewhere: its place may be what something waits for. */
+  attemptEnded(): void;
   /** Starts nothing more; resolves when what was under way has been written down. */
   stop(): Promise<void>;
 }
 
 /**
  * Turns rows into workflows: takes what is due from Postgres, starts it, and says so in Postgres. Whatever happens in
- * between, the row stays and is taken again; starting the same workflow twice is harmless.
+ * between, the row stays and is taken again; starting the same workflow twice is harmless. What one claim has brought is
+ * still being started while the next is made, so that nobody waits for another partner's starts.
  */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
   let stopped = false;
   let woken = false;
+  /** The last claim left something due behind. */
+  let waiting = false;
+  let turn = FIRST_TURN;
+  let starting = 0;
+  const rounds = new Set<Promise<void>>();
+  let gathering: NodeJS.Timeout | undefined;
   const pause = createPause();
 
   const running = (async () => {
@@ -46,20 +57,40 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       });
       if (!more && !woken && !stopped) await pause.wait(sweepMs);
     }
+    await Promise.all(rounds);
   })();
 
+  /** @returns whether there is more to take at once */
   async function round(): Promise<boolean> {
-    const claimed = await claim({ limit: batch, leaseMs: LEASE_MS });
+    const limit = batch - starting;
+    if (limit === 0) {
+      // The end of a start wakes us.
+      waiting = true;
+      return false;
+    }
+    const { claimed, ...left } = await claim({ limit, leaseMs: LEASE_MS, turn });
+    ({ waiting, turn } = left);
     if (claimed.length === 0) return false;
+    starting += claimed.length;
+    const own: Promise<void> = start(claimed)
+      .catch((error: unknown) => onError(error, 'the dispatcher cannot reach Postgres'))
+      .finally(() => rounds.delete(own));
+    rounds.add(own);
+    return waiting;
+  }
+
+  async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
     const results = await Promise.allSettled(claimed.map((one) => deps.start(one)));
+    starting -= claimed.length;
     const failed = claimed.filter((_one, at) => results[at]?.status === 'rejected');
     const fault = results.find((result) => result.status === 'rejected');
     if (fault !== undefined) onError(fault.reason, `${failed.length} deliveries could not be started`);
+    // While Temporal is away the sweep is often enough.
+    else if (waiting) wake();
     const started = claimed.filter((one) => !failed.includes(one));
     await deps.markStarted(started);
     if (started.length > 0) deps.onStarted(started.length);
     await deps.giveBack(failed, PAUSE_MS);
-    return failed.length === 0 && claimed.length === batch;
   }
 
   const wake = () => {
@@ -68,8 +99,16 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
   return {
     wake,
+    attemptEnded() {
+      if (!waiting || gathering !== undefined) return;
+      gathering = setTimeout(() => {
+        gathering = undefined;
+        wake();
+      }, GATHER_MS);
+    },
     async stop() {
       stopped = true;
+      clearTimeout(gathering);
       wake();
       await running;
     },

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { createActivities, createLanes, type SendWebhook } from '../activities';
+import { createActivities, createLanes, SENDS_PER_ENDPOINT, type SendWebhook } from '../activities';
 import { createRetentionActivities } from '../activities/remove-expired';
 import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
@@ -15,7 +15,7 @@ import {
   restartNotification,
 } from '../db/queries/dispatch';
 import { endpointHistory } from '../db/queries/endpoint-attempts';
-import { endNotification } from '../db/queries/record-attempt';
+import { ATTEMPTS_CHANNEL, endNotification } from '../db/queries/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
 import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
@@ -89,7 +89,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       ),
   });
   const metrics = createWorkerMetrics({
-    backlog: () => backlog(db),
+    backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => lanes.underWay(),
   });
@@ -143,12 +143,17 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const keeper = startWorkerKeeper({ db, logger, registry, everyMs: options.reconcile.everyMs });
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
-    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
+    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
     onConnect: async () => {
       dispatcher?.wake();
       keeper.wake();
     },
-    onChange: (_subject, channel) => (channel === ENDPOINTS_CHANNEL ? keeper.wake() : dispatcher?.wake()),
+    onChange(subject, channel) {
+      if (channel === ENDPOINTS_CHANNEL) keeper.wake();
+      else if (channel !== ATTEMPTS_CHANNEL) dispatcher?.wake();
+      // What could not be started has freed nothing.
+      else if (!subject.endsWith(':delayed')) dispatcher?.attemptEnded();
+    },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
     monotonicMs: () => performance.now(),
@@ -190,7 +195,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
 
   function dispatch({ client }: WorkerSession) {
     const own = startDispatcher({
-      claim: (wanted) => claimDue(db, wanted),
+      claim: (wanted) => claimDue(db, { ...wanted, places: SENDS_PER_ENDPOINT }),
       markStarted: (started) => markStarted(db, started),
       giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
       start: createDeliveryStarter({

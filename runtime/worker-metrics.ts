@@ -1,9 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lanes } from '../activities';
+import type { Backlog } from '../db/queries/dispatch';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 
 export interface WorkerMetricsDeps {
-  readonly backlog: () => Promise<{ pending: number; oldestMs: number }>;
+  readonly backlog: () => Promise<Backlog>;
   readonly clockSkewMs: () => number | null;
   readonly underWay: Lanes['underWay'];
 }
@@ -46,10 +47,22 @@ export function createWorkerMetrics({ backlog, clockSkewMs, underWay }: WorkerMe
     help: 'Notifications that wait for their workflow.',
     registers,
     async collect() {
-      const { pending: count, oldestMs } = await backlog();
-      this.set(count);
-      oldest.set(oldestMs / 1_000);
+      const figures = await backlog();
+      this.set(figures.pending);
+      oldest.set(figures.oldestMs / 1_000);
+      capped.set(figures.capped);
+      oldestCapped.set(figures.oldestCappedMs / 1_000);
     },
+  });
+  const capped = new Gauge({
+    name: 'pfqs_notifications_capped',
+    help: 'Of those, due and behind as many first attempts as their endpoint has places.',
+    registers,
+  });
+  const oldestCapped = new Gauge({
+    name: 'pfqs_notifications_oldest_capped_seconds',
+    help: 'How long the oldest of them has been due.',
+    registers,
   });
   const oldest = new Gauge({
     name: 'pfqs_notifications_oldest_pending_seconds',

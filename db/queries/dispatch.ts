@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
+import { PATIENCE_SECONDS } from './application-order';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
@@ -12,24 +13,53 @@ export interface ClaimedNotification {
   readonly applicationId: string | null;
 }
 
+/** Endpoints are served in turn: the partner and environment that a claim served last. */
+export interface Turn {
+  readonly partnerId: string;
+  readonly environment: string;
+}
+
+/** Before everybody. */
+export const FIRST_TURN: Turn = { partnerId: '', environment: '' };
+
+export interface Claim {
+  readonly claimed: readonly ClaimedNotification[];
+  /** Something due was left: its endpoint has no place, an earlier event is open, or there was more than `limit`. */
+  readonly waiting: boolean;
+  /** Where the next claim goes on. */
+  readonly turn: Turn;
+}
+
+export interface ClaimOptions {
+  /** Most that are taken, 1 or more. */
+  readonly limit: number;
+  /** Most first attempts under way to one endpoint, over all workers. */
+  readonly places: number;
+  /** One taken by a process that dies is due again after this: starting a workflow twice is harmless. */
+  readonly leaseMs: number;
+  readonly turn: Turn;
+}
+
 /**
- * Takes notifications that are due, oldest first; SKIP LOCKED keeps dispatchers out of each other's way. The lease
- * means that one taken by a process that dies is due again when it ends: starting a workflow twice is harmless.
+ * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
+ * their order. Claims take turns in the database, so that together they never exceed the places of an endpoint.
  */
 export async function claimDue(
   db: DbOrTransaction,
-  { limit, leaseMs }: { limit: number; leaseMs: number },
-): Promise<ClaimedNotification[]> {
-  const rows = await db.execute(sql`
-    with due as (
-      select notification_id from notifications
-      where state = 'pending' and due_at <= service_now()
-      order by due_at limit ${limit} for update skip locked)
-    update notifications n set due_at = service_now() + make_interval(secs => ${leaseMs / 1_000}::float8)
-    from due where n.notification_id = due.notification_id
-    returning n.notification_id as "notificationId", n.generation, n.event_type as "eventType",
-      n.partner_id as "partnerId", n.environment, n.application_id as "applicationId"`);
-  return [...rows] as unknown as ClaimedNotification[];
+  { limit, places, leaseMs, turn }: ClaimOptions,
+): Promise<Claim> {
+  const [row] = await db.execute<{
+    claimed: ClaimedNotification[];
+    waiting: boolean;
+    partner: string;
+    environment: string;
+  }>(sql`
+    select claimed, waiting, last_partner as partner, last_environment as environment
+    from claim_notifications(${limit}::int, ${places}::int, make_interval(secs => ${leaseMs / 1_000}::float8),
+      make_interval(secs => ${PATIENCE_SECONDS}), ${turn.partnerId}, ${turn.environment})`);
+  if (row === undefined) throw new Error('the claim came to nothing');
+  const { claimed, waiting, partner, environment } = row;
+  return { claimed, waiting, turn: { partnerId: partner, environment } };
 }
 
 /**
@@ -67,7 +97,8 @@ export async function giveBack(
     sql`, `,
   );
   await db.execute(sql`
-    update notifications set due_at = service_now() + make_interval(secs => ${pauseMs / 1_000}::float8)
+    update notifications
+    set due_at = service_now() + make_interval(secs => ${pauseMs / 1_000}::float8), taken_at = null
     where notification_id in (${ids}) and state = 'pending'
     returning pg_notify(${ATTEMPTS_CHANNEL}, notification_id || ':delayed')`);
 }
@@ -111,11 +142,34 @@ export async function restartNotification(
   return rows.length > 0;
 }
 
-/** How much is waiting, and since when: the backlog's size and age for metrics. */
-export async function backlog(db: DbOrTransaction): Promise<{ pending: number; oldestMs: number }> {
-  const [row] = await db.execute<{ pending: number; oldest: number }>(sql`
-    select count(*)::int as pending,
-      coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as oldest
-    from notifications where state = 'pending'`);
-  return { pending: row?.pending ?? 0, oldestMs: row?.oldest ?? 0 };
+/** What waits for its workflow; ages in milliseconds, 0 when nothing waits. */
+export interface Backlog {
+  readonly pending: number;
+  /** Since the oldest of it was stored. */
+  readonly oldestMs: number;
+  /** Of it, what is due and whose endpoint has no place. */
+  readonly capped: number;
+  /** Since the oldest of that was due. */
+  readonly oldestCappedMs: number;
+}
+
+/** How much is waiting, and since when: for metrics. Reads every pending row. */
+export async function backlog(
+  db: DbOrTransaction,
+  { places }: Pick<ClaimOptions, 'places'>,
+): Promise<Backlog> {
+  const [row] = await db.execute<Record<keyof Backlog, number>>(sql`
+    with capped as (
+      select partner_id, environment from notifications
+      where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
+      group by 1, 2 having count(*) >= ${places}::int),
+    waiting as (
+      select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
+      from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')
+    select count(*)::int as pending, (count(*) filter (where capped))::int as capped,
+      coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as "oldestMs",
+      coalesce(extract(epoch from service_now() - min(due_at) filter (where capped)) * 1000, 0)::float8 as "oldestCappedMs"
+    from waiting`);
+  if (row === undefined) throw new Error('the backlog came to nothing');
+  return row;
 }

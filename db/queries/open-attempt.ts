@@ -53,6 +53,10 @@ export async function openAttempt(
         reservedMonth: moved.month,
         state: 'started',
         firstAttemptAt: sql`coalesce(${notifications.firstAttemptAt}, service_now())`,
+        // A start that Temporal did not confirm in time was given back; its first attempt holds a place all the same.
+        ...(row.firstAttemptAt === null && {
+          takenAt: sql`coalesce(${notifications.takenAt}, service_now())`,
+        }),
       })
       .where(eq(notifications.notificationId, notificationId));
     return { kind: 'open', attemptNumber, notification: row, endpoint: { endpointId, url }, secrets };

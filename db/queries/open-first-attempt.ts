@@ -23,7 +23,7 @@ const OPEN = `
   noted as (
     update notifications set attempts = 1, state = 'started',
       started_at = coalesce(started_at, service_now()), checked_at = service_now(),
-      first_attempt_at = coalesce(first_attempt_at, service_now())
+      first_attempt_at = coalesce(first_attempt_at, service_now()), taken_at = coalesce(taken_at, service_now())
     from n, e where notifications.notification_id = n.notification_id)
   select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,

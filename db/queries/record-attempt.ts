@@ -2,6 +2,7 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../connect';
 import { deliveryAttempts, notifications } from '../schema';
+import { deferLater, hastenLater } from './application-order';
 import { noteFailure, noteSuccess, SUCCESS_IS_NEWS } from './endpoint-health';
 import { lockNotification, type Notification } from './notifications';
 import { closeUnfinished } from './open-attempt';
@@ -42,10 +43,16 @@ export async function recordAttempt(
     const current = row?.generation === generation;
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
       await endDelivered(tx, row, month);
+      await hastenLater(tx, row);
     }
     if (row !== null && outcome.kind === 'failed' && current) {
-      if (end !== null) await endOtherwise(tx, row, end);
-      else if (row.takenAt !== null) await leavePlace(tx, row);
+      if (end !== null) {
+        await endOtherwise(tx, row, end);
+        await hastenLater(tx, row);
+      } else if (row.takenAt !== null) {
+        await leavePlace(tx, row);
+        await deferLater(tx, row);
+      }
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
     return { event: await noteHealth(tx, outcome, finished) };
@@ -77,6 +84,7 @@ export async function endNotification(
     if (row === null || row.generation !== generation) return;
     await closeUnfinished(tx, notificationId);
     await endOtherwise(tx, row, end);
+    await hastenLater(tx, row);
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
   });
 }

@@ -1,19 +1,13 @@
 import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
-import {
-  claimDue,
-  claimUnchecked,
-  giveBack,
-  markStarted,
-  restartNotification,
-} from '../../db/queries/dispatch';
+import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../db/queries/dispatch';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { endNotification, recordAttempt } from '../../db/queries/record-attempt';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
+import { addEndpoint, claimAll, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
 const FAILED: DeliveryOutcome = {
@@ -223,11 +217,11 @@ describe('dispatching', () => {
     const { partnerId } = await newPartner();
     const ids = await Promise.all(Array.from({ length: 40 }, () => stored(partnerId)));
     const claims = await Promise.all(
-      Array.from({ length: 8 }, () => claimDue(database.db, { limit: 10, leaseMs: 60_000 })),
+      Array.from({ length: 8 }, () => claimAll(database, { limit: 10, leaseMs: 60_000 })),
     );
     const claimed = claims.flat().filter((one) => one.partnerId === partnerId);
     expect(new Set(claimed.map((one) => one.notificationId)).size).toBe(claimed.length);
-    const rest = await claimDue(database.db, { limit: 100, leaseMs: 0 });
+    const rest = await claimAll(database, { limit: 100, leaseMs: 0 });
     const all = [...claimed, ...rest.filter((one) => one.partnerId === partnerId)];
     expect(all.map((one) => one.notificationId).toSorted()).toEqual(
       ids.map((one) => one.notificationId).toSorted(),
@@ -238,7 +232,7 @@ describe('dispatching', () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
     const mine = async (leaseMs: number) =>
-      (await claimDue(database.db, { limit: 500, leaseMs })).filter((one) => one.partnerId === partnerId);
+      (await claimAll(database, { leaseMs })).filter((one) => one.partnerId === partnerId);
     const first = await mine(60_000);
     expect(first).toHaveLength(1);
     expect(await mine(60_000)).toHaveLength(0);
@@ -256,9 +250,7 @@ describe('dispatching', () => {
     const ref = await stored(partnerId);
     await markStarted(
       database.db,
-      (await claimDue(database.db, { limit: 500, leaseMs: 60_000 })).filter(
-        (one) => one.partnerId === partnerId,
-      ),
+      (await claimAll(database)).filter((one) => one.partnerId === partnerId),
     );
     const unchecked = (await claimUnchecked(database.db, { limit: 500, olderThanMs: 0 })).filter(
       (one) => one.notificationId === ref.notificationId,

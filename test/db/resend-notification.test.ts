@@ -1,7 +1,6 @@
 import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { cancelNotification } from '../../db/queries/cancel-notification';
-import { claimDue } from '../../db/queries/dispatch';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { endNotification, recordAttempt } from '../../db/queries/record-attempt';
@@ -10,7 +9,7 @@ import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { addEndpoint, claimAll, newKeyRingText, storeTest } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
 const FAILED: DeliveryOutcome = {
@@ -83,7 +82,7 @@ describe('sending again', () => {
     const after = await row(notificationId);
     expect(after).toMatchObject({ state: 'pending', generation: 2, end_reason: null, ended_at: null });
     for (const same of ['event_id', 'body', 'attempts']) expect(after?.[same]).toEqual(before?.[same]);
-    const claimed = await claimDue(database.db, { limit: 500, leaseMs: 60_000 });
+    const claimed = await claimAll(database);
     expect(claimed).toContainEqual(expect.objectContaining({ notificationId, generation: 2 }));
     await attempt(notificationId, 2, DELIVERED);
     expect(await row(notificationId)).toMatchObject({ state: 'delivered', attempts: 2 });

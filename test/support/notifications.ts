@@ -4,6 +4,7 @@ import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
 import type { Database } from '../../db/connect';
+import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/queries/dispatch';
 import { parseKeyRing, type KeyRing } from '../../db/key-ring';
 import {
   insertTestNotification,
@@ -86,6 +87,14 @@ export async function storeStatus(
   });
   await db.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
   return { notificationId, eventId };
+}
+
+/** Claims what is due, as a dispatcher does, but without a limit on the endpoint. */
+export async function claimAll(
+  { db }: Pick<Database, 'db'>,
+  { limit = 500, leaseMs = 60_000 }: { limit?: number; leaseMs?: number } = {},
+): Promise<readonly ClaimedNotification[]> {
+  return (await claimDue(db, { limit, leaseMs, places: 1_000, turn: FIRST_TURN })).claimed;
 }
 
 /** Lets the database's clock run on from a moment. */

@@ -1,0 +1,234 @@
+import type { ServerResponse } from 'node:http';
+import { ulid } from 'ulid';
+import { connectDatabase, type Database } from '../../db/connect';
+import { createPartner } from '../../db/queries/partners';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { freePort } from '../support/free-port';
+import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+const PLACES = 16;
+let clone: TestDatabase;
+let database: Database;
+let receiver: WebhookReceiver;
+let closedPort: number;
+let workers: TestWorker[] = [];
+let partners = 500_000;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  const { url } = clone;
+  database = connectDatabase({ url, poolSize: 6, applicationName: 'test', statementTimeoutMs: 0 });
+  receiver = await startWebhookReceiver();
+  closedPort = await freePort();
+}, 300_000);
+
+afterEach(async () => {
+  // What is left of a backlog is nobody's any more.
+  await database.sql`update notifications set state = 'cancelled' where state in ('pending', 'started')`;
+  receiver.behave(() => 200);
+  await Promise.all(workers.map((worker) => worker.close()));
+  workers = [];
+  await database.sql`truncate notifications, delivery_attempts`;
+  receiver.received.length = 0;
+}, 60_000);
+
+afterAll(async () => {
+  await receiver?.close();
+  await database?.close();
+  await clone?.close();
+});
+
+async function startWorkers(count: number, environment: Record<string, string> = {}): Promise<void> {
+  const taskQueue = randomTaskQueue('fairness');
+  const { address, namespace } = temporal;
+  for (let nth = 0; nth < count; nth += 1) {
+    const worker = await startTestWorker({
+      databaseUrl: clone.url,
+      temporal: { address, namespace },
+      taskQueue,
+      receiver,
+      keys,
+      environment: { WEBHOOK_ALLOWED_PORTS: `${receiver.port},${closedPort}`, ...environment },
+    });
+    workers.push(worker);
+    await until(
+      async () =>
+        worker.worker.checkReady().then(
+          () => true,
+          () => false,
+        ),
+      'a worker that is ready',
+      60_000,
+    );
+  }
+}
+
+async function newPartner(url = receiver.url): Promise<string> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  await addEndpoint(database, { partnerId, url, keyRing: keys });
+  return partnerId;
+}
+
+/** Stores so many at once, each of an application of its own. @returns their event ids */
+async function storeMany(partnerId: string, count: number): Promise<Set<string>> {
+  const rows = Array.from({ length: count }, () => {
+    const event = `evt_${ulid()}`;
+    return {
+      notification_id: `ntf_${ulid()}`,
+      event_id: event,
+      event_type: 'credit_application.accepted',
+      partner_id: partnerId,
+      environment: 'sandbox',
+      application_id: `app_${ulid()}`,
+      sequence: 1,
+      body: JSON.stringify({ event_id: event }),
+    };
+  });
+  await database.sql`insert into notifications ${database.sql(rows)}`;
+  await database.sql`select pg_notify('notifications', 'many')`;
+  return new Set(rows.map(({ event_id }) => event_id));
+}
+
+const eventOf = ({ headers }: Received) => String(headers['webhook-id']);
+const arrival = (eventId: string) => receiver.received.findIndex((one) => eventOf(one) === eventId);
+const countState = async (partnerId: string, state: string) => {
+  const [row] = await database.sql<{ count: number }[]>`
+    select count(*)::int from notifications where partner_id = ${partnerId} and state = ${state}`;
+  return row?.count ?? 0;
+};
+
+/** Lets some events hang, each for as long as told; counts how many do at once. */
+function hold(events: () => ReadonlySet<string>, answerAfterMs: number | null) {
+  const open = new Set<ServerResponse>();
+  let most = 0;
+  receiver.behave((_nth, request) => {
+    if (!events().has(eventOf(request))) return 200;
+    return (response) => {
+      open.add(response);
+      most = Math.max(most, open.size);
+      const end = () => (open.delete(response), response.writeHead(200).end());
+      response.on('close', () => open.delete(response));
+      if (answerAfterMs !== null) setTimeout(end, answerAfterMs);
+    };
+  });
+  return {
+    open: () => open.size,
+    most: () => most,
+    end: () => open.forEach((response) => (open.delete(response), response.writeHead(200).end())),
+  };
+}
+
+/** One notification to each of some other partners, one after the other. @returns commit to received, in milliseconds */
+async function sendOthers(count: number): Promise<number[]> {
+  const partnerId = await newPartner();
+  const took: number[] = [];
+  for (let nth = 0; nth < count; nth += 1) {
+    const { eventId } = await storeStatus(database, { partnerId });
+    const storedMs = performance.now();
+    await until(() => arrival(eventId) >= 0, 'the delivery of another partner', 14_000);
+    took.push((receiver.received[arrival(eventId)]?.atMs ?? 0) - storedMs);
+  }
+  return took.toSorted((a, b) => a - b);
+}
+
+test('an endpoint that hangs with 500 due has sixteen under way, and others do not wait (fault 52)', async () => {
+  await startWorkers(1);
+  let hanging: ReadonlySet<string> = new Set();
+  const held = hold(() => hanging, null);
+  const slow = await newPartner();
+  hanging = await storeMany(slow, 500);
+  await until(() => held.open() === PLACES, 'sixteen that hang');
+  const took = await sendOthers(15);
+  // All of them arrived before the first of the hanging ones timed out, and none behind the 484.
+  expect(held.most()).toBe(PLACES);
+  expect(await countState(slow, 'pending')).toBeGreaterThanOrEqual(400);
+  expect(took[7]).toBeLessThan(2_000);
+  held.end();
+}, 120_000);
+
+test('500 due to a host that is dead do not keep another partner waiting (fault 52)', async () => {
+  await startWorkers(1);
+  const dead = await newPartner(receiver.url.replace(String(receiver.port), String(closedPort)));
+  await storeMany(dead, 500);
+  await until(async () => (await countState(dead, 'started')) > PLACES, 'attempts that fail');
+  const other = await newPartner();
+  const overtaken: number[] = [];
+  for (let nth = 0; nth < 5; nth += 1) {
+    const before = await countState(dead, 'started');
+    const { eventId } = await storeStatus(database, { partnerId: other });
+    await until(() => arrival(eventId) >= 0, 'the delivery of the other', 14_000);
+    overtaken.push((await countState(dead, 'started')) - before);
+  }
+  // Those under way, and what they make room for while it is being started.
+  expect(overtaken.toSorted((a, b) => a - b)[2]).toBeLessThan(100);
+  expect(await countState(dead, 'delivered')).toBe(0);
+}, 120_000);
+
+test('5,000 due to one partner are overtaken by the single notification of another', async () => {
+  await startWorkers(1);
+  const busy = await newPartner();
+  const other = await newPartner();
+  await storeMany(busy, 5_000);
+  await until(() => receiver.received.length > 50, 'the backlog moves', 60_000);
+  const before = receiver.received.length;
+  const { eventId } = await storeStatus(database, { partnerId: other });
+  await until(() => arrival(eventId) >= 0, 'the delivery of the other', 60_000);
+  // Those under way, and what they make room for while it is being started.
+  expect(arrival(eventId) - before).toBeLessThan(200);
+}, 180_000);
+
+test('workers that come back to a backlog send sixteen at a time to each endpoint, by their ends and not by the sweep (fault 9)', async () => {
+  const all = await Promise.all([newPartner(), newPartner()]);
+  const lanes = await Promise.all(
+    all.map(async (partnerId) => ({
+      events: await storeMany(partnerId, 60),
+      open: [] as ServerResponse[],
+      most: 0,
+      full: false,
+    })),
+  );
+  receiver.behave((_nth, request) => (response) => {
+    const lane = lanes.find(({ events }) => events.has(eventOf(request)));
+    if (lane === undefined) throw new Error('nobody stored it');
+    lane.open.push(response);
+    lane.most = Math.max(lane.most, lane.open.length);
+    // The first ones are held until all places are taken.
+    lane.full ||= lane.open.length === PLACES;
+    if (lane.full) setTimeout(() => lane.open.splice(0).forEach((one) => one.writeHead(200).end()), 50);
+  });
+  await startWorkers(2, { DISPATCH_SWEEP_MS: '60000' });
+  await until(
+    async () => {
+      const done = await Promise.all(all.map((partnerId) => countState(partnerId, 'delivered')));
+      return done.every((count) => count === 60);
+    },
+    'every delivery',
+    50_000,
+  );
+  expect(lanes.map(({ most }) => most)).toEqual([PLACES, PLACES]);
+  expect(receiver.received).toHaveLength(120);
+}, 180_000);
+
+test("an application's events arrive one after the other, in their order", async () => {
+  await startWorkers(2, { DISPATCH_SWEEP_MS: '60000' });
+  const partnerId = await newPartner();
+  let all: ReadonlySet<string> = new Set();
+  const held = hold(() => all, 50);
+  const applicationId = `app_${ulid()}`;
+  const order: string[] = [];
+  for (let sequence = 1; sequence <= 5; sequence += 1) {
+    const eventId = (await storeStatus(database, { partnerId, applicationId, sequence })).eventId;
+    order.push(eventId);
+    all = new Set(order);
+  }
+  await until(async () => (await countState(partnerId, 'delivered')) === 5, 'five deliveries', 45_000);
+  expect(receiver.received.map(eventOf)).toEqual(order);
+  expect(held.most()).toBe(1);
+}, 120_000);
