@@ -1,98 +1,113 @@
 import { startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes } from './raw';
+import {
+  exchange,
+  expectNoFaultLogged,
+  expectRefusal,
+  goodRequests,
+  LISTENERS,
+  requestBytes,
+  type GoodRequest,
+} from './raw';
 
 /** Fault 70: everything an Authorization header can hold. */
 
 let api: TestApi;
+let requests: Awaited<ReturnType<typeof goodRequests>>;
 beforeAll(async () => {
   api = await startTestApi();
+  requests = await goodRequests(api);
 });
 afterAll(async () => {
   expectNoFaultLogged(api);
   // Whatever was tried: no key is in the log.
-  for (const line of api.logs) expect(line).not.toContain(api.keys.test.slice(8));
+  for (const { key } of Object.values(requests)) expect(api.logs.join('')).not.toContain(key.slice(8));
   await api.close();
 });
 
-/** `KEY` stands for the valid key. */
-async function send(...lines: string[]) {
-  const headers = lines.map((line) => line.replaceAll('KEY', api.keys.test));
-  return (await exchange(api, quoteBytes(api, { without: ['authorization'], headers }))).answers[0];
-}
+describe.each(LISTENERS)('on the %s listener', (listener) => {
+  const good = (): GoodRequest => requests[listener];
 
-test.each([
-  ['the scheme in lower case', 'Authorization: bearer KEY'],
-  ['the scheme in upper case', 'AUTHORIZATION: BEARER KEY'],
-  ['several spaces', 'authorization: Bearer    KEY'],
-  ['white space around it', 'Authorization: \t Bearer KEY \t '],
-  ['no space after the colon', 'Authorization:Bearer KEY'],
-])('%s is accepted', async (_what, line) => {
-  expect(await send(line)).toMatchObject({ status: 200 });
-});
-
-test.each<[string, ...string[]]>([
-  ['none'],
-  ['an empty one', 'Authorization:'],
-  ['the scheme alone', 'Authorization: Bearer'],
-  ['a key alone', 'Authorization: KEY'],
-  ['a tab after the scheme', 'Authorization: Bearer\tKEY'],
-  ['a tab among the spaces', 'Authorization: Bearer \t KEY'],
-  ['a tab in the key', 'Authorization: Bearer KEY\tKEY'],
-  ['no space', 'Authorization: BearerKEY'],
-  ['a colon', 'Authorization: Bearer: KEY'],
-  ['an equals sign', 'Authorization: Bearer=KEY'],
-  ['quotes', 'Authorization: Bearer "KEY"'],
-  ['two keys', 'Authorization: Bearer KEY KEY'],
-  ['a list', 'Authorization: Bearer KEY, Bearer KEY'],
-  ['a parameter', 'Authorization: Bearer KEY;a=b'],
-  ['another scheme', 'Authorization: Basic KEY'],
-  ['basic credentials', `Authorization: Basic ${Buffer.from('a:b').toString('base64')}`],
-  ['a no-break space', 'Authorization: Bearer\u00a0KEY'],
-  ['bytes past ASCII', 'Authorization: Bearer KEY\u00ff'],
-  ['full-width letters', `Authorization: ${Buffer.from('Ｂearer').toString('latin1')} KEY`],
-  ['one character more', 'Authorization: Bearer KEYx'],
-  ['15 kB of it', `Authorization: Bearer ${'x'.repeat(15_000)}`],
-  ['15 kB of spaces', `Authorization: Bearer${' '.repeat(15_000)}\u00a0KEY`],
-  ['a key of the right form', `Authorization: Bearer sk_test_${'A'.repeat(32)}`],
-  ['SQL', "Authorization: Bearer ' or 1=1; --"],
-  ['a name of JavaScript', 'Authorization: Bearer __proto__'],
-  ['another name of JavaScript', 'Authorization: Bearer constructor'],
-  ['two, both right', 'Authorization: Bearer KEY', 'Authorization: Bearer KEY'],
-  ['two, the first right', 'Authorization: Bearer KEY', 'authorization: Bearer x'],
-  ['two, the second right', 'Authorization: x', 'AUTHORIZATION: Bearer KEY'],
-  ['two, one empty', 'Authorization: Bearer KEY', 'Authorization:'],
-  ['a neighbour', 'Proxy-Authorization: Bearer KEY', 'X-Api-Key: KEY', 'Cookie: key=KEY'],
-  ['an underscore', 'Authori_zation: Bearer KEY'],
-])('%s is 401, with a challenge', async (_what, ...lines) => {
-  const answer = await send(...lines);
-  expectRefusal(answer, 401, 'UNAUTHENTICATED');
-  expect(answer?.headers['www-authenticate']).toBe('Bearer');
-});
-
-test('a key in the query or the body is no key', async () => {
-  for (const line of [
-    `POST /v1/finance-quote?access_token=${api.keys.test} HTTP/1.1`,
-    `POST /v1/finance-quote?Authorization=Bearer%20${api.keys.test} HTTP/1.1`,
-  ]) {
-    const bytes = quoteBytes(api, { line, without: ['authorization'] });
-    expectRefusal((await exchange(api, bytes)).answers[0], 401, 'UNAUTHENTICATED');
+  /** `KEY` stands for the valid key. */
+  async function send(...lines: string[]) {
+    const headers = lines.map((line) => line.replaceAll('KEY', good().key));
+    return (await exchange(good(), requestBytes(good(), { without: ['authorization'], headers }))).answers[0];
   }
-});
 
-test.each([
-  ['1 MB', `Authorization: Bearer ${'x'.repeat(1_000_000)}`],
-  ['a NUL', 'Authorization: Bearer KEY\0'],
-  ['a fold', 'Authorization: Bearer\r\n KEY'],
-  ['a line feed', 'Authorization: Bearer\nKEY'],
-  ['a space before the colon', 'Authorization : Bearer KEY'],
-])('%s is not HTTP as we read it: 400', async (_what, line) => {
-  expectRefusal(await send(line), 400, 'INVALID_REQUEST');
-});
+  test.each([
+    ['the scheme in lower case', 'Authorization: bearer KEY'],
+    ['the scheme in upper case', 'AUTHORIZATION: BEARER KEY'],
+    ['several spaces', 'authorization: Bearer    KEY'],
+    ['white space around it', 'Authorization: \t Bearer KEY \t '],
+    ['no space after the colon', 'Authorization:Bearer KEY'],
+  ])('%s is accepted', async (_what, line) => {
+    expect(await send(line)).toMatchObject({ status: 200 });
+  });
 
-test('every refusal of a well-formed key reads the same', async () => {
-  const flipped = api.keys.test.slice(0, -1) + (api.keys.test.endsWith('A') ? 'B' : 'A');
-  const texts = new Set<string | undefined>();
-  for (const key of [flipped, api.keys.test.toLowerCase(), api.keys.test.slice(0, -1), 'x'.repeat(128)])
-    texts.add((await send(`Authorization: Bearer ${key}`))?.text);
-  expect(texts.size).toBe(1);
+  test.each<[string, ...string[]]>([
+    ['none'],
+    ['an empty one', 'Authorization:'],
+    ['the scheme alone', 'Authorization: Bearer'],
+    ['a key alone', 'Authorization: KEY'],
+    ['a tab after the scheme', 'Authorization: Bearer\tKEY'],
+    ['a tab among the spaces', 'Authorization: Bearer \t KEY'],
+    ['a tab in the key', 'Authorization: Bearer KEY\tKEY'],
+    ['no space', 'Authorization: BearerKEY'],
+    ['a colon', 'Authorization: Bearer: KEY'],
+    ['an equals sign', 'Authorization: Bearer=KEY'],
+    ['quotes', 'Authorization: Bearer "KEY"'],
+    ['two keys', 'Authorization: Bearer KEY KEY'],
+    ['a list', 'Authorization: Bearer KEY, Bearer KEY'],
+    ['a parameter', 'Authorization: Bearer KEY;a=b'],
+    ['another scheme', 'Authorization: Basic KEY'],
+    ['basic credentials', `Authorization: Basic ${Buffer.from('a:b').toString('base64')}`],
+    ['a no-break space', 'Authorization: Bearer\u00a0KEY'],
+    ['bytes past ASCII', 'Authorization: Bearer KEY\u00ff'],
+    ['full-width letters', `Authorization: ${Buffer.from('Ｂearer').toString('latin1')} KEY`],
+    ['one character more', 'Authorization: Bearer KEYx'],
+    ['15 kB of it', `Authorization: Bearer ${'x'.repeat(15_000)}`],
+    ['15 kB of spaces', `Authorization: Bearer${' '.repeat(15_000)}\u00a0KEY`],
+    ['a key of the right form', `Authorization: Bearer sk_test_${'A'.repeat(32)}`],
+    ['SQL', "Authorization: Bearer ' or 1=1; --"],
+    ['a name of JavaScript', 'Authorization: Bearer __proto__'],
+    ['another name of JavaScript', 'Authorization: Bearer constructor'],
+    ['two, both right', 'Authorization: Bearer KEY', 'Authorization: Bearer KEY'],
+    ['two, the first right', 'Authorization: Bearer KEY', 'authorization: Bearer x'],
+    ['two, the second right', 'Authorization: x', 'AUTHORIZATION: Bearer KEY'],
+    ['two, one empty', 'Authorization: Bearer KEY', 'Authorization:'],
+    ['a neighbour', 'Proxy-Authorization: Bearer KEY', 'X-Api-Key: KEY', 'Cookie: key=KEY'],
+    ['an underscore', 'Authori_zation: Bearer KEY'],
+  ])('%s is 401, with a challenge', async (_what, ...lines) => {
+    const answer = await send(...lines);
+    expectRefusal(answer, 401, 'UNAUTHENTICATED');
+    expect(answer?.headers['www-authenticate']).toBe('Bearer');
+  });
+
+  test('a key in the query or the body is no key', async () => {
+    const path = good().line.replace(' HTTP/1.1', '');
+    for (const line of [
+      `${path}?access_token=${good().key} HTTP/1.1`,
+      `${path}?Authorization=Bearer%20${good().key} HTTP/1.1`,
+    ]) {
+      const bytes = requestBytes(good(), { line, without: ['authorization'] });
+      expectRefusal((await exchange(good(), bytes)).answers[0], 401, 'UNAUTHENTICATED');
+    }
+  });
+
+  test.each([
+    ['1 MB', `Authorization: Bearer ${'x'.repeat(1_000_000)}`],
+    ['a NUL', 'Authorization: Bearer KEY\0'],
+    ['a fold', 'Authorization: Bearer\r\n KEY'],
+    ['a line feed', 'Authorization: Bearer\nKEY'],
+    ['a space before the colon', 'Authorization : Bearer KEY'],
+  ])('%s is not HTTP as we read it: 400', async (_what, line) => {
+    expectRefusal(await send(line), 400, 'INVALID_REQUEST');
+  });
+
+  test('every refusal of a well-formed key reads the same', async () => {
+    const flipped = good().key.slice(0, -1) + (good().key.endsWith('A') ? 'B' : 'A');
+    const texts = new Set<string | undefined>();
+    for (const key of [flipped, good().key.toLowerCase(), good().key.slice(0, -1), 'x'.repeat(128)])
+      texts.add((await send(`Authorization: Bearer ${key}`))?.text);
+    expect(texts.size).toBe(1);
+  });
 });

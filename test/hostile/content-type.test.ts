@@ -1,9 +1,19 @@
 import { startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled } from './raw';
+import {
+  exchange,
+  expectNoFaultLogged,
+  expectRefusal,
+  goodRequests,
+  LISTENERS,
+  requestBytes,
+  titled,
+} from './raw';
 
 let api: TestApi;
+let requests: Awaited<ReturnType<typeof goodRequests>>;
 beforeAll(async () => {
   api = await startTestApi();
+  requests = await goodRequests(api);
 });
 afterAll(async () => {
   expectNoFaultLogged(api);
@@ -12,85 +22,94 @@ afterAll(async () => {
 
 const bad = JSON.stringify({ merchant_id: 'nonsense' });
 
-/** Sends these header lines in place of the Content-Type. */
-async function post(lines: string[], body?: string) {
-  const bytes = quoteBytes(api, { without: ['content-type'], headers: lines, ...(body && { body }) });
-  return (await exchange(api, bytes)).answers[0];
-}
-
-test.each([
-  ['application/json'],
-  ['application/json;'],
-  ['application/json ;'],
-  ['application/json;charset=utf-8'],
-  ['application/json; charset="utf-8"'],
-  ['APPLICATION/JSON'],
-  ['   application/json'],
-  ['application/json   '],
-  ['\tapplication/json'],
-])('%p is JSON, and its body is checked', async (value) => {
-  expect(await post([`Content-Type:${value}`])).toMatchObject({ status: 200 });
-  expectRefusal(await post([`Content-Type:${value}`], bad), 400, 'MISSING_FIELD');
-});
-
-test.each(
-  titled([
-    '',
-    ' ',
-    ';',
-    '/',
-    'json',
-    'application',
-    'application/',
-    'application/jsonx',
-    'application/json+x',
-    'application/vnd.api+json',
-    'text/json',
-    'text/plain',
-    'text/plain; application/json',
-    'text/plain;charset=application/json',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data',
-    'multipart/form-data; boundary=application/json',
-    'application/json, text/plain',
-    'text/plain, application/json',
-    'application\t/json',
-    'application/ json',
-    '"application/json"',
-    'application/json\u00a0',
-    '*/*',
-    '__proto__',
-    'constructor',
-    `application/json${'x'.repeat(8_000)}`,
-    `application/${'json/'.repeat(1_500)}`,
-  ]),
-)('%j is refused', async (_title, value) => {
-  expectRefusal(await post([`Content-Type: ${value}`]), 400, 'INVALID_REQUEST');
-});
-
-test('none is refused', async () => {
-  expectRefusal(await post([]), 400, 'INVALID_REQUEST');
-});
-
-test('another charset changes nothing: JSON is UTF-8', async () => {
-  for (const charset of ['utf-16', 'iso-8859-1', 'utf-7', `"${'x'.repeat(4_000)}"`]) {
-    expect(await post([`Content-Type: application/json; charset=${charset}`])).toMatchObject({ status: 200 });
-    expectRefusal(
-      await post([`Content-Type: application/json; charset=${charset}`], bad),
-      400,
-      'MISSING_FIELD',
-    );
+describe.each(LISTENERS)('on the %s listener', (listener) => {
+  /** Sends these header lines in place of the Content-Type. */
+  async function post(lines: string[], body?: string) {
+    const good = requests[listener];
+    const bytes = requestBytes(good, { without: ['content-type'], headers: lines, ...(body && { body }) });
+    return (await exchange(good, bytes)).answers[0];
   }
-});
 
-test('of two the first counts, and the body is checked all the same', async () => {
-  const [json, text] = ['Content-Type: application/json', 'Content-Type: text/plain'];
-  expect(await post([json, text])).toMatchObject({ status: 200 });
-  expectRefusal(await post([json, text], bad), 400, 'MISSING_FIELD');
-  expectRefusal(await post([text, json]), 400, 'INVALID_REQUEST');
-});
+  test.each([
+    ['application/json'],
+    ['application/json;'],
+    ['application/json ;'],
+    ['application/json;charset=utf-8'],
+    ['application/json; charset="utf-8"'],
+    ['APPLICATION/JSON'],
+    ['   application/json'],
+    ['application/json   '],
+    ['\tapplication/json'],
+  ])('%p is JSON, and its body is checked', async (value) => {
+    expect(await post([`Content-Type:${value}`])).toMatchObject({ status: 200 });
+    expectRefusal(await post([`Content-Type:${value}`], bad), 400, 'MISSING_FIELD');
+  });
 
-test('a multipart body is refused', async () => {
-  const part = '--b\r\nContent-Disposition: form-data; name="merchant_id"\r\n\r\nM000001\r\n--b--\r\n';
-  expectRefusal(await post(['Content-Type: multipart/form-data; boundary=b'], part), 400, 'INVALID_REQUEST');
+  test.each(
+    titled([
+      '',
+      ' ',
+      ';',
+      '/',
+      'json',
+      'application',
+      'application/',
+      'application/jsonx',
+      'application/json+x',
+      'application/vnd.api+json',
+      'text/json',
+      'text/plain',
+      'text/plain; application/json',
+      'text/plain;charset=application/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data',
+      'multipart/form-data; boundary=application/json',
+      'application/json, text/plain',
+      'text/plain, application/json',
+      'application\t/json',
+      'application/ json',
+      '"application/json"',
+      'application/json\u00a0',
+      '*/*',
+      '__proto__',
+      'constructor',
+      `application/json${'x'.repeat(8_000)}`,
+      `application/${'json/'.repeat(1_500)}`,
+    ]),
+  )('%j is refused', async (_title, value) => {
+    expectRefusal(await post([`Content-Type: ${value}`]), 400, 'INVALID_REQUEST');
+  });
+
+  test('none is refused', async () => {
+    expectRefusal(await post([]), 400, 'INVALID_REQUEST');
+  });
+
+  test('another charset changes nothing: JSON is UTF-8', async () => {
+    for (const charset of ['utf-16', 'iso-8859-1', 'utf-7', `"${'x'.repeat(4_000)}"`]) {
+      expect(await post([`Content-Type: application/json; charset=${charset}`])).toMatchObject({
+        status: 200,
+      });
+      expectRefusal(
+        await post([`Content-Type: application/json; charset=${charset}`], bad),
+        400,
+        'MISSING_FIELD',
+      );
+    }
+  });
+
+  test('of two the first counts, and the body is checked all the same', async () => {
+    const [json, text] = ['Content-Type: application/json', 'Content-Type: text/plain'];
+    expect(await post([json, text])).toMatchObject({ status: 200 });
+    expectRefusal(await post([json, text], bad), 400, 'MISSING_FIELD');
+    expectRefusal(await post([text, json]), 400, 'INVALID_REQUEST');
+  });
+
+  test('a multipart body is refused', async () => {
+    const part = '--b\r\nContent-Disposition: form-data; name="merchant_id"\r\n\r\nM000001\r\n--b--\r\n';
+    expectRefusal(
+      await post(['Content-Type: multipart/form-data; boundary=b'], part),
+      400,
+      'INVALID_REQUEST',
+    );
+  });
 });

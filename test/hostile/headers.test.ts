@@ -1,11 +1,23 @@
 import { startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled, type RequestParts } from './raw';
+import {
+  exchange,
+  expectNoFaultLogged,
+  expectRefusal,
+  goodRequests,
+  LISTENERS,
+  requestBytes,
+  titled,
+  type GoodRequest,
+  type RequestParts,
+} from './raw';
 
 /** Fault 69: header bombs, line breaks in a request id, request ids of 10 kB. */
 
 let api: TestApi;
+let requests: Awaited<ReturnType<typeof goodRequests>>;
 beforeAll(async () => {
   api = await startTestApi();
+  requests = await goodRequests(api);
 });
 afterAll(async () => {
   expectNoFaultLogged(api);
@@ -15,147 +27,156 @@ afterAll(async () => {
 
 const OURS = /^rq_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-async function send(parts: RequestParts) {
-  return (await exchange(api, quoteBytes(api, parts))).answers[0];
-}
+describe.each(LISTENERS)('on the %s listener', (listener) => {
+  const good = (): GoodRequest => requests[listener];
 
-describe('request ids', () => {
-  test.each([
-    ['10 kB', 'x'.repeat(10_000)],
-    ['129 characters', 'x'.repeat(129)],
-    ['a NUL escaped', '%00%0d%0a'.padEnd(200, '%')],
-    ['spaces', 'a b'],
-    ['a tab', 'a\tb'],
-    ['bytes past ASCII', '\u00e9\u00ff'],
-    ['UTF-8', Buffer.from('\u{1f600}').toString('latin1')],
-    ['nothing', ''],
-    ['blanks', ' \t '],
-  ])('of %s is replaced, and the request served', async (_what, id) => {
-    for (const name of ['X-Request-Id', 'x-correlation-id']) {
-      const answer = await send({ headers: [`${name}: ${id}`] });
-      expect(answer?.status).toBe(200);
-      expect(answer?.headers['x-request-id']).toMatch(OURS);
-    }
-  });
+  async function send(parts: RequestParts) {
+    return (await exchange(good(), requestBytes(good(), parts))).answers[0];
+  }
 
-  test('two are none: which one counts must not be a guess', async () => {
-    const answer = await send({ headers: ['X-Request-Id: one', 'X-Request-Id: two'] });
-    expect(answer).toMatchObject({ status: 200 });
-    expect(answer?.headers['x-request-id']).toMatch(OURS);
-  });
-
-  test('a line break ends one: what follows is a header of the request, and none of the answer', async () => {
-    const answer = await send({ headers: ['X-Request-Id: mine\r\nSet-Cookie: a=b\r\nX-Evil: 1'] });
-    expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'mine' } });
-    expect(answer?.headers).not.toHaveProperty('set-cookie');
-    expect(answer?.headers).not.toHaveProperty('x-evil');
-  });
-
-  test.each([
-    ['a line feed', 'a\nSet-Cookie: a=b'],
-    ['a carriage return', 'a\rSet-Cookie: a=b'],
-    ['a fold', 'a\r\n Set-Cookie: a=b'],
-    ['a fold with a tab', 'a\r\n\tb'],
-    ['a NUL', 'a\0b'],
-    ['a bell', 'a\x07b'],
-    ['DEL', 'a\x7fb'],
-  ])('with %s in it never put a header into the answer', async (_what, id) => {
-    for (const name of ['X-Request-Id', 'X-Correlation-Id']) {
-      const answer = await send({ headers: [`${name}: ${id}`] });
-      expect(answer?.headers).not.toHaveProperty('set-cookie');
-      expectRefusal(answer, 400, 'INVALID_REQUEST');
-      expect(answer?.headers['x-request-id']).toMatch(OURS);
-    }
-  });
-});
-
-describe('header bombs', () => {
-  test.each<[string, string[]]>([
-    ['one of 17 kB', [`X-Big: ${'x'.repeat(17_000)}`]],
-    ['one of 1 MB', [`X-Big: ${'x'.repeat(1_000_000)}`]],
-    ['a name of 20 kB', [`${'x'.repeat(20_000)}: 1`]],
-    ['200 of 100 bytes', Array.from({ length: 200 }, (_, at) => `X-Bomb-${at}: ${'x'.repeat(100)}`)],
-    ['100,000 tiny ones', Array.from({ length: 100_000 }, () => 'a:b')],
-  ])('%s: 400 in the form of the contract, and the connection ends', async (_what, headers) => {
-    const { answers, closed } = await exchange(api, quoteBytes(api, { headers }), { untilClosed: true });
-    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
-    expect(answers[0]?.headers['x-request-id']).toMatch(OURS);
-    expect(answers).toHaveLength(1);
-    expect(closed).toBe(true);
-  });
-
-  test('2,500 tiny headers are read to the last one', async () => {
-    const tiny = Array.from({ length: 2_500 }, () => 'a:b');
-    const late = `Authorization: Bearer ${api.keys.test}`;
-    const answer = await send({ without: ['authorization'], headers: [...tiny, late, 'X-Request-Id: last'] });
-    expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'last' } });
-    expectRefusal(await send({ headers: [...tiny, late] }), 401, 'UNAUTHENTICATED');
-  });
-
-  test('a head without end is refused once it is too long', async () => {
-    const { answers, closed } = await exchange(api, '', {
-      untilClosed: true,
-      drive: (socket) => {
-        socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n');
-        const feed = setInterval(() => socket.write(`X-More: ${'x'.repeat(1_000)}\r\n`), 5);
-        socket.once('close', () => clearInterval(feed));
-      },
+  describe('request ids', () => {
+    test.each([
+      ['10 kB', 'x'.repeat(10_000)],
+      ['129 characters', 'x'.repeat(129)],
+      ['a NUL escaped', '%00%0d%0a'.padEnd(200, '%')],
+      ['spaces', 'a b'],
+      ['a tab', 'a\tb'],
+      ['bytes past ASCII', '\u00e9\u00ff'],
+      ['UTF-8', Buffer.from('\u{1f600}').toString('latin1')],
+      ['nothing', ''],
+      ['blanks', ' \t '],
+    ])('of %s is replaced, and the request served', async (_what, id) => {
+      for (const name of ['X-Request-Id', 'x-correlation-id']) {
+        const answer = await send({ headers: [`${name}: ${id}`] });
+        expect(answer?.status).toBe(200);
+        expect(answer?.headers['x-request-id']).toMatch(OURS);
+      }
     });
-    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
-    expect(closed).toBe(true);
-  });
-});
 
-describe('headers that are not HTTP', () => {
-  test.each([
-    'no-colon',
-    ': no name',
-    'Bad Name: 1',
-    'Bad-Name : 1',
-    'B\u00e4d: 1',
-    'Bad\0: 1',
-    'X-Value: a\0b',
-    'X-Value: a\x0bb',
-    '(comment): 1',
-    '{"json":1}: 1',
-  ])('%j is refused', async (line) => {
-    expectRefusal(await send({ headers: [line] }), 400, 'INVALID_REQUEST');
-  });
+    test('two are none: which one counts must not be a guess', async () => {
+      const answer = await send({ headers: ['X-Request-Id: one', 'X-Request-Id: two'] });
+      expect(answer).toMatchObject({ status: 200 });
+      expect(answer?.headers['x-request-id']).toMatch(OURS);
+    });
 
-  test.each([
-    'X-Value: \u00ff\u0080',
-    '__proto__: x',
-    'constructor: x',
-    'toString: x',
-    'hasOwnProperty: 1',
-    'Cookie: __proto__=1; a=%00',
-    "X-Forwarded-For: '; drop table quotes; --",
-    'X-Forwarded-Proto: http',
-    'X-HTTP-Method-Override: DELETE',
-    'Accept: text/html',
-    'Accept-Encoding: gzip, br;q=x',
-    'Range: bytes=0-1',
-    'If-None-Match: *',
-    'Upgrade: websocket\r\nConnection: Upgrade',
-    'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAA',
-    'Expect: 100-continue',
-    'Expect: 200-ok',
-    'TE: trailers, gzip;q=2',
-    'Date: never',
-    'Origin: null',
-  ])('%j changes nothing', async (line) => {
-    const answer = await send({ headers: [line] });
-    expect(answer).toMatchObject({ status: 200, body: { success: true } });
-    expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8');
+    test('a line break ends one: what follows is a header of the request, and none of the answer', async () => {
+      const answer = await send({ headers: ['X-Request-Id: mine\r\nSet-Cookie: a=b\r\nX-Evil: 1'] });
+      expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'mine' } });
+      expect(answer?.headers).not.toHaveProperty('set-cookie');
+      expect(answer?.headers).not.toHaveProperty('x-evil');
+    });
+
+    test.each([
+      ['a line feed', 'a\nSet-Cookie: a=b'],
+      ['a carriage return', 'a\rSet-Cookie: a=b'],
+      ['a fold', 'a\r\n Set-Cookie: a=b'],
+      ['a fold with a tab', 'a\r\n\tb'],
+      ['a NUL', 'a\0b'],
+      ['a bell', 'a\x07b'],
+      ['DEL', 'a\x7fb'],
+    ])('with %s in it never put a header into the answer', async (_what, id) => {
+      for (const name of ['X-Request-Id', 'X-Correlation-Id']) {
+        const answer = await send({ headers: [`${name}: ${id}`] });
+        expect(answer?.headers).not.toHaveProperty('set-cookie');
+        expectRefusal(answer, 400, 'INVALID_REQUEST');
+        expect(answer?.headers['x-request-id']).toMatch(OURS);
+      }
+    });
   });
 
-  test.each(titled(['', '\u00e4', 'a b', '[::1', 'a'.repeat(10_000), '127.0.0.1\r\nHost: evil.example']))(
-    'a Host of %j is served or refused in the form of the contract, and never answered with',
-    async (_title, host) => {
-      const answer = await send({ without: ['host'], headers: [`Host: ${host}`] });
-      expect([200, 400]).toContain(answer?.status);
-      if (answer?.status === 400) expectRefusal(answer, 400, 'INVALID_REQUEST');
-      expect(answer?.text).not.toContain('evil.example');
-    },
-  );
+  describe('header bombs', () => {
+    test.each<[string, string[]]>([
+      ['one of 17 kB', [`X-Big: ${'x'.repeat(17_000)}`]],
+      ['one of 1 MB', [`X-Big: ${'x'.repeat(1_000_000)}`]],
+      ['a name of 20 kB', [`${'x'.repeat(20_000)}: 1`]],
+      ['200 of 100 bytes', Array.from({ length: 200 }, (_, at) => `X-Bomb-${at}: ${'x'.repeat(100)}`)],
+      ['100,000 tiny ones', Array.from({ length: 100_000 }, () => 'a:b')],
+    ])('%s: 400 in the form of the contract, and the connection ends', async (_what, headers) => {
+      const { answers, closed } = await exchange(good(), requestBytes(good(), { headers }), {
+        untilClosed: true,
+      });
+      expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+      expect(answers[0]?.headers['x-request-id']).toMatch(OURS);
+      expect(answers).toHaveLength(1);
+      expect(closed).toBe(true);
+    });
+
+    test('2,500 tiny headers are read to the last one', async () => {
+      const tiny = Array.from({ length: 2_500 }, () => 'a:b');
+      const late = `Authorization: Bearer ${good().key}`;
+      const answer = await send({
+        without: ['authorization'],
+        headers: [...tiny, late, 'X-Request-Id: last'],
+      });
+      expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'last' } });
+      expectRefusal(await send({ headers: [...tiny, late] }), 401, 'UNAUTHENTICATED');
+    });
+
+    test('a head without end is refused once it is too long', async () => {
+      const { answers, closed } = await exchange(good(), '', {
+        untilClosed: true,
+        drive: (socket) => {
+          socket.write(`${good().line}\r\nHost: a\r\n`);
+          const feed = setInterval(() => socket.write(`X-More: ${'x'.repeat(1_000)}\r\n`), 5);
+          socket.once('close', () => clearInterval(feed));
+        },
+      });
+      expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+      expect(closed).toBe(true);
+    });
+  });
+
+  describe('headers that are not HTTP', () => {
+    test.each([
+      'no-colon',
+      ': no name',
+      'Bad Name: 1',
+      'Bad-Name : 1',
+      'B\u00e4d: 1',
+      'Bad\0: 1',
+      'X-Value: a\0b',
+      'X-Value: a\x0bb',
+      '(comment): 1',
+      '{"json":1}: 1',
+    ])('%j is refused', async (line) => {
+      expectRefusal(await send({ headers: [line] }), 400, 'INVALID_REQUEST');
+    });
+
+    test.each([
+      'X-Value: \u00ff\u0080',
+      '__proto__: x',
+      'constructor: x',
+      'toString: x',
+      'hasOwnProperty: 1',
+      'Cookie: __proto__=1; a=%00',
+      "X-Forwarded-For: '; drop table quotes; --",
+      'X-Forwarded-Proto: http',
+      'X-HTTP-Method-Override: DELETE',
+      'Accept: text/html',
+      'Accept-Encoding: gzip, br;q=x',
+      'Range: bytes=0-1',
+      'If-None-Match: *',
+      'Upgrade: websocket\r\nConnection: Upgrade',
+      'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAA',
+      'Expect: 100-continue',
+      'Expect: 200-ok',
+      'TE: trailers, gzip;q=2',
+      'Date: never',
+      'Origin: null',
+    ])('%j changes nothing', async (line) => {
+      const answer = await send({ headers: [line] });
+      expect(answer).toMatchObject({ status: 200, body: { success: true } });
+      expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8');
+    });
+
+    test.each(titled(['', '\u00e4', 'a b', '[::1', 'a'.repeat(10_000), '127.0.0.1\r\nHost: evil.example']))(
+      'a Host of %j is served or refused in the form of the contract, and never answered with',
+      async (_title, host) => {
+        const answer = await send({ without: ['host'], headers: [`Host: ${host}`] });
+        expect([200, 400]).toContain(answer?.status);
+        if (answer?.status === 400) expectRefusal(answer, 400, 'INVALID_REQUEST');
+        expect(answer?.text).not.toContain('evil.example');
+      },
+    );
+  });
 });

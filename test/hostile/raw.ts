@@ -1,5 +1,8 @@
+import net, { type Socket } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { goodQuote, type TestApi } from '../support/api';
+import { newReference } from '../support/applications';
+import { APPLICATIONS, internalClient } from '../support/internal-api';
 
 /** One answer as it came over the wire. */
 export interface RawAnswer {
@@ -26,15 +29,28 @@ export interface ExchangeOptions {
   /** Gives up listening after this long, in milliseconds. */
   readonly patienceMs?: number;
   /** Called once connected, instead of writing `bytes` at once. */
-  readonly drive?: (socket: TLSSocket) => void;
+  readonly drive?: (socket: Socket) => void;
 }
 
-type Target = Pick<TestApi, 'port' | 'ca'>;
+/** Where to connect: with TLS, or plainly without an authority. */
+interface Target {
+  readonly port: number;
+  readonly ca: string | null;
+}
 
 /** Opens a TLS connection without any HTTP client on it. Errors after connecting count as the end. */
 export function openTls(target: Target, options: ConnectionOptions = {}): TLSSocket {
-  const socket = connect({ host: '127.0.0.1', port: target.port, ca: target.ca, ...options });
+  const socket = connect({
+    host: '127.0.0.1',
+    port: target.port,
+    ...(target.ca && { ca: target.ca }),
+    ...options,
+  });
   return socket.on('error', () => undefined);
+}
+
+function openPlain({ port }: Target): Socket {
+  return net.connect(port, '127.0.0.1').on('error', () => undefined);
 }
 
 /** Sends bytes as they are and collects what comes back. */
@@ -45,7 +61,7 @@ export function exchange(
 ): Promise<Exchange> {
   return new Promise((resolve) => {
     const startedAt = performance.now();
-    const socket = openTls(target);
+    const socket = target.ca === null ? openPlain(target) : openTls(target);
     let received: Buffer = Buffer.alloc(0);
     const finish = (closed: boolean) => {
       clearTimeout(timer);
@@ -53,7 +69,9 @@ export function exchange(
       resolve({ answers: readAnswers(received), closed, tookMs: performance.now() - startedAt });
     };
     const timer = setTimeout(() => finish(false), patienceMs);
-    socket.once('secureConnect', () => (drive ? drive(socket) : socket.write(bytes)));
+    socket.once(target.ca === null ? 'connect' : 'secureConnect', () =>
+      drive ? drive(socket) : socket.write(bytes),
+    );
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
       if (!untilClosed && readAnswers(received).length >= wanted) finish(false);
@@ -103,18 +121,63 @@ export interface RequestParts {
   readonly body?: string | Buffer;
 }
 
-/** A good quote request in bytes, changed in these parts. */
-export function quoteBytes(api: TestApi, parts: RequestParts = {}): Buffer {
-  const body = Buffer.from(parts.body ?? JSON.stringify(goodQuote));
+/** A request that a listener answers 200, however often it is sent. */
+export interface GoodRequest extends Target {
+  readonly line: string;
+  readonly key: string;
+  readonly body: string;
+}
+
+const goodQuoteRequest = (api: TestApi): GoodRequest => ({
+  port: api.port,
+  ca: api.ca,
+  line: 'POST /v1/finance-quote HTTP/1.1',
+  key: api.keys.test,
+  body: JSON.stringify(goodQuote),
+});
+
+/** The listeners whose requests are read by the same rules. */
+export const LISTENERS = ['public', 'internal'] as const;
+
+/** A good request to each of them. */
+export async function goodRequests(
+  api: TestApi,
+): Promise<Readonly<Record<(typeof LISTENERS)[number], GoodRequest>>> {
+  const { key } = await internalClient(api);
+  const quote = await api.quote();
+  const application = {
+    lender: 'lender_a',
+    lender_reference: newReference(),
+    service_quote_id: quote.body.data.service_quote_id,
+    loan_amount: '900.00',
+    customer_deposit: '100.00',
+  };
+  const internal = {
+    port: api.internalPort,
+    ca: null,
+    line: `POST ${APPLICATIONS} HTTP/1.1`,
+    key,
+    body: JSON.stringify(application),
+  };
+  return { public: goodQuoteRequest(api), internal };
+}
+
+/** A good request in bytes, changed in these parts. */
+export function requestBytes(good: GoodRequest, parts: RequestParts = {}): Buffer {
+  const body = Buffer.from(parts.body ?? good.body);
   const lines = [
     'Host: 127.0.0.1',
-    `Authorization: Bearer ${api.keys.test}`,
+    `Authorization: Bearer ${good.key}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
   ].filter((line) => !parts.without?.some((name) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`)));
-  const head = [parts.line ?? 'POST /v1/finance-quote HTTP/1.1', ...lines, ...(parts.headers ?? [])];
+  const head = [parts.line ?? good.line, ...lines, ...(parts.headers ?? [])];
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
+
+/** A good quote request in bytes, changed in these parts. */
+export const quoteBytes = (api: TestApi, parts: RequestParts = {}) =>
+  requestBytes(goodQuoteRequest(api), parts);
 
 /** Rows for `test.each` with a title of bearable length in front (`%j` prints it). */
 export function titled(values: readonly string[]): [title: string, value: string][] {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { startTestApi, type TestApi } from '../support/api';
 import {
   exchange,
@@ -30,12 +30,12 @@ afterAll(async () => {
 });
 
 /** Writes a part each so many milliseconds until the connection ends. */
-function drip(socket: TLSSocket, everyMs: number, next: () => string): void {
+function drip(socket: Socket, everyMs: number, next: () => string): void {
   const timer = setInterval(() => socket.write(next()), everyMs);
   socket.once('close', () => clearInterval(timer));
 }
 
-const wait = (drive: (socket: TLSSocket) => void): Promise<Exchange> =>
+const wait = (drive: (socket: Socket) => void): Promise<Exchange> =>
   exchange(api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
 
 const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['content-length'], headers });
@@ -150,7 +150,7 @@ test('clients that vanish at any moment leave no fault and no connection behind'
   const whole = quoteBytes(api);
   for (let at = 0; at <= whole.length; at += 20) {
     const tcp = connect(api.port, '127.0.0.1');
-    openTls(api, { socket: tcp }).once('secureConnect', function (this: TLSSocket) {
+    openTls(api, { socket: tcp }).once('secureConnect', function (this: Socket) {
       this.write(whole.subarray(0, at));
       setTimeout(() => (at % 40 === 0 ? tcp.resetAndDestroy() : this.destroy()), at % 7);
     });
