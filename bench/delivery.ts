@@ -37,6 +37,9 @@ const { values: options } = parseArgs({
   },
 });
 
+/** Enough for every endpoint to be known as fast, and for the code to be compiled. */
+const WARM_UP = 250;
+
 /** Progress is not what is asked for: it goes to standard error. */
 const startedAt = Date.now();
 const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
@@ -53,7 +56,10 @@ async function main(): Promise<void> {
   try {
     const [rounds, count] = [Number(options.rounds), Number(options.count)];
     say('warming up');
-    for (const way of WAYS) await runRound(stage, way, { count, inFlight: 64, restMs: 0 });
+    for (const way of WAYS) {
+      const { perSecond } = await runRound(stage, way, { count: WARM_UP, inFlight: 64, restMs: 0 });
+      say(`${way}: ${perSecond.toFixed(0)} per second`);
+    }
     say('unloaded: one at a time');
     const one = { count: Number(options.unloaded), inFlight: 1, restMs: 20 };
     const unloaded = await runTriples(stage, rounds, one);

@@ -123,7 +123,8 @@ export async function settled({ database, temporalSql, temporal }: Stage): Promi
       select /* bench */ count(*)::int as open from notifications where state in ('pending', 'started')`;
     const [theirs] = await temporalSql<{ open: number }[]>`
       select /* bench */ count(*)::int as open from current_executions
-      where state in (1, 2) and namespace_id = (select id from namespaces where name = ${temporal.namespace})`;
+      where state in (1, 2) and namespace_id = (select id from namespaces where name = ${temporal.namespace})
+        and (workflow_id like 'notification/%' or workflow_id like 'evt_%')`;
     if (ours?.open === 0 && theirs?.open === 0) return;
     if (performance.now() > deadline)
       throw new Error(`${ours?.open} notifications and ${theirs?.open} workflows do not end`);
