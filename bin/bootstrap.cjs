@@ -1,5 +1,5 @@
 /**
- * The entry of `npm start`, `npm test` and `npm run ops`: Node's built-ins alone, because it may run before anything
+ * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`: Node's built-ins alone, because it may run before anything
  * is installed. Checks Node, installs what the lock file asks for, runs the command, ends as the command ended.
  *
  * Signals. `start` runs in a process group of its own: a Ctrl-C in the terminal reaches this process only (often
@@ -19,6 +19,7 @@ const commands = {
   install: null,
   start: { args: [nursery, ...tsx, join(root, 'bin', 'start.ts')], owned: true },
   ops: { args: [...tsx, join(root, 'bin', 'ops.ts')], owned: false },
+  demo: { args: [...tsx, join(root, 'bin', 'demo.ts')], owned: false },
   test: { args: [join(root, 'node_modules', 'jest', 'bin', 'jest.js')], owned: false },
 };
 

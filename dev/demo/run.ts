@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connectDatabase } from '../../db/connect';
+import { appendChange } from '../../db/queries/change-log';
+import { issueServiceKey, revokeServiceKey } from '../../db/queries/service-keys';
+import type { StackInfo } from '../stack';
+import { callJson, NobodyThere } from './call';
+import { STORIES, type Story } from './stories';
+import { openApplication, receivedOf, takeQuote, walk, type DemoSurroundings } from './walk';
+
+export interface DemoOptions {
+  /** Of the running stack. */
+  readonly dataDir: string;
+  readonly write: (text: string) => void;
+  readonly now: () => number;
+}
+
+/** There is no stack to show anything on; the message says what to do. */
+export class NoStack extends Error {
+  override readonly name = 'NoStack';
+}
+
+/**
+ * Shows the whole way on the running stack: a quote, applications opened from its link, what their lenders tell, and what
+ * the partner's receiver got of it.
+ * @returns whether everything arrived, verified and in order.
+ * @throws NoStack when none runs there.
+ */
+export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boolean> {
+  const info = await runningStack(dataDir);
+  const ca = await readFile(info.caFile, 'utf8');
+  const keys = await serviceKeyOf(info);
+  const surroundings = { info, ca, serviceKey: keys.key };
+  try {
+    write(`A checkout asks for a quote of £1,000.00 with a deposit of £100.00.\n`);
+    const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
+    write(`  ${quote.quoteId}\n  summary  ${quote.summary}\n  link     ${quote.link}\n`);
+    const results = [];
+    for (const [at, story] of STORIES.entries()) {
+      results.push(await tellStory(surroundings, story, quote.link, now() + at, write));
+    }
+    const well = results.every(Boolean);
+    write(
+      well
+        ? `\nAll arrived, verified, in order. The same with every byte: ${info.receiverUrl}\n`
+        : '\nNot everything arrived verified and in order: see above.\n',
+    );
+    if (info.temporalUiUrl !== null) write(`How each was delivered: ${info.temporalUiUrl}\n`);
+    return well;
+  } finally {
+    await keys.close();
+  }
+}
+
+async function tellStory(
+  surroundings: DemoSurroundings,
+  story: Story,
+  link: string,
+  seed: number,
+  write: (text: string) => void,
+): Promise<boolean> {
+  const applicationId = await openApplication(surroundings, story, link, seed);
+  write(`\n${applicationId}, ${story.lender}: ${story.title}\n`);
+  write(`  the lender tells: ${story.statuses.join(', ')}\n`);
+  await walk(surroundings, applicationId, story);
+  // The opening itself is the first.
+  const expected = story.statuses.length + 1;
+  const received = await receivedOf(surroundings, applicationId, expected);
+  for (const { sequence, eventType, verified, reference } of received) {
+    const mark = verified ? 'signature verified' : 'NOT VERIFIED';
+    write(
+      `  receiver got  ${String(sequence).padStart(2)}  ${eventType.padEnd(38)} ${mark}  (${reference})\n`,
+    );
+  }
+  const first = received.filter((one, at) => received.findIndex((o) => o.sequence === one.sequence) === at);
+  const inOrder = first.every(({ sequence }, at) => sequence === at + 1) && first.length === expected;
+  if (!inOrder) write(`  expected 1 to ${expected}, in this order\n`);
+  return inOrder && received.every(({ verified }) => verified);
+}
+
+async function runningStack(dataDir: string): Promise<StackInfo> {
+  const file = join(dataDir, 'stack.json');
+  const advice = 'Start it in another terminal with `npm start`, wait for its curl, and run this again.';
+  const text = await readFile(file, 'utf8').catch(() => null);
+  if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
+  const info = JSON.parse(text) as StackInfo;
+  try {
+    await callJson({ url: `${info.internalUrl}/health` });
+  } catch (error) {
+    if (!(error instanceof NobodyThere)) throw error;
+    throw new NoStack(`The stack is not running (nobody answers at ${info.internalUrl}). ${advice}`);
+  }
+  return info;
+}
+
+/** A key for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. */
+async function serviceKeyOf({ databaseUrl }: StackInfo): Promise<{ key: string; close(): Promise<void> }> {
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: 1,
+    applicationName: 'pfqs demo',
+    statementTimeoutMs: 10_000,
+  });
+  const { db } = database;
+  const { key, summary } = await db.transaction(async (tx) => {
+    const issued = await issueServiceKey(tx, { name: 'npm run demo', expiresInSeconds: 3_600 });
+    const change = {
+      actor: 'demo',
+      action: 'service-keys.issue',
+      subject: issued.summary.keyId,
+      details: {},
+    };
+    await appendChange(tx, change);
+    return issued;
+  });
+  return {
+    key,
+    async close() {
+      const { keyId } = summary;
+      await db.transaction(async (tx) => {
+        await revokeServiceKey(tx, keyId);
+        await appendChange(tx, { actor: 'demo', action: 'service-keys.revoke', subject: keyId, details: {} });
+      });
+      await database.close();
+    },
+  };
+}

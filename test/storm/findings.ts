@@ -1,0 +1,91 @@
+import { deliveryWorkflowId } from '../../workflows/names';
+import { historyOf } from '../support/invariants';
+import type { Finding, Row } from './finding';
+import { attempted, ordered, repeated, signed } from './received';
+import { counted, ended, kept, money, sequences } from './stored';
+import type { Kills } from './killer';
+import type { Promised } from './lenders';
+import type { StormScene } from './scene';
+
+/** Histories cost a call each: this many are read, evenly spread. */
+const HISTORIES = 200;
+/** Holds the invariants against the database, the receiver, the processes' outputs and Temporal. */
+export async function findings(
+  scene: StormScene,
+  promised: readonly Promised[],
+  kills: Kills,
+): Promise<Finding[]> {
+  const rows = await scene.database.sql<Row[]>`
+    select n.notification_id as id, event_id as "eventId", application_id as "applicationId", sequence, body, state,
+      n.generation, count(attempt_number)::int as attempts,
+      (count(*) filter (where outcome = 'unknown'))::int as unknown,
+      (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished
+    from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
+    group by n.notification_id order by 1`;
+  return [
+    ended(rows),
+    await kept(scene, promised),
+    await counted(scene),
+    sequences(rows, promised),
+    ordered(scene, rows),
+    signed(scene, rows),
+    attempted(scene, rows, kills),
+    repeated(scene, rows, kills),
+    await silent(scene, rows),
+    {
+      invariant: 'I6  quotes are answered while Temporal is down',
+      seen: `${kills.withoutTemporal.answered} of ${kills.withoutTemporal.asked} in ${kills.counts.temporal} outages`,
+      offenders: kills.counts.temporal > 0 && kills.withoutTemporal.answered === 0 ? ['none was'] : [],
+    },
+    {
+      invariant: 'I7  every answer has a request id and the envelope',
+      seen: `${scene.answers.count} answers`,
+      offenders: scene.improperAnswers,
+    },
+    await money(scene),
+  ];
+}
+
+async function silent(scene: StormScene, rows: readonly Row[]): Promise<Finding> {
+  const { receiver, hidden, temporal } = scene;
+  const every = Math.max(Math.floor(rows.length / HISTORIES), 1);
+  const read = rows.filter((_row, at) => at % every === 0);
+  const histories: string[] = [];
+  for (const { id, generation } of read)
+    histories.push(await historyOf(temporal.client, deliveryWorkflowId(id, generation)));
+  const kept = histories.join('\n');
+  const told = [...scene.outputs(), kept].join('\n');
+  const secrets = hidden.flatMap((text) => [text, text.replace(/^\w+[_:]/, '')]);
+  const signatures = receiver.received
+    .filter((_one, at) => at % every === 0)
+    .map(({ headers }) => String(headers['webhook-signature']).slice('v1,'.length));
+  const found = [...secrets, ...signatures].filter((text) => told.includes(text));
+  const events = read
+    .filter(({ eventId }) => kept.includes(eventId))
+    .map(({ id }) => `${id}: event in history`);
+  return {
+    invariant: 'I8  no key, secret or signature in logs or histories; ids only in Temporal',
+    seen: `${Math.round(told.length / 1_048_576)} MiB of logs, ${read.length} histories`,
+    offenders: [...found.map((text) => `${text.slice(0, 6)}… was told`), ...events],
+  };
+}
+
+/** The report, a line for each invariant. */
+export const reportText = (all: readonly Finding[]) =>
+  all
+    .map(({ invariant, seen, offenders }) => {
+      const verdict = offenders.length === 0 ? 'holds ' : 'BROKEN';
+      const first = offenders.slice(0, 5).map((one) => `\n            ${one}`);
+      return `${verdict} ${invariant}: ${seen}${first.join('')}`;
+    })
+    .join('\n');
+
+/** Time from the change to its delivery, in milliseconds. */
+export async function delays({ database }: StormScene): Promise<{ p50: number; p99: number; most: number }> {
+  const [row] = await database.sql<{ p50: number; p99: number; most: number }[]>`
+    select percentile_cont(0.5) within group (order by ms) as p50, percentile_cont(0.99) within group (order by ms) as p99,
+      max(ms)::float8 as most
+    from (select (extract(epoch from delivered_at - created_at) * 1000)::float8 as ms
+      from notifications where delivered_at is not null) d`;
+  return row ?? { p50: Number.NaN, p99: Number.NaN, most: Number.NaN };
+}

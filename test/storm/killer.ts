@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { goodQuote } from '../support/api';
+import type { StormScene } from './scene';
+
+export type Victim = 'api' | 'worker' | 'temporal' | 'postgres';
+
+/** What was done to the service. */
+export interface Kills {
+  readonly counts: Record<Victim, number>;
+  /** Attempts that were under way when something was killed, summed up over all kills. */
+  attemptsUnderWay: number;
+  /** Quotes that were answered 200 while Temporal was down, of so many that were asked for. */
+  readonly withoutTemporal: { asked: number; answered: number };
+}
+
+export const noKills = (): Kills => ({
+  counts: { api: 0, worker: 0, temporal: 0, postgres: 0 },
+  attemptsUnderWay: 0,
+  withoutTemporal: { asked: 0, answered: 0 },
+});
+
+/** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
+export function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A victim of each kind so many times, in an order that the seed decides. */
+export function shuffled(counts: Readonly<Record<Victim, number>>, next: () => number): Victim[] {
+  const plan = (Object.entries(counts) as [Victim, number][]).flatMap(([victim, times]) =>
+    Array.from({ length: times }, () => victim),
+  );
+  return plan
+    .map((victim) => ({ victim, at: next() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ victim }) => victim);
+}
+
+/** kill -9, a while of absence, and up again: ready for its work when this resolves. */
+export async function killOne(
+  scene: StormScene,
+  victim: Victim,
+  kills: Kills,
+  next: () => number,
+): Promise<void> {
+  const absenceMs = 200 + next() * 1_500;
+  kills.attemptsUnderWay += await attemptsUnderWay(scene);
+  kills.counts[victim] += 1;
+  switch (victim) {
+    case 'api': {
+      const at = Math.floor(next() * scene.apis.length);
+      await scene.apis[at]?.end('SIGKILL');
+      await sleep(absenceMs);
+      return scene.startApi(at);
+    }
+    case 'worker': {
+      const at = Math.floor(next() * scene.workers.length);
+      await scene.workers[at]?.end('SIGKILL');
+      await sleep(absenceMs);
+      await scene.startWorker(at);
+      return scene.workers[at]?.ready(120_000);
+    }
+    case 'temporal': {
+      await scene.temporal.kill();
+      await askWithoutTemporal(scene, kills);
+      await sleep(absenceMs);
+      return scene.temporal.start();
+    }
+    case 'postgres': {
+      await scene.postgres.kill();
+      await sleep(absenceMs);
+      await scene.postgres.start();
+      // Each connection of our own pool finds out once that it is gone.
+      const ask = () => scene.database.sql`select 1`.catch(() => undefined);
+      return void (await Promise.all(Array.from({ length: 12 }, ask)));
+    }
+  }
+}
+
+/** Rows of attempts that have no end: the most that a kill may leave unknown. */
+async function attemptsUnderWay({ database }: StormScene): Promise<number> {
+  const [row] = await database.sql<{ count: number }[]>`
+    select count(*)::int as count from delivery_attempts where finished_at is null`;
+  return row?.count ?? 0;
+}
+
+async function askWithoutTemporal(scene: StormScene, { withoutTemporal }: Kills): Promise<void> {
+  const [partner] = scene.partners;
+  for (let times = 0; times < 3; times += 1) {
+    const answer = await scene.ask({
+      internal: false,
+      path: '/v1/finance-quote',
+      key: partner?.apiKey ?? '',
+      body: { ...goodQuote, partner_id: partner?.partnerId },
+    });
+    withoutTemporal.asked += 1;
+    if (answer?.status === 200) withoutTemporal.answered += 1;
+  }
+}

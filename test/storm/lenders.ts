@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { goodQuote } from '../support/api';
+import type { StormAnswer, StormPartner, StormScene } from './scene';
+
+/** What the service has promised to the lenders' side: it answered 200. */
+export interface Promised {
+  readonly quoteId: string;
+  readonly applicationId: string;
+  /** In this order, each told once it had been acknowledged. */
+  readonly statuses: string[];
+}
+
+const LIVES = [
+  ['submitted', 'declined'],
+  ['submitted', 'accepted', 'signed'],
+  ['submitted', 'referred', 'accepted', 'cancelled'],
+  ['submitted'],
+] as const;
+
+/** 500 and no answer at all mean: ask again. Anything else is an answer that this run does not expect. */
+const LONGEST_WAIT_MS = 120_000;
+
+/** Opens applications and tells their lives, many at once; whatever dies meanwhile is asked again. */
+export async function runLenders(
+  scene: StormScene,
+  options: {
+    readonly applications: number;
+    readonly atOnce: number;
+    /** Pause of each lender between two applications, in milliseconds. */
+    readonly pauseMs?: number;
+    readonly prefix?: string;
+  },
+): Promise<Promised[]> {
+  const { applications, atOnce, pauseMs = 0, prefix = 'S' } = options;
+  const promised: Promised[] = [];
+  let next = 0;
+  const lender = async () => {
+    while (next < applications) {
+      const number = next;
+      next += 1;
+      const partner = scene.partners[number % scene.partners.length] as StormPartner;
+      promised.push(await live(scene, partner, number, `${prefix}${String(number).padStart(7, '0')}`));
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lender));
+  return promised;
+}
+
+async function live(
+  scene: StormScene,
+  { partnerId, apiKey }: StormPartner,
+  number: number,
+  reference: string,
+): Promise<Promised> {
+  const quote = await insist(scene, {
+    internal: false,
+    path: '/v1/finance-quote',
+    key: apiKey,
+    body: { ...goodQuote, partner_id: partnerId, merchant_reference: reference },
+  });
+  const { service_quote_id: quoteId, products } = quote.body.data;
+  const opened = await insist(scene, {
+    internal: true,
+    path: '/internal/v1/credit-applications',
+    key: scene.serviceKey,
+    body: {
+      lender: 'lender_a',
+      lender_reference: reference,
+      finance_link: products[0].merchant_finance_url,
+    },
+  });
+  const applicationId: string = opened.body.data.credit_application_id;
+  const statuses: string[] = [];
+  for (const status of LIVES[number % LIVES.length] ?? []) {
+    await insist(scene, {
+      internal: true,
+      path: `/internal/v1/credit-applications/${applicationId}/lender-events`,
+      key: scene.serviceKey,
+      body: {
+        lender_event_id: `${reference}-${status}`,
+        status,
+        occurred_at: new Date().toISOString(),
+      },
+    });
+    statuses.push(status);
+  }
+  return { quoteId, applicationId, statuses };
+}
+
+async function insist(scene: StormScene, wanted: Parameters<StormScene['ask']>[0]): Promise<StormAnswer> {
+  const until = performance.now() + LONGEST_WAIT_MS;
+  for (;;) {
+    const answer = await scene.ask(wanted);
+    if (answer?.status === 200) return answer;
+    const again = answer === null || answer.status === 500;
+    if (!again || performance.now() > until) {
+      throw new Error(`${wanted.path}: ${answer === null ? 'no answer' : JSON.stringify(answer)}`);
+    }
+    await sleep(100 + Math.random() * 200);
+  }
+}

@@ -1,0 +1,88 @@
+import { byApplication, type Finding, type Row } from './finding';
+import type { Kills } from './killer';
+import type { StormScene } from './scene';
+
+/** An application's later event may overtake one whose first attempt is so long ago. */
+const PATIENCE_MS = 60_000;
+
+/** By the first request for each event that was answered 2xx. */
+export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]): Finding {
+  const firstAt = new Map<string, number>();
+  const taken = new Map<string, number>();
+  for (const [nth, { headers, atMs }] of receiver.received.entries()) {
+    const eventId = String(headers['webhook-id']);
+    if (!firstAt.has(eventId)) firstAt.set(eventId, atMs);
+    if (answered[nth] === 200 && !taken.has(eventId)) taken.set(eventId, atMs);
+  }
+  const overtakes: string[] = [];
+  let patient = 0;
+  for (const own of byApplication(rows).values()) {
+    const events = own.toSorted((a, b) => a.sequence - b.sequence);
+    for (const [at, later] of events.entries()) {
+      const earlier = events[at - 1];
+      if (earlier === undefined) continue;
+      const [took, came] = [taken.get(earlier.eventId) ?? 0, firstAt.get(later.eventId) ?? 0];
+      if (came >= took) continue;
+      if (came - (firstAt.get(earlier.eventId) ?? 0) >= PATIENCE_MS) patient += 1;
+      else overtakes.push(`${later.applicationId}: ${later.sequence} before ${earlier.sequence}`);
+    }
+  }
+  return {
+    invariant: '    no event overtakes an earlier one of its application',
+    seen: `${patient} did after a minute's patience`,
+    offenders: overtakes,
+  };
+}
+
+export function signed({ receiver, signatureFaults }: StormScene, rows: readonly Row[]): Finding {
+  const bodies = new Map(rows.map(({ eventId, body }) => [eventId, body]));
+  const differing = receiver.received
+    .filter(({ headers, body }) => bodies.get(String(headers['webhook-id'])) !== body)
+    .map(({ headers }) => `other bytes for ${String(headers['webhook-id'])}`);
+  return {
+    invariant: 'I5  every signature holds, the bytes are those stored',
+    seen: `${receiver.received.length} requests`,
+    offenders: [...signatureFaults, ...differing],
+  };
+}
+
+export function attempted({ receiver }: StormScene, rows: readonly Row[], { counts }: Kills): Finding {
+  const seen = arrivals(receiver.received.map(({ headers }) => String(headers['webhook-id'])));
+  const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  const astray = rows.filter(({ eventId, attempts, unknown }) => {
+    const arrived = seen.get(eventId) ?? 0;
+    return arrived > attempts || attempts - arrived > unknown || unknown > killed;
+  });
+  const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
+  const unknown = rows.reduce((sum, row) => sum + row.unknown, 0);
+  return {
+    invariant: 'I9  attempts stored are those that arrived, but for those of dead processes',
+    seen: `${total} attempts, ${unknown} unknown, ${receiver.received.length} arrived, ${killed} kills`,
+    offenders: astray.map(
+      (row) => `${row.id}: ${row.attempts}, ${seen.get(row.eventId) ?? 0} arrived, ${row.unknown} unknown`,
+    ),
+  };
+}
+
+/** A partner that took an event may get it again, once for each attempt that a kill left unknown. */
+export function repeated({ receiver, answered }: StormScene, rows: readonly Row[], kills: Kills): Finding {
+  const taken = arrivals(
+    receiver.received.flatMap(({ headers }, nth) =>
+      answered[nth] === 200 ? [String(headers['webhook-id'])] : [],
+    ),
+  );
+  const twice = rows.filter(({ eventId }) => (taken.get(eventId) ?? 0) > 1);
+  const repeats = twice.reduce((sum, { eventId }) => sum + (taken.get(eventId) ?? 0) - 1, 0);
+  const astray = twice.filter(({ eventId, unknown }) => (taken.get(eventId) ?? 0) - 1 > unknown);
+  return {
+    invariant: '    an event is taken twice only where a kill left its attempt unknown',
+    seen: `${repeats} repeats; ${kills.attemptsUnderWay} attempts were under way at the kills`,
+    offenders: astray.map(({ id, unknown }) => `${id}: ${unknown} unknown`),
+  };
+}
+
+function arrivals(eventIds: readonly string[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const id of eventIds) times.set(id, (times.get(id) ?? 0) + 1);
+  return times;
+}

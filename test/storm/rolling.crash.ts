@@ -1,0 +1,22 @@
+import { runRolling } from './rolling';
+
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+
+/** What a dead worker had under way is noticed by its heartbeat after 10 s, and waits for a step or two then. */
+const P99_MS = 45_000;
+
+test('a quarter of the workers killed each minute for ten minutes: p99 of the delay is bounded (fault 10)', async () => {
+  const minutes = Number(process.env['CRASH_MINUTES'] ?? 10);
+  const { findings, report, p99Ms } = await runRolling({
+    minutes,
+    minuteMs: 60_000,
+    // One application a second, 3.5 events each.
+    applications: minutes * 60,
+    lenders: 6,
+    seed: 10,
+    say,
+  });
+  say(report);
+  expect(findings.filter(({ offenders }) => offenders.length > 0)).toEqual([]);
+  expect(p99Ms).toBeLessThan(P99_MS);
+});

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { delays } from './findings';
+import { killOne, noKills, random } from './killer';
+import { runLenders } from './lenders';
+import { conclude, type StormEnd } from './run';
+import { openStorm } from './scene';
+
+export interface RollingPlan {
+  readonly minutes: number;
+  /** How long a minute takes here, in milliseconds. */
+  readonly minuteMs: number;
+  readonly applications: number;
+  readonly lenders: number;
+  readonly seed: number;
+  readonly say: (text: string) => void;
+}
+
+/** A steady load, while each minute one of four workers is killed with kill -9 and started again (fault 10). */
+export async function runRolling(plan: RollingPlan): Promise<StormEnd & { readonly p99Ms: number }> {
+  const { minutes, minuteMs, applications, lenders, say } = plan;
+  const scene = await openStorm({ partners: 4, apis: 1, workers: 4 });
+  try {
+    const kills = noKills();
+    const next = random(plan.seed);
+    const startedAt = performance.now();
+    const pauseMs = (minutes * minuteMs * lenders) / applications;
+    const load = runLenders(scene, { applications, atOnce: lenders, pauseMs });
+    load.catch(() => undefined);
+    for (let minute = 1; minute <= minutes; minute += 1) {
+      const until = startedAt + minute * minuteMs;
+      await killOne(scene, 'worker', kills, next);
+      await sleep(Math.max(until - performance.now(), 0));
+      say(`minute ${minute}: ${scene.receiver.received.length} requests received`);
+    }
+    const seconds = () => Math.round((performance.now() - startedAt) / 1_000);
+    const end = await conclude(scene, await load, kills, 120_000, seconds);
+    return { ...end, p99Ms: (await delays(scene)).p99 };
+  } finally {
+    await scene.close();
+  }
+}

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/delivery';
+import type { Finding } from './finding';
+import { delays, findings, reportText } from './findings';
+import { killOne, noKills, random, shuffled, type Victim } from './killer';
+import { runLenders, type Promised } from './lenders';
+import { openStorm, type StormOptions, type StormScene } from './scene';
+
+export interface StormPlan extends StormOptions {
+  readonly applications: number;
+  /** Lenders at work at once. */
+  readonly lenders: number;
+  readonly kills: Readonly<Record<Victim, number>>;
+  /** Between two kills, in milliseconds. */
+  readonly pauseMs: number;
+  readonly seed: number;
+  /** How long all may take to be delivered once the lenders are done and nothing is killed any more. */
+  readonly patienceMs: number;
+  readonly say: (text: string) => void;
+}
+
+export interface StormEnd {
+  readonly findings: readonly Finding[];
+  readonly report: string;
+}
+
+/** Applications in flight while processes are killed at random; then every invariant is looked at. */
+export async function runStorm(plan: StormPlan): Promise<StormEnd> {
+  const scene = await openStorm(plan);
+  try {
+    const kills = noKills();
+    const next = random(plan.seed);
+    const startedAt = performance.now();
+    const seconds = () => Math.round((performance.now() - startedAt) / 1_000);
+    const lenders = runLenders(scene, { applications: plan.applications, atOnce: plan.lenders });
+    // Looked at once the kills are over; a failure must not end the process before.
+    lenders.catch(() => undefined);
+    for (const victim of shuffled(plan.kills, next)) {
+      await sleep(plan.pauseMs * (0.5 + next()));
+      await killOne(scene, victim, kills, next);
+      plan.say(`${seconds()} s: ${victim} killed and back; ${await standing(scene)}`);
+    }
+    const promised = await lenders;
+    plan.say(`${seconds()} s: ${promised.length} applications told; ${await standing(scene)}`);
+    return await conclude(scene, promised, kills, plan.patienceMs, seconds);
+  } finally {
+    await scene.close();
+  }
+}
+
+/** Waits until all are delivered, and holds the invariants against what was seen. */
+export async function conclude(
+  scene: StormScene,
+  promised: readonly Promised[],
+  kills: ReturnType<typeof noKills>,
+  patienceMs: number,
+  seconds: () => number,
+): Promise<StormEnd> {
+  // What is still open then is in the report.
+  await until(async () => (await open(scene)) === 0, 'the end of every notification', patienceMs).catch(
+    () => undefined,
+  );
+  const took = seconds();
+  const all = await findings(scene, promised, kills);
+  const { p50, p99, most } = await delays(scene);
+  const killed = Object.entries(kills.counts)
+    .map(([victim, times]) => `${victim} ${times}`)
+    .join(', ');
+  const report = [
+    `${promised.length} applications, ${scene.receiver.received.length} requests in ${took} s; killed with kill -9: ${killed}`,
+    reportText(all),
+    `delay from change to delivery: p50 ${inSeconds(p50)}, p99 ${inSeconds(p99)}, longest ${inSeconds(most)}`,
+  ].join('\n');
+  return { findings: all, report };
+}
+
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+
+async function open({ database }: StormScene): Promise<number> {
+  const [row] = await database.sql<{ open: number }[]>`
+    select count(*)::int as open from notifications where state in ('pending', 'started', 'held')`;
+  return row?.open ?? 0;
+}
+
+async function standing(scene: StormScene): Promise<string> {
+  return `${scene.receiver.received.length} requests received, ${await open(scene)} notifications open`;
+}

@@ -1,0 +1,73 @@
+import { miscounted } from '../support/invariants';
+import { byApplication, type Finding, type Row } from './finding';
+import type { Promised } from './lenders';
+import type { StormScene } from './scene';
+
+export function ended(rows: readonly Row[]): Finding {
+  const open = rows.filter(({ state, unfinished }) => state !== 'delivered' || unfinished > 0);
+  return {
+    invariant: 'I1  every notification is delivered, none is lost',
+    seen: `${rows.length} notifications`,
+    offenders: open.map(({ id, state, unfinished }) => `${id} ${state}, ${unfinished} unfinished`),
+  };
+}
+
+/** What was acknowledged is there. */
+export async function kept({ database }: StormScene, promised: readonly Promised[]): Promise<Finding> {
+  const quotes = await idsOf(database.sql`select quote_id as id from quotes`);
+  const told = await idsOf(database.sql`select application_id || ' ' || status as id from lender_events`);
+  const opened = await idsOf(database.sql`select application_id as id from credit_applications`);
+  const missing = promised.flatMap(({ quoteId, applicationId, statuses }) => [
+    ...(quotes.has(quoteId) ? [] : [quoteId]),
+    ...(opened.has(applicationId) ? [] : [applicationId]),
+    ...statuses.map((status) => `${applicationId} ${status}`).filter((one) => !told.has(one)),
+  ]);
+  const events = promised.reduce((sum, { statuses }) => sum + statuses.length, 0);
+  const extra = [...opened].filter((id) => !promised.some(({ applicationId }) => applicationId === id));
+  return {
+    invariant: 'I1  what was acknowledged is stored, once',
+    seen: `${promised.length} quotes and applications, ${events} lender events`,
+    offenders: [...missing.map((one) => `missing ${one}`), ...extra.map((one) => `opened twice ${one}`)],
+  };
+}
+
+async function idsOf(found: PromiseLike<readonly unknown[]>): Promise<Set<string>> {
+  return new Set(((await found) as { id: string }[]).map(({ id }) => id));
+}
+
+export async function counted({ database }: StormScene): Promise<Finding> {
+  const wrong = await miscounted(database);
+  const [sum] = await database.sql<{ delivered: number }[]>`
+    select coalesce(sum(delivered), 0)::int as delivered from monthly_counts`;
+  return {
+    invariant: 'I3  each is counted once',
+    seen: `${sum?.delivered} counted`,
+    offenders: wrong.map((one) => JSON.stringify(one)),
+  };
+}
+
+export function sequences(rows: readonly Row[], promised: readonly Promised[]): Finding {
+  const grouped = byApplication(rows);
+  const broken = promised.filter(({ applicationId, statuses }) => {
+    const own = (grouped.get(applicationId) ?? []).map(({ sequence }) => sequence);
+    const wanted = Array.from({ length: statuses.length + 1 }, (_, at) => at + 1);
+    return own.toSorted((a, b) => a - b).join() !== wanted.join();
+  });
+  return {
+    invariant: '    the sequence of every application is complete',
+    seen: `${grouped.size} applications`,
+    offenders: broken.map(({ applicationId }) => applicationId),
+  };
+}
+
+/** I10: what an application tells of money is what was quoted. */
+export async function money({ database }: StormScene): Promise<Finding> {
+  const wrong = await database.sql<{ id: string }[]>`
+    select a.application_id as id from credit_applications a join quotes q using (quote_id)
+    where a.loan_pence + a.deposit_pence <> q.loan_pence + coalesce(q.deposit_pence, 0)`;
+  return {
+    invariant: 'I10 loan and deposit of every application add up to the price quoted',
+    seen: 'all applications',
+    offenders: wrong.map(({ id }) => id),
+  };
+}
