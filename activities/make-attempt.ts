@@ -1,7 +1,7 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/key-ring';
-import type { OpenedAttempt } from '../db/queries/open-attempt';
+import { forgetAttempt, type OpenedAttempt } from '../db/queries/open-attempt';
 import { endNotification, keepAnswer, type EndState } from '../db/queries/record-attempt';
 import type { ActivityDeps } from './deps';
 import type { NotificationRef, SendResult } from './send-attempt';
@@ -30,7 +30,7 @@ export function createMakeAttempt(deps: ActivityDeps) {
   return async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
     if (!isEvent(opened.notification)) return refuse(ref, { state: 'failed', reason: 'poison' });
     const { notification, attemptNumber, endpoint } = opened;
-    const headers = headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
+    const headers = await signed(ref, opened);
     const { outcome, answer, address, detail } = await send({
       url: endpoint.url,
       headers,
@@ -53,6 +53,18 @@ export function createMakeAttempt(deps: ActivityDeps) {
     }
     return { kind: 'sent', attemptNumber, outcome, address };
   };
+
+  /** @throws when a secret cannot be opened here: another worker may hold its key, and until then there was no attempt. */
+  async function signed(ref: NotificationRef, opened: Opened): Promise<Record<string, string>> {
+    try {
+      return headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
+    } catch (error) {
+      const { notificationId } = ref;
+      warn({ ...ref, err: error }, 'a notification cannot be signed: is a key missing from WEBHOOK_KEYS?');
+      await forgetAttempt(db, { notificationId, attemptNumber: opened.attemptNumber });
+      throw error;
+    }
+  }
 }
 
 /** A body that is not the event it is stored for will not become one by trying again. */

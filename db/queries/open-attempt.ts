@@ -63,6 +63,33 @@ export async function openAttempt(
   });
 }
 
+/**
+ * Takes back the row of an attempt that could not be signed: nothing was sent, so it is none. Its number is free again.
+ */
+export async function forgetAttempt(
+  db: Db,
+  { notificationId, attemptNumber }: { notificationId: string; attemptNumber: number },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const row = await lockNotification(tx, notificationId);
+    if (row?.attempts !== attemptNumber) return;
+    const mine = and(
+      eq(deliveryAttempts.notificationId, notificationId),
+      eq(deliveryAttempts.attemptNumber, attemptNumber),
+      isNull(deliveryAttempts.finishedAt),
+    );
+    const deleted = await tx
+      .delete(deliveryAttempts)
+      .where(mine)
+      .returning({ is: deliveryAttempts.attemptNumber });
+    if (deleted.length === 0) return;
+    await tx
+      .update(notifications)
+      .set({ attempts: attemptNumber - 1 })
+      .where(eq(notifications.notificationId, notificationId));
+  });
+}
+
 /** Nobody knows what became of it: the process that sent it did not live to say. */
 export async function closeUnfinished(tx: DbOrTransaction, notificationId: string): Promise<void> {
   await tx

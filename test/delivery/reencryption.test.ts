@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createPartner } from '../../db/queries/partners';
 import { createOpsUnderTest, type OpsUnderTest } from '../ops/run';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startTraffic } from '../support/traffic';
 import { judgeSignatures, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
@@ -116,4 +116,25 @@ test('secrets are sealed anew while deliveries run: none fails, all verify, and 
   );
   const outcomes = await ops.database.sql`select distinct outcome from delivery_attempts`;
   expect(outcomes).toEqual([{ outcome: 'delivered' }]);
+}, 240_000);
+
+test('a worker that lacks the key makes no attempt, and one that has it delivers', async () => {
+  await Promise.all(workers.splice(0).map((one) => one.close()));
+  receiver.received.length = 0;
+  const stranger = await startWorkerWith(`stranger:${randomBytes(32).toString('base64')}`);
+  const [partnerId = ''] = PARTNERS;
+  const { notificationId } = await storeStatus(ops.database, { partnerId });
+  const complaints = () => stranger.logs.filter((line) => line.includes('is a key missing'));
+  await until(() => complaints().length >= 3, 'three tries', 60_000);
+  await stranger.close();
+  workers.length = 0;
+  const attempts = () => ops.database.sql`
+    select attempt_number as number, outcome from delivery_attempts where notification_id = ${notificationId}`;
+  expect(await attempts()).toEqual([]);
+  expect(receiver.received).toHaveLength(0);
+
+  await startWorkerWith(newKey);
+  await until(async () => (await attempts())[0]?.['outcome'] === 'delivered', 'the delivery', 90_000);
+  expect(await attempts()).toEqual([{ number: 1, outcome: 'delivered' }]);
+  expect(receiver.received).toHaveLength(1);
 }, 240_000);
