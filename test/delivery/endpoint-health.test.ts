@@ -102,6 +102,8 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   for (const one of released) verifySignatures(one, endpoint.secret);
   const events = released.map(({ headers }) => headers['webhook-id']);
   expect(new Set(events)).toEqual(new Set([climbing, ...later].map(({ eventId }) => eventId)));
+  const ofLater = later.map(({ eventId }) => eventId);
+  expect(events.filter((id) => ofLater.includes(String(id)))).toEqual(ofLater);
   for (const id of waiting) expect(await rowOf(id)).toMatchObject({ generation: 2, reason: null });
   expect(await counts()).toEqual([
     { type: 'credit_application.accepted', delivered: 6, failed: 1, reserved: 0 },
