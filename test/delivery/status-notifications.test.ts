@@ -136,5 +136,18 @@ test('what happened before a webhook was registered is held, and arrives once on
   for (const request of receiver.received.slice(before)) verifySignatures(request, secret);
   const arrived = eventsOf(id);
   expect(arrived.map(({ environment }) => environment)).toEqual(Array.from({ length: 9 }, () => 'live'));
-  expect(new Set(arrived.map(({ sequence }) => sequence)).size).toBe(9);
+  expect(arrived.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('what is told last to first and all at once arrives first to last', async () => {
+  receiver.behave(() => 200);
+  const ids = await Promise.all(Array.from({ length: 5 }, () => opened('live')));
+  await Promise.all(ids.flatMap((id) => WAY.toReversed().map((status) => tell(id, status))));
+  for (const id of ids) {
+    const stands = (await lender.read(id)).body.data;
+    expect(stands.status).toBe('paid_out');
+    const told = stands.notifications.map(({ sequence }: { sequence: number }) => sequence);
+    await until(async () => (await delivered(id)) === told.length, 'all have arrived', 60_000);
+    expect(eventsOf(id).map(({ sequence }) => sequence)).toEqual(told);
+  }
 });

@@ -1,21 +1,9 @@
-import { gzipSync } from 'node:zlib';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import {
-  exchange,
-  expectNoFaultLogged,
-  expectRefusal,
-  goodRequests,
-  LISTENERS,
-  quoteBytes,
-  requestBytes,
-  titled,
-} from './raw';
+import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled } from './raw';
 
 let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
 beforeAll(async () => {
   api = await startTestApi();
-  requests = await goodRequests(api);
 });
 afterAll(async () => {
   expectNoFaultLogged(api);
@@ -29,89 +17,6 @@ const withRaw = (field: string, raw: string) =>
   JSON.stringify({ ...goodQuote, [field]: '@@' }).replace('"@@"', () => raw);
 const post = async (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
   (await exchange(api, quoteBytes(api, { body, headers, without }))).answers[0];
-
-/** Bodies that are no JSON object, made from a good one. */
-function notJson(good: string): [what: string, body: string | Buffer][] {
-  const raw = (field: string, text: string) =>
-    JSON.stringify({ ...(JSON.parse(good) as object), [field]: '@@' }).replace('"@@"', () => text);
-  return [
-    ['nothing', ''],
-    ['white space', ' \t\r\n'],
-    ['a cut object', good.slice(0, -1)],
-    ['a trailing comma', `${good.slice(0, -1)},}`],
-    ['two objects', good + good],
-    ['trailing garbage', `${good}x`],
-    ['a trailing NUL', `${good}\0`],
-    ['single quotes', good.replaceAll('"', "'")],
-    ['a comment', `/* */${good}`],
-    ['names without quotes', '{merchant_id:"M000001"}'],
-    ['NaN', raw('loan_amount', 'NaN')],
-    ['Infinity', raw('loan_amount', '-Infinity')],
-    ['a number with a leading zero', raw('loan_amount', '0900')],
-    ['a number with a plus', raw('loan_amount', '+900')],
-    ['a hexadecimal number', raw('loan_amount', '0x384')],
-    ['a number that ends in a point', raw('loan_amount', '900.')],
-    ['full-width digits as a number', raw('loan_amount', '９００')],
-    ['a raw NUL in a text', raw('merchant_reference', '"a\0b"')],
-    ['a raw line break in a text', raw('merchant_reference', '"a\nb"')],
-    ['half an escape', raw('merchant_reference', '"\\u12"')],
-    ['an unknown escape', raw('merchant_reference', '"\\x41"')],
-    ['a byte order mark', `\ufeff${good}`],
-    ['UTF-16', Buffer.from(good, 'utf16le')],
-    ['UTF-16 with its mark', Buffer.from(`\ufeff${good}`, 'utf16le')],
-    ['Latin-1', Buffer.from(raw('merchant_reference', '"caf\u00e9"'), 'latin1')],
-    ['UTF-8 that is too long for its character', Buffer.from([0x7b, 0xc0, 0xa2, 0x7d])],
-    ['a lone continuation byte', Buffer.concat([Buffer.from(good), Buffer.from([0x80])])],
-    ['random bytes', Buffer.from(Array.from({ length: 512 }, (_, at) => (at * 167 + 13) % 256))],
-    ['gzip', gzipSync(good)],
-    ['8,000 opened arrays', '['.repeat(8_000)],
-    ['3,000 opened objects', '{"a":'.repeat(3_000)],
-    ['an array', `[${good}]`],
-    ['8,000 nested arrays', '['.repeat(8_000) + ']'.repeat(8_000)],
-    ['a text', JSON.stringify(good)],
-    ['a number', '1e400'],
-    ['null', 'null'],
-    ['true', 'true'],
-    ['a form', 'merchant_id=M000001&partner_id=P100001'],
-  ];
-}
-
-describe.each(LISTENERS)('on the %s listener bodies that are not JSON', (listener) => {
-  const send = async (body: string | Buffer, headers: string[] = []) => {
-    const good = requests[listener];
-    return (await exchange(good, requestBytes(good, { body, headers }))).answers[0];
-  };
-
-  test.each(notJson(good).map(([what], at) => [what, at] as const))('%s is refused', async (_what, at) => {
-    expectRefusal(await send(notJson(requests[listener].body)[at]?.[1] ?? good), 400, 'INVALID_REQUEST');
-  });
-
-  test('a compressed body is refused, declared or not', async () => {
-    for (const encoding of ['gzip', 'deflate', 'br', 'gzip, gzip']) {
-      expectRefusal(await send(gzipSync(good), [`Content-Encoding: ${encoding}`]), 400, 'INVALID_REQUEST');
-    }
-  });
-
-  test('names with a meaning to JavaScript and fields that stand there twice are refused', async () => {
-    const { body } = requests[listener];
-    for (const extra of [
-      '{"__proto__":{"loan_amount":"900.00"}}',
-      '{"a":[{"b":{"__proto__":null}}]}',
-      '{"constructor":{"prototype":{"polluted":true}}}',
-      '{"loan_amount":"900.00"}',
-    ]) {
-      expectRefusal(await send(`${body.slice(0, -1)},${extra.slice(1)}`), 400, 'INVALID_REQUEST');
-    }
-  });
-
-  test('16 KiB are read, and a byte more is too large', async () => {
-    const { body } = requests[listener];
-    expect(await send(body.padEnd(16 * 1024, ' '))).toMatchObject({ status: 200 });
-    const answer = await send(body.padEnd(16 * 1024 + 1, ' '));
-    expectRefusal(answer, 400, 'INVALID_REQUEST');
-    expect(answer?.body.error.message).toContain('16 KiB');
-  });
-});
 
 describe('lone halves of surrogate pairs', () => {
   const fields = ['merchant_id', 'partner_id', 'loan_amount', 'customer_deposit', 'merchant_finance_url'];
