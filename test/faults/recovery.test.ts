@@ -5,7 +5,9 @@ import { until } from '../support/delivery';
 import { startNode } from '../support/project-process';
 import { testTemporal } from '../support/temporal';
 
-const EVENTS_EACH = 4;
+const EVENTS_EACH = 8;
+/** First attempts under way to one endpoint at a time (design §6). */
+const PLACES = 16;
 const APPLICATIONS = 10;
 const temporal = testTemporal();
 let clone: TestDatabase;
@@ -22,7 +24,7 @@ afterAll(async () => {
 beforeEach(() => scene.reset());
 
 /** An event of an application, as the state machine stores it. */
-async function store(application: string, sequence: number, state: 'failed' | 'held') {
+async function store(application: string, sequence: number, state: 'failed' | 'held' | 'pending') {
   const eventId = `evt_${ulid()}`;
   const type = 'credit_application.accepted';
   const body = JSON.stringify({ event_id: eventId, event_type: type, sequence });
@@ -42,7 +44,7 @@ const recover = (...more: string[]) =>
 const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
   select generation, priority from notifications where application_id like 'app_old%' order by 1`;
 
-test('a recovery killed with kill -9 and resumed sends each event once', async () => {
+test('a recovery killed with kill -9 and resumed sends each event once, in order, behind live events', async () => {
   const applications = Array.from({ length: APPLICATIONS }, (_, at) => `app_old${at}`);
   for (let sequence = 1; sequence <= EVENTS_EACH; sequence += 1)
     for (const one of applications) await store(one, sequence, sequence % 2 === 0 ? 'held' : 'failed');
@@ -66,11 +68,22 @@ test('a recovery killed with kill -9 and resumed sends each event once', async (
   expect(new Set(log.map(({ subject }) => subject)).size).toBe(total);
   expect(log).toHaveLength(total);
 
+  // One that is live comes last, and goes before what waits.
+  const live = await store('app_live', 1, 'pending');
   const worker = await scene.worker();
   await scene.ended(120_000);
   const seen = scene.receiver.received.map(({ headers }) => String(headers['webhook-id']));
-  expect(new Set(seen).size).toBe(total);
-  expect(seen).toHaveLength(total);
+  expect(new Set(seen).size).toBe(total + 1);
+  expect(seen).toHaveLength(total + 1);
+  // It was taken with the first that go at once, of which any may arrive first.
+  expect(seen.indexOf(live)).toBeLessThan(PLACES);
+  const order = await scene.database.sql<{ event: string; application: string; sequence: number }[]>`
+    select event_id as event, application_id as application, sequence from notifications`;
+  for (const one of applications) {
+    const own = order.filter(({ application }) => application === one);
+    const at = own.toSorted((a, b) => a.sequence - b.sequence).map(({ event }) => seen.indexOf(event));
+    expect(at).toEqual(at.toSorted((a, b) => a - b));
+  }
   await scene.expectInvariants({ kills: 0 });
   await worker.end('SIGTERM');
 }, 300_000);

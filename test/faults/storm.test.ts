@@ -15,10 +15,7 @@ test('kill -9 of API, workers, Temporal and Postgres while 60 applications are t
     patienceMs: 120_000,
     say: (text) => said.push(text),
   });
-  // The dispatcher does not keep an application's order yet.
-  const broken = findings.filter(
-    ({ invariant, offenders }) => offenders.length > 0 && !invariant.includes('overtakes'),
-  );
+  const broken = findings.filter(({ offenders }) => offenders.length > 0);
   expect({ broken, report, said }).toMatchObject({ broken: [] });
   expect(findings).toHaveLength(12);
 }, 600_000);

@@ -30,6 +30,9 @@ export interface ApiProcessOptions {
   readonly args?: readonly string[];
 }
 
+/** It takes two seconds; on a machine that is drowned in work many more. */
+const START_MS = 60_000;
+
 export async function startApiProcess(options: ApiProcessOptions): Promise<ApiProcess> {
   const directory = await temporaryDirectory('api');
   const dismissWatchdog = startWatchdog(directory);
@@ -75,13 +78,14 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
     dismissWatchdog();
     await removeDirectory(directory);
   };
-  for (let tries = 0; ; tries += 1) {
+  const deadline = performance.now() + START_MS;
+  for (;;) {
     const healthy = await fetch(`http://127.0.0.1:${internalPort}/health`).then(
       (answer) => answer.ok,
       () => false,
     );
     if (healthy) break;
-    if (tries > 300 || child.exitCode !== null) {
+    if (performance.now() > deadline || child.exitCode !== null) {
       await close();
       throw new Error(`the API process did not start:\n${written.join('')}`);
     }
