@@ -14,7 +14,7 @@ import { end, startBare, startOurs, type Target } from './targets';
 /**
  * `npm run bench:quote`: the quote path against a bare Fastify route with one prepared insert per request, in one run
  * on one Postgres (fsync and synchronous_commit on). Both speak plain HTTP on loopback, get the same body and run
- * with the same Node arguments. See docs/operations.md, "Speed".
+ * with the same Node arguments. See docs/operations/speed.md.
  */
 
 const { values: options } = parseArgs({
@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
     quotes: { type: 'string', default: '100000' },
     /** Writes a CPU profile of each server into this folder. */
     profile: { type: 'string' },
-    /** Arguments for Node, for both servers; by default those that docs/operations.md starts the API with. */
+    /** Arguments for Node, for both servers; by default those that docs/operations/run.md starts the API with. */
     node: { type: 'string', default: '--max-semi-space-size=64' },
   },
 });

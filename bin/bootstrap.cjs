@@ -13,7 +13,7 @@ const { join } = require('path');
 
 const root = join(__dirname, '..');
 const tsx = ['--import', 'tsx'];
-/** Megabytes. A larger nursery is swept less often, and what quotes leave behind is then mostly dead (docs/operations.md, Speed). */
+/** Megabytes. A larger nursery is swept less often, and what quotes leave behind is then mostly dead (docs/operations/speed.md). */
 const nursery = '--max-semi-space-size=64';
 const commands = {
   install: null,

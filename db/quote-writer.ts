@@ -3,7 +3,7 @@ import { createSharedCommit, type SharedCommit } from './shared-commit';
 
 /**
  * While one statement waits for the disk the other is read, parsed and run. Measured on two idle cores against 1, 3, 4 and
- * 8: more make statements smaller, and cost more than they win (docs/operations.md, "Speed").
+ * 8: more make statements smaller, and cost more than they win (docs/operations/speed.md).
  */
 export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 /** Of 8, 12 and 20 the best at 64 connections that does not harm 16. */

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { Refused } from '../db/queries/refused';
 import { ImportRefused, type Fault } from './import/faults';
 
-/** What the process ends with (docs/operations.md). */
+/** What the process ends with (docs/operations/every-day.md, "The ops command"). */
 export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
 
 /** No address of a database is known. */

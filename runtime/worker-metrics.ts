@@ -9,7 +9,7 @@ export interface WorkerMetricsDeps {
   readonly underWay: Lanes['underWay'];
 }
 
-/** What a worker process counts. Names are in docs/operations.md. */
+/** What a worker process counts. Names are in docs/operations/watch.md. */
 export function createWorkerMetrics({ backlog, clockSkewMs, underWay }: WorkerMetricsDeps) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

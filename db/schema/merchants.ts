@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { moment, pence, serviceNow } from './columns';
 import { partners } from './partners';
 
-/** Merchants: who sells the goods. Nullable columns are set-up that may still be missing (docs/operations.md). */
+/** Merchants: who sells the goods. Nullable columns are set-up that may still be missing (docs/operations/every-day.md, "Merchants and products"). */
 export const merchants = pgTable(
   'merchants',
   {

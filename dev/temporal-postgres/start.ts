@@ -38,7 +38,7 @@ const SYSTEM_NAMESPACE = 'temporal-system';
 
 /**
  * Starts a real Temporal server on a Postgres of its own, on free ports of 127.0.0.1: for measuring, and for rehearsing
- * production, tuned as docs/operations.md tells ("Temporal on Postgres"). Each is in a process group of its own and outlives a killed parent; the
+ * production, tuned as docs/operations/run.md tells ("Temporal"). Each is in a process group of its own and outlives a killed parent; the
  * next start on the same directory stops it first.
  * @throws StackFailure when it cannot run here; the message says why.
  */

@@ -1,4 +1,4 @@
-/** Dynamic configuration as production has it (docs/operations.md). Eager workflow start is the server's default. */
+/** Dynamic configuration as production has it (docs/operations/run.md). Eager workflow start is the server's default. */
 export const DYNAMIC_CONFIG = {
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
