@@ -27,6 +27,15 @@ export const apiSettings = {
   PLAIN_PORT: port
     .optional()
     .describe('Port of a plain-HTTP listener that answers 400 "HTTPS is required" and nothing else.'),
+  SHUTDOWN_DELAY_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(600_000)
+    .default(0)
+    .describe(
+      'How long a stopping process serves on as before while `/ready` says 503: time for a proxy to stop sending. Before the grace.',
+    ),
   SHUTDOWN_GRACE_MS: milliseconds
     .default(15_000)
     .describe('Longest time to finish requests under way at a stop.'),

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from '../api/app';
@@ -44,7 +45,7 @@ export interface ApiProcess {
   readonly apiPort: number;
   readonly internalPort: number;
   readonly plainPort: number | null;
-  /** Stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
+  /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
   close(): Promise<void>;
 }
 
@@ -134,10 +135,12 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     newEventId,
     newRequestId,
   });
+  let stopping = false;
   const internal = buildInternalApp({
     logger,
     registry: metrics.registry,
     checkReady: async () => {
+      if (stopping) throw new Error('stopping');
       await withDeadline(sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
     newRequestId,
@@ -163,6 +166,8 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   const drain = drainable(app);
   const others = [internal, ...(plain ? [plain] : [])];
   async function close(): Promise<void> {
+    stopping = true;
+    await sleep(config.SHUTDOWN_DELAY_MS);
     await withGrace([drain()], config.SHUTDOWN_GRACE_MS);
     // Last, so that readiness and metrics can be read while the rest stops.
     await withGrace(

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { ensureNamespace } from '../../runtime/temporal-namespace';
 import { freeLowPorts, freePort } from '../free-port';
 import { openLog } from '../log-file';
 import { startPostgres, type RunningPostgres } from '../postgres';
@@ -9,7 +11,6 @@ import { waitUntilReady } from '../temporal/ready';
 import { SERVICES, writeServerConfig } from './config';
 import { findTemporalServer, type Obtaining } from './executables';
 import { stopServerLeftovers, stopTemporalServer } from './leftovers';
-import { ensureNamespace } from './namespace';
 import { dropUnusedIndexes, ensureSchema } from './schema';
 
 export interface TemporalPostgresOptions extends Obtaining {
@@ -65,7 +66,7 @@ export async function startTemporalPostgres(
     await dropUnusedIndexes(url);
     const server = await startServer(executables.server, folder, url, signal);
     try {
-      await ensureNamespace(server.address, namespace);
+      await prepareNamespace(server.address, namespace);
     } catch (error) {
       await server.stop();
       throw error;
@@ -78,6 +79,15 @@ export async function startTemporalPostgres(
   } catch (error) {
     await postgres.stop();
     throw error;
+  }
+}
+
+async function prepareNamespace(address: string, namespace: string): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: 5_000 });
+  try {
+    await ensureNamespace(connection, { namespace, keepDays: 1 });
+  } finally {
+    await connection.close();
   }
 }
 

@@ -1,0 +1,15 @@
+import { migrateDatabase } from '../db/migrate';
+import { readConfig } from '../runtime/config';
+
+/** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
+async function main(): Promise<void> {
+  const { DATABASE_URL } = readConfig();
+  if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
+  await migrateDatabase(DATABASE_URL);
+  console.log('migrate: the schema is up to date');
+}
+
+main().catch((error: unknown) => {
+  console.error(`migrate: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

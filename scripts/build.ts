@@ -1,0 +1,31 @@
+/**
+ * `npm run build`: dist/ with everything a process needs at run time besides node_modules, and the workflow code bundled
+ * (dist/workflow-bundle.js, for WORKFLOW_BUNDLE). No TypeScript is needed after it.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundleWorkflowCode } from '@temporalio/worker';
+
+const root = join(__dirname, '..');
+const dist = join(root, 'dist');
+
+async function main(): Promise<void> {
+  rmSync(dist, { recursive: true, force: true });
+  execFileSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'],
+    {
+      cwd: root,
+      stdio: 'inherit',
+    },
+  );
+  // What is read from files beside the code.
+  for (const path of ['db/migrations', 'docs/partner-guide.md', 'dev/shop/page'])
+    cpSync(join(root, path), join(dist, path), { recursive: true });
+
+  const { code } = await bundleWorkflowCode({ workflowsPath: join(dist, 'workflows/index.js') });
+  writeFileSync(join(dist, 'workflow-bundle.js'), code);
+}
+
+void main();
