@@ -12,7 +12,7 @@ import { setStage } from './delivery/stage';
 /**
  * `npm run bench:delivery`: the delivery path against two floors on the same Temporal server, a real one on Postgres:
  * (a) a bare workflow with one regular activity that signs and POSTs, started by a client; (b) ours, from the row's commit
- * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations/speed.md.
+ * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations.md, "Speed".
  */
 
 const { values: options } = parseArgs({
@@ -66,6 +66,10 @@ async function main(): Promise<void> {
     say(`${options['in-flight']} in flight`);
     const many = { count, inFlight: Number(options['in-flight']), restMs: 0 };
     const loaded = await runTriples(stage, rounds, many);
+    for (const { regular, ours, local } of loaded) {
+      const perSecond = [regular, ours, local].map((round) => round.perSecond.toFixed(0));
+      say(`(a), (b), (c) per second: ${perSecond.join(', ')}`);
+    }
     say('counting history events and statements');
     const tell = options.statements ? say : undefined;
     const steps = {
