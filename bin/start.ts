@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { parseKeyRing } from '../db/key-ring';
+import { runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
 import { untilReady } from '../dev/until-ready';
@@ -41,6 +42,7 @@ void runStack(async (signals) => {
       namespace: config.TEMPORAL_NAMESPACE ?? 'default',
       toolsDir: config.TOOLS_DIR,
     },
+    runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
     write: (text) => process.stdout.write(text),
     seed: (databaseUrl, known) =>
       seedDemo(databaseUrl, known, {

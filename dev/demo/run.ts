@@ -4,7 +4,7 @@ import { connectDatabase } from '../../db/connect';
 import { appendChange } from '../../db/queries/change-log';
 import { issueServiceKey, revokeServiceKey } from '../../db/queries/service-keys';
 import type { StackInfo } from '../stack';
-import { callJson, NobodyThere } from './call';
+import { callJson, NobodyThere } from '../json-call';
 import { STORIES, type Story } from './stories';
 import { openApplication, receivedOf, takeQuote, walk, type DemoSurroundings } from './walk';
 

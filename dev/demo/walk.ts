@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StackInfo } from '../stack';
 import type { Delivery } from '../receiver/deliveries';
-import { callJson } from './call';
+import { callJson } from '../json-call';
 import type { Story } from './stories';
 
 /** Where the demo runs. */

@@ -1,6 +1,5 @@
-import { request } from 'node:https';
-import { json } from 'node:stream/consumers';
 import { formatPence, parsePence } from '../../domain/money';
+import { askJson } from '../json-call';
 
 /** How the shop's server reaches the API; the key never leaves it. */
 export interface PartnerSettings {
@@ -17,9 +16,6 @@ export interface Exchange {
   readonly status: number;
   readonly answer: unknown;
 }
-
-/** A shopper waits no longer. */
-const TIMEOUT_MS = 12_000;
 
 /**
  * Asks what finance to offer for a basket. Price and deposit are pounds as typed; what is no amount is sent as it is, so that
@@ -40,39 +36,15 @@ export async function askForQuote(
     merchant_finance_url: 'https://shop.example/finance',
     merchant_reference: 'SOFA-1',
   };
-  const { status, answer } = await call(settings, '/v1/finance-quote', body);
+  const { status, answer } = await post(settings, '/v1/finance-quote', body);
   return { request: body, status, answer };
 }
 
 /** `POST /v1/notifications/test`. */
 export async function sendTestNotification(settings: PartnerSettings): Promise<Exchange> {
-  const { status, answer } = await call(settings, '/v1/notifications/test');
+  const { status, answer } = await post(settings, '/v1/notifications/test');
   return { request: null, status, answer };
 }
 
-function call(
-  { apiUrl, ca, apiKey }: PartnerSettings,
-  path: string,
-  body?: unknown,
-): Promise<{ status: number; answer: unknown }> {
-  return new Promise((resolve, reject) => {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const outgoing = request(
-      new URL(path, apiUrl),
-      {
-        method: 'POST',
-        ca,
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        headers: {
-          authorization: `Bearer ${apiKey}`,
-          ...(text !== undefined && { 'content-type': 'application/json' }),
-        },
-      },
-      (response) => {
-        json(response).then((answer) => resolve({ status: response.statusCode ?? 0, answer }), reject);
-      },
-    );
-    outgoing.once('error', reject);
-    outgoing.end(text);
-  });
-}
+const post = ({ apiUrl, ca, apiKey }: PartnerSettings, path: string, body?: unknown) =>
+  askJson({ method: 'POST', url: `${apiUrl}${path}`, key: apiKey, ca, ...(body !== undefined && { body }) });

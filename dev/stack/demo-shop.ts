@@ -2,17 +2,18 @@ import { readFileSync } from 'node:fs';
 import { startShop, type RunningShop } from '../shop';
 import type { RunningReceiver } from '../receiver';
 import type { DevelopmentTls } from './certificates';
-import type { DemoData, StackInfo, StackOptions } from './types';
+import type { DemoData, StackOptions } from './types';
 
-/** The demo shop beside the services of a stack. `info` is asked for when the demo application is started. */
+/** The demo shop beside the services of a stack. */
 export function startDemoShop(
-  options: Pick<StackOptions, 'shopPort' | 'runDemoApplication'>,
+  options: Pick<StackOptions, 'shopPort' | 'runDemo'>,
   parts: {
     readonly apiUrl: string;
     readonly tls: DevelopmentTls;
     readonly demo: DemoData;
     readonly receiver: RunningReceiver;
-    readonly info: () => StackInfo | undefined;
+    /** Whether stack.json is written: the demo reads it. */
+    readonly isUp: () => boolean;
   },
 ): Promise<RunningShop> {
   const { tls, demo, receiver } = parts;
@@ -28,10 +29,11 @@ export function startDemoShop(
     merchants: demo.merchants,
     deliveries: () => receiver.deliveries(),
     runDemoApplication: async () => {
-      const info = parts.info();
-      if (info === undefined || options.runDemoApplication === undefined)
-        return 'The stack is still starting.';
-      return options.runDemoApplication(info);
+      if (!parts.isUp() || options.runDemo === undefined) return 'The stack is still starting.';
+      const well = await options.runDemo();
+      return well
+        ? 'All events arrived, verified and in order.'
+        : 'Not everything arrived verified and in order.';
     },
   });
 }

@@ -34,7 +34,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const note = (text: string) => progress.note(text);
   let server: RunningPostgres | undefined;
   let temporal: StackTemporal | undefined;
-  let info: StackInfo | undefined;
+  let up = false;
   options.killSignal?.addEventListener('abort', () => {
     server?.kill();
     temporal?.server?.kill();
@@ -95,7 +95,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     closers.push(() => receiver.close());
     closers.push(await step('API', () => options.startServices({ databaseUrl, tls })));
     const shop = await step('Demo shop', () =>
-      startDemoShop(options, { apiUrl: urls.apiUrl, tls, demo, receiver, info: () => info }),
+      startDemoShop(options, { apiUrl: urls.apiUrl, tls, demo, receiver, isUp: () => up }),
     );
     closers.push(() => shop.close());
     const { signal } = options;
@@ -111,7 +111,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     }
     options.signal?.throwIfAborted();
 
-    info = {
+    const info: StackInfo = {
       ...urls,
       databaseUrl,
       caFile: tls.caFile,
@@ -122,6 +122,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ...demo,
     };
     await writeStackFile(dataDir, info);
+    up = true;
     return { info, broken: firstEnd({ Postgres: server }), stop };
   } catch (error) {
     await stop();

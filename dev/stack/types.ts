@@ -72,8 +72,8 @@ export interface StackOptions {
     secrets(): Promise<readonly string[]>;
     close(): Promise<void>;
   };
-  /** Walks a credit application through its life, for the shop's button. @returns a sentence about it. */
-  runDemoApplication?(info: StackInfo): Promise<string>;
+  /** Walks credit applications through their lives, for the shop's button. @returns whether all arrived in order. */
+  runDemo?(): Promise<boolean>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Gives up starting; what has been started is stopped. */

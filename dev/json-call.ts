@@ -1,12 +1,14 @@
-import { request as plainRequest } from 'node:http';
+import { request as plainRequest, type IncomingMessage } from 'node:http';
 import { request as tlsRequest } from 'node:https';
+import { json } from 'node:stream/consumers';
 
-export interface DemoCall {
+export interface JsonCall {
   readonly url: string;
   /** Bearer key; none is sent without it. */
   readonly key?: string;
-  /** Sent as JSON with POST; without it a GET. */
+  /** Sent as JSON with POST; without it a GET, or what `method` says. */
   readonly body?: unknown;
+  readonly method?: 'GET' | 'POST';
   /** Authority of the embedded stack, PEM. */
   readonly ca?: string;
 }
@@ -16,19 +18,34 @@ export class NobodyThere extends Error {
   override readonly name = 'NobodyThere';
 }
 
-/** A stack on one machine answers in milliseconds. */
-const TIMEOUT_MS = 10_000;
+/** A stack on one machine answers in milliseconds, a test notification within 10 s. */
+const TIMEOUT_MS = 12_000;
 
 /**
  * One call, as a partner or a lender's integration makes it.
  * @returns the answer's document.
  * @throws NobodyThere; an Error with what was answered, when that is not 2xx.
  */
-export async function callJson<T>({ url, key, body, ca }: DemoCall): Promise<T> {
+export async function callJson<T>(call: JsonCall): Promise<T> {
+  const { status, answer } = await askJson(call);
+  if (status < 200 || status > 299) {
+    throw new Error(`${call.url} answered ${status}: ${JSON.stringify(answer)}`);
+  }
+  return answer as T;
+}
+
+/** The same, whatever the status. @throws NobodyThere; an Error when the answer is no JSON. */
+export async function askJson({
+  url,
+  key,
+  body,
+  ca,
+  method,
+}: JsonCall): Promise<{ status: number; answer: unknown }> {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const answer = await new Promise<{ status: number; text: string }>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = (url.startsWith('https:') ? tlsRequest : plainRequest)(url, {
-      method: text === undefined ? 'GET' : 'POST',
+      method: method ?? (text === undefined ? 'GET' : 'POST'),
       headers: {
         ...(key !== undefined && { authorization: `Bearer ${key}` }),
         ...(text !== undefined && { 'content-type': 'application/json' }),
@@ -38,18 +55,8 @@ export async function callJson<T>({ url, key, body, ca }: DemoCall): Promise<T> 
     });
     request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)));
     request.on('error', (error) => reject(new NobodyThere(`${url}: ${error.message}`)));
-    request.on('response', (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
-      );
-    });
+    request.on('response', resolve);
     request.end(text);
   });
-  if (answer.status < 200 || answer.status > 299) {
-    throw new Error(`${url} answered ${answer.status}: ${answer.text}`);
-  }
-  return JSON.parse(answer.text) as T;
+  return { status: response.statusCode ?? 0, answer: await json(response) };
 }
