@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { appendChange } from '../db/queries/change-log';
+import { checkSecrets } from '../db/queries/check-secrets';
 import { resealSecrets, type ResealReport } from '../db/queries/reseal-secrets';
 import { handle, type OpsDeps } from './call';
 
 const EXAMPLES = `
 Examples:
-  ops secrets reencrypt --dry-run     counts, and opens every secret to see that it can be
+  ops secrets check                   whether WEBHOOK_KEYS opens every secret: after a restore, for one
+  ops secrets reencrypt --dry-run     counts, and opens those secrets to see that they can be
   ops secrets reencrypt               after a new key was put in front of WEBHOOK_KEYS`;
 
 /** Enough to start looking. */
@@ -17,6 +19,20 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
     .command('secrets')
     .description('Webhook secrets at rest, under the keys of WEBHOOK_KEYS.')
     .addHelpText('after', EXAMPLES);
+
+  const check = secrets
+    .command('check')
+    .description('Open every secret, and change nothing. Exit code 1 when one cannot be opened.');
+  handle(check, deps, async ({ db }) => {
+    const { found, byKey, unreadable } = await checkSecrets(db, deps.keyRing());
+    if (unreadable.length > 0)
+      throw new Error(`${unreadable.length} of ${found} secrets cannot be opened.\n${namesOf(unreadable)}`);
+    const keys = Object.entries(byKey).map(([keyId, count]) => `${count} under ${keyId}`);
+    return {
+      json: { found, by_key: byKey },
+      text: `All ${found} secrets open${keys.length > 0 ? `: ${keys.join(', ')}` : ''}.`,
+    };
+  });
 
   const reencrypt = secrets
     .command('reencrypt')
@@ -53,16 +69,16 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
 }
 
 function unreadable({ found, resealed, unreadable }: ResealReport, dryRun: boolean): Error {
+  return new Error(
+    `${unreadable.length} of ${found} secrets cannot be opened and stay as they are; ` +
+      `${resealed} ${dryRun ? 'can be' : 'were'} sealed anew.\n${namesOf(unreadable)}`,
+  );
+}
+
+function namesOf(unreadable: ResealReport['unreadable']): string {
   const named = unreadable
     .slice(0, UNREADABLE_NAMED)
     .map(({ secretId, reason }) => `  ${secretId}: ${reason}`);
   const rest = unreadable.length - named.length;
-  return new Error(
-    [
-      `${unreadable.length} of ${found} secrets cannot be opened and stay as they are; ` +
-        `${resealed} ${dryRun ? 'can be' : 'were'} sealed anew.`,
-      ...named,
-      ...(rest > 0 ? [`  and ${rest} more`] : []),
-    ].join('\n'),
-  );
+  return [...named, ...(rest > 0 ? [`  and ${rest} more`] : [])].join('\n');
 }

@@ -232,6 +232,7 @@ test('re-encrypts under a new first key: dry run, then for good, then nothing is
   expect(human.out).toContain('under key next');
   expect(await changesOf('next')).toEqual([['secrets.reencrypt', { resealed: found }]]);
   expect(await ops.json('secrets', 'reencrypt')).toMatchObject({ found: 0, resealed: 0 });
+  expect(await ops.json('secrets', 'check')).toEqual({ found, by_key: { next: found } });
 
   ops.webhookKeys = ops.webhookKeys.split(',')[0] ?? '';
   expect(await opened(id)).toEqual(secrets);
@@ -239,6 +240,10 @@ test('re-encrypts under a new first key: dry run, then for good, then nothing is
 });
 
 test('re-encrypting leaves what cannot be opened as it is, names it, and ends with 1', async () => {
+  expect(await ops.run(['secrets', 'check'])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/whs_\w+: .*no key with the id next/),
+  });
   const lost = await ops.run(['secrets', 'reencrypt']);
   expect(lost).toMatchObject({ code: 1, err: expect.stringMatching(/whs_\w+: .*no key with the id next/) });
   const ids = await ops.database.sql`select distinct key_id from webhook_secrets`;
