@@ -17,21 +17,31 @@ export interface ActivityDeps {
   /** Shared by every way of sending. */
   readonly lanes: Lanes;
   readonly now: () => Date;
+  readonly monotonicMs: () => number;
   /** Tells operators what no caller hears of. */
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
   /** An attempt has ended. */
-  readonly onAttempt: (
-    outcome: DeliveryOutcome,
-    to: {
-      readonly partnerId: string;
-      readonly environment: 'sandbox' | 'live';
-      readonly endpointId: string;
-    },
-  ) => void;
+  readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
+  /** A notification has ended otherwise than delivered, or is held. */
+  readonly onEnd: (end: { readonly state: string; readonly reason: string }) => void;
   /** Places for attempts within a workflow task; null for what has none in this process. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
+}
+
+/** What is known of an attempt besides its outcome; nothing of it is secret. */
+export interface AttemptFacts {
+  readonly notificationId: string;
+  readonly generation: number;
+  readonly attemptNumber: number;
+  readonly requestId: string | null;
+  readonly partnerId: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly eventType: string;
+  readonly endpointId: string;
+  /** Milliseconds from the commit of the notification to the end of the attempt. */
+  readonly ageMs: number;
 }
 
 export type SendWebhook = (request: {

@@ -4,7 +4,7 @@ import { createEndDelivery, createRecordResult } from './record-result';
 import { createSendAtOnce } from './send-at-once';
 import { createSendAttempt, type SendOrder } from './send-attempt';
 
-export type { ActivityDeps, SendWebhook } from './deps';
+export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
 export { createLanes, SENDS_PER_ENDPOINT, type Lanes } from './lanes';
 
 /**

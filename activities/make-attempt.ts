@@ -14,33 +14,37 @@ export interface Refusal {
 }
 
 /** Ends a notification without an attempt. */
-export function createRefuse({ db, warn }: Pick<ActivityDeps, 'db' | 'warn'>) {
+export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'warn' | 'onEnd'>) {
   return async function refuse(ref: NotificationRef, refusal: Refusal): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
     await endNotification(db, ref, refusal);
+    onEnd(refusal);
     return { kind: 'ended', ...refusal };
   };
 }
 
 /** Signs and sends an attempt whose row is open. */
 export function createMakeAttempt(deps: ActivityDeps) {
-  const { db, send, now, warn } = deps;
+  const { db, send, now, warn, monotonicMs } = deps;
   const refuse = createRefuse(deps);
 
   return async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
     if (!isEvent(opened.notification)) return refuse(ref, { state: 'failed', reason: 'poison' });
     const { notification, attemptNumber, endpoint } = opened;
+    const openedMs = monotonicMs();
     const headers = await signed(ref, opened);
     const { outcome, answer, address, detail } = await send({
       url: endpoint.url,
       headers,
       body: notification.body,
     });
-    const { partnerId, environment } = notification;
-    deps.onAttempt(outcome, { partnerId, environment, endpointId: endpoint.endpointId });
+    const { partnerId, environment, eventType, requestId, ageMs } = notification;
+    const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
+    const { endpointId } = endpoint;
+    deps.onAttempt(outcome, { ...about, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
     if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
       warn(
-        { ...ref, endpointId: endpoint.endpointId, detail },
+        { ...about, endpointId, detail },
         'an endpoint leads to where webhooks may not go; nothing was sent: ask the partner',
       );
     }
@@ -48,7 +52,7 @@ export function createMakeAttempt(deps: ActivityDeps) {
     if (kept !== null && kept !== '') {
       // What the partner answered is good to know, and not worth a second event when the database is away.
       await keepAnswer(db, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
-        (error: unknown) => warn({ ...ref, err: error }, 'the answer of an endpoint was not kept'),
+        (error: unknown) => warn({ ...about, err: error }, 'the answer of an endpoint was not kept'),
       );
     }
     return { kind: 'sent', attemptNumber, outcome, address };

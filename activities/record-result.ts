@@ -24,11 +24,17 @@ export interface AttemptResult {
  * Writes down what an attempt came to. Apart from the send, so that a database that is away never sends again; doing it
  * twice changes nothing.
  */
-export function createRecordResult({ db, sql, warn }: Pick<ActivityDeps, 'db' | 'sql' | 'warn'>) {
+export function createRecordResult({
+  db,
+  sql,
+  warn,
+  onEnd,
+}: Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd'>) {
   return async function recordResult(result: AttemptResult): Promise<void> {
     const { outcome, address, end } = result;
     if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
     const { event } = await recordAttempt(db, result, { outcome, address }, end);
+    if (end !== null) onEnd(end);
     if (event !== null) {
       const { kind, partnerId, environment, endpointId, details } = event;
       const { notificationId } = result;
@@ -41,8 +47,9 @@ export function createRecordResult({ db, sql, warn }: Pick<ActivityDeps, 'db' | 
 }
 
 /** Ends a notification between attempts, for example because an operator cancelled it. */
-export function createEndDelivery({ db }: Pick<ActivityDeps, 'db'>) {
+export function createEndDelivery({ db, onEnd }: Pick<ActivityDeps, 'db' | 'onEnd'>) {
   return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
     await endNotification(db, ref, ref.end);
+    onEnd(ref.end);
   };
 }

@@ -60,7 +60,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   answerErrors(app);
 
   const authenticate = authenticator(deps.catalogue, now);
-  const checkRateLimit = rateLimitCheck(deps.limiter, now);
+  const checkRateLimit = rateLimitCheck(deps.limiter, now, () => metrics.rateLimitRefused.inc());
   void app.register(async (keyed) => {
     // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
     keyed.decorateRequest('caller');

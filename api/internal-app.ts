@@ -1,5 +1,5 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { internalOpenApiDocument } from '../contracts/internal-openapi';
 import type { ServiceKeySummary } from '../db/queries/service-keys';
 import type { ApiMetrics } from './metrics';
@@ -28,7 +28,8 @@ export interface ApplicationRoutesDeps
 
 export interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
-  readonly registry: Registry;
+  /** What `/metrics` answers, in Prometheus' text format. */
+  readonly metrics: () => Promise<string>;
   /** Resolves when the process can do its work; rejects with what it lacks. */
   readonly checkReady: () => Promise<void>;
   /** `rq_` and a UUID. */
@@ -42,7 +43,7 @@ export interface InternalAppDeps {
  * service keys. It speaks plain HTTP and belongs on loopback or a private network.
  */
 export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
-  const { logger, registry, checkReady, newRequestId, applications } = deps;
+  const { logger, metrics, checkReady, newRequestId, applications } = deps;
   const app = Fastify({
     ...listenerOptions(null),
     loggerInstance: logger,
@@ -72,7 +73,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
     }
   });
   app.get('/metrics', async (_request, reply) =>
-    reply.type(registry.contentType).send(await registry.metrics()),
+    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await metrics()),
   );
   if (applications !== null) addApplications(app, applications, logger);
   return app;

@@ -6,6 +6,10 @@ export interface ApiMetrics {
   readonly registry: Registry;
   /** Calls counted in memory although Redis is configured. */
   readonly rateLimitFallbacks: Counter;
+  /** Calls refused with 429, by the limit per key and minute. */
+  readonly rateLimitRefused: Counter;
+  /** Test notifications refused because their month is used up. */
+  readonly testLimitRefused: Counter<'environment'>;
   /** Look-ups and inserts that Postgres did not answer in time, and other faults behind an answer of 500. */
   readonly catalogueErrors: Counter;
   /** Counts and times one answered request. `route` is a pattern, never a path: a stranger must not make series. */
@@ -14,7 +18,13 @@ export interface ApiMetrics {
   observeConnections(app: FastifyInstance): void;
 }
 
-export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics {
+export interface ApiMetricsDeps {
+  readonly isCatalogueTrusted: () => boolean;
+  /** Quotes that wait for their insert. */
+  readonly quotesWaiting: () => number;
+}
+
+export function createApiMetrics({ isCatalogueTrusted, quotesWaiting }: ApiMetricsDeps): ApiMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -33,8 +43,28 @@ export function createApiMetrics(isCatalogueTrusted: () => boolean): ApiMetrics 
     registers,
     collect: () => trusted.set(isCatalogueTrusted() ? 1 : 0),
   });
+  const waiting: Gauge = new Gauge({
+    name: 'pfqs_quotes_waiting',
+    help: 'Quotes that wait for their insert; at 2,000 more are refused.',
+    registers,
+    collect: () => waiting.set(quotesWaiting()),
+  });
+  const testLimitRefused = new Counter({
+    name: 'pfqs_test_limit_refused_total',
+    help: 'Test notifications refused because the month of partner and environment was used up.',
+    labelNames: ['environment'] as const,
+    registers,
+  });
+  // Shown from the start: Prometheus sees no rise in what appears with its first one.
+  for (const environment of ['sandbox', 'live']) testLimitRefused.inc({ environment }, 0);
   return {
     registry,
+    rateLimitRefused: new Counter({
+      name: 'pfqs_rate_limit_refused_total',
+      help: 'Calls refused because their key had used its limit per minute.',
+      registers,
+    }),
+    testLimitRefused,
     rateLimitFallbacks: new Counter({
       name: 'pfqs_rate_limit_fallback_total',
       help: 'Calls counted in memory because Redis was away, hung or failing.',

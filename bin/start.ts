@@ -24,6 +24,8 @@ void runStack(async (signals) => {
   const keyRing = parseKeyRing(webhookKeys);
   const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
   const logger = createLogger(config, destination);
+  /** What `/metrics` of the internal listener shows besides, once there is a worker. */
+  let workerMetrics = async () => '';
   const stack = await startStack({
     ...signals,
     dataDir,
@@ -58,6 +60,7 @@ void runStack(async (signals) => {
         tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
         logger,
         ports: { api: config.API_PORT, internal: config.INTERNAL_PORT, plain: config.PLAIN_PORT ?? null },
+        moreMetrics: () => workerMetrics(),
       });
       return async () => {
         await api.close();
@@ -65,10 +68,14 @@ void runStack(async (signals) => {
       };
     },
     startWorker: async ({ databaseUrl, tls }) => {
-      installTemporalRuntime(logger);
+      const temporalMetrics = await installTemporalRuntime(logger);
       const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
       const temporal = temporalTarget(config);
-      const worker = startWorker(workerOptions(settings, { databaseUrl, temporal, logger }));
+      const worker = startWorker({
+        ...workerOptions(settings, { databaseUrl, temporal, logger }),
+        besideApi: true,
+      });
+      workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
       await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
       return () => worker.close();
     },

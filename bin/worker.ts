@@ -15,12 +15,12 @@ async function main(): Promise<void> {
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'worker: settings');
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
-  installTemporalRuntime(logger);
+  const temporalMetrics = await installTemporalRuntime(logger);
   const temporal = temporalTarget(config);
   const worker = startWorker(workerOptions(config, { databaseUrl: config.DATABASE_URL, temporal, logger }));
   const internal = buildInternalApp({
     logger,
-    registry: worker.registry,
+    metrics: async () => `${await worker.registry.metrics()}${await temporalMetrics()}`,
     checkReady: () => worker.checkReady(),
     newRequestId,
     applications: null,

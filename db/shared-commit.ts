@@ -67,6 +67,8 @@ function giveUp(waiter: Waiter<unknown>): void {
 export interface SharedCommit<Row> {
   /** Resolves when the row is durably stored. @throws QueueFullError, NotStoredError or what the database said. */
   readonly add: (row: Row) => Promise<void>;
+  /** Rows that wait for their statement at this moment. */
+  readonly waiting: () => number;
   /** Resolves when nothing waits or is under way. */
   readonly idle: () => Promise<void>;
 }
@@ -148,6 +150,7 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
         schedule();
       });
     },
+    waiting: () => waiting.length,
     idle: () =>
       batches === 0 && waiting.length === 0
         ? Promise.resolve()

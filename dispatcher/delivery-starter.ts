@@ -31,7 +31,9 @@ export interface DeliveryStarterDeps {
   readonly onPath: (path: FastPathAnswer) => void;
 }
 
-export type StartDelivery = (notification: ClaimedNotification) => Promise<void>;
+export type StartDelivery = (
+  notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
+) => Promise<void>;
 
 /**
  * Starts the workflow of a claimed notification. That it exists already is as good as having started it.

@@ -14,8 +14,10 @@ export interface DispatcherDeps {
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
-  readonly onStarted: (count: number) => void;
-  readonly onError: (error: unknown, what: string) => void;
+  /** Each that has its workflow; `lagMs` is the time from its commit to the start. */
+  readonly onStarted: (notification: ClaimedNotification, lagMs: number) => void;
+  readonly onError: (error: unknown, what: string, about?: ClaimedNotification) => void;
+  readonly monotonicMs: () => number;
   /** Longest time until what was not heard of is found, in milliseconds. */
   readonly sweepMs: number;
   /** Most that are being started at once. */
@@ -80,16 +82,21 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
-    const results = await Promise.allSettled(claimed.map((one) => deps.start(one)));
+    const claimedMs = deps.monotonicMs();
+    const startOne = async (one: ClaimedNotification) => {
+      await deps.start(one);
+      deps.onStarted(one, one.ageMs + deps.monotonicMs() - claimedMs);
+    };
+    const results = await Promise.allSettled(claimed.map(startOne));
     starting -= claimed.length;
     const failed = claimed.filter((_one, at) => results[at]?.status === 'rejected');
     const fault = results.find((result) => result.status === 'rejected');
-    if (fault !== undefined) onError(fault.reason, `${failed.length} deliveries could not be started`);
+    if (fault !== undefined)
+      onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
     // While Temporal is away the sweep is often enough.
     else if (waiting) wake();
     const started = claimed.filter((one) => !failed.includes(one));
     await deps.markStarted(started);
-    if (started.length > 0) deps.onStarted(started.length);
     await deps.giveBack(failed, PAUSE_MS);
   }
 

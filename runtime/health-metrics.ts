@@ -1,29 +1,11 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { HealthFigures } from '../db/queries/health-figures';
+import { sharedGauges } from './shared-gauges';
 
 /** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
 export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
   const registers = [registry];
-  // The gauges of one scrape are collected side by side: they share one read.
-  let reading: Promise<HealthFigures> | null = null;
-  const figures = () =>
-    (reading ??= read().finally(() => {
-      reading = null;
-    }));
-  function gauge<Label extends string>(
-    [name, help, ...labelNames]: readonly [name: string, help: string, ...labels: Label[]],
-    show: (gauge: Gauge<Label>, figures: HealthFigures) => void,
-  ): Gauge<Label> {
-    return new Gauge({
-      name,
-      help,
-      labelNames,
-      registers,
-      async collect() {
-        show(this, await figures());
-      },
-    });
-  }
+  const gauge = sharedGauges(registry, read);
 
   gauge(['pfqs_notifications_held', 'Notifications that wait for an active endpoint.'], (own, { held }) =>
     own.set(held),

@@ -37,6 +37,8 @@ export interface ApiProcessOptions {
   readonly databaseUrl: string;
   readonly tls: TlsFiles | null;
   readonly logger: Logger;
+  /** What `/metrics` shows besides: of a worker in the same process. */
+  readonly moreMetrics?: () => Promise<string>;
   /** Ports to listen on; 0 takes a free one. */
   readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
 }
@@ -71,7 +73,10 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     statementTimeoutMs: timeoutMs,
   });
   const { sql } = database;
-  const metrics = createApiMetrics(() => feed.trusted());
+  const metrics = createApiMetrics({
+    isCatalogueTrusted: () => feed.trusted(),
+    quotesWaiting: () => writer.waiting(),
+  });
   const onCatalogueError = (error: unknown) => {
     metrics.catalogueErrors.inc();
     logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
@@ -124,8 +129,13 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     tls: options.tls,
     trustedProxies: config.TRUSTED_PROXIES,
     storeQuote: writer.add,
-    storeTest: (notification) =>
-      withDeadline(insertTestNotification(sql, notification), timeoutMs, 'test notification'),
+    storeTest: async (notification) => {
+      const inserting = insertTestNotification(sql, notification);
+      const answer = await withDeadline(inserting, timeoutMs, 'test notification');
+      if (answer.kind === 'limit_reached')
+        metrics.testLimitRefused.inc({ environment: notification.environment });
+      return answer;
+    },
     readProgress: (notificationId) =>
       withDeadline(readProgress(database.db, notificationId), timeoutMs, 'test notification'),
     attempts,
@@ -138,7 +148,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   let stopping = false;
   const internal = buildInternalApp({
     logger,
-    registry: metrics.registry,
+    metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
     checkReady: async () => {
       if (stopping) throw new Error('stopping');
       await withDeadline(sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');

@@ -2,10 +2,12 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createActivities, createLanes, SENDS_PER_ENDPOINT, type SendWebhook } from '../activities';
 import { createRetentionActivities } from '../activities/remove-expired';
+import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
 import type { KeyRing } from '../db/key-ring';
+import { deliveryFigures } from '../db/queries/delivery-figures';
 import {
   backlog,
   claimDue,
@@ -27,6 +29,8 @@ import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { keepRetentionSchedule, type RetentionSchedule } from './retention-schedule';
+import { createFigureMetrics } from './figure-metrics';
+import { createWorkerEvents } from './worker-events';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
@@ -57,6 +61,8 @@ export interface WorkerProcessOptions {
   readonly mostSends: number;
   readonly mostWorkflowTasks: number;
   readonly retention: RetentionSchedule;
+  /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
+  readonly besideApi?: boolean;
 }
 
 export interface WorkerProcess {
@@ -92,7 +98,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => lanes.underWay(),
+    mostSends: options.mostSends,
+    ofProcess: options.besideApi !== true,
   });
+  createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
+  const events = createWorkerEvents({ logger, metrics });
   const lanes = createLanes({
     places: options.mostSends,
     monotonicMs: () => performance.now(),
@@ -117,9 +127,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     hmac: hmacSha256,
     lanes,
     now: () => new Date(),
-    warn: (details, message) => logger.warn(details, message),
+    monotonicMs: () => performance.now(),
+    warn: events.warn,
+    onEnd: events.ended,
     onAttempt: (outcome, to) => {
-      metrics.observeAttempt(outcome, to.environment);
+      events.attempted(outcome, to);
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
     },
   });
@@ -205,11 +217,9 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         fastPath,
         onPath: (path) => metrics.paths.inc({ path }),
       }),
-      onStarted: (count) => metrics.started.inc(count),
-      onError: (error, what) => {
-        metrics.dispatchErrors.inc();
-        logger.warn({ err: error }, what);
-      },
+      onStarted: events.started,
+      onError: events.dispatchFailed,
+      monotonicMs: () => performance.now(),
       sweepMs: options.sweepMs,
       batch: 64,
     });
@@ -217,11 +227,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       client,
       claimUnchecked: (wanted) => claimUnchecked(db, wanted),
       restart: (one) => restartNotification(db, one),
-      end: (one, state, reason) => endNotification(db, one, { state, reason }),
-      onFound: (one, what) => {
-        metrics.reconciled.inc();
-        logger.warn({ ...one }, `a notification under way was mended: ${what}`);
+      end: async (one, state, reason) => {
+        await endNotification(db, one, { state, reason });
+        events.ended({ state, reason });
       },
+      onFound: (one, what) => events.mended({ ...one }, what),
       onError: (error, what) => logger.warn({ err: error }, what),
       ...options.reconcile,
     });
@@ -235,7 +245,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   }
 
   return {
-    registry: metrics.registry,
+    registry,
     async checkReady() {
       await withDeadline(sql`select 1`, 1_000, 'readiness');
       if (session === null) throw new Error(`Temporal (namespace ${options.temporal.namespace}): ${fault}`);

@@ -1,22 +1,57 @@
+import { createServer, type AddressInfo } from 'node:net';
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 /** Levels of the SDK as those of ours. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+/** Its page is made in this process; one that does not come is left out. */
+const METRICS_TIMEOUT_MS = 1_000;
 
 /**
  * Sets up the SDK's native part, once per process and before anything of it is used: its log goes into ours (its news
  * are our details), and signals stay with us, who stop the dispatcher before the workers.
+ * @returns its metrics (`temporal_…`), which it shows on a free port of 127.0.0.1, in Prometheus' text format; a comment when they
+ *   cannot be read.
  */
-export function installTemporalRuntime(logger: Logger): void {
+export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const write = ({ level, message, meta }: LogEntry) =>
     logger[LEVELS[level]]({ sdk: plain(meta) }, `temporal: ${message}`);
+  const bindAddress = `127.0.0.1:${await freePort()}`;
   Runtime.install({
     logger: new DefaultLogger('INFO', write),
-    // Else the native part would write to the console.
-    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
+    telemetryOptions: {
+      // Else the native part would write to the console.
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      metrics: {
+        attachServiceName: false,
+        prometheus: {
+          bindAddress,
+          countersTotalSuffix: true,
+          unitSuffix: true,
+          useSecondsForDurations: true,
+        },
+      },
+    },
     shutdownSignals: [],
   });
+  return async () => {
+    try {
+      const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
+      return await (await fetch(`http://${bindAddress}/metrics`, { signal })).text();
+    } catch (error) {
+      logger.warn({ err: error }, "the metrics of Temporal's SDK could not be read");
+      return '# the metrics of the Temporal SDK could not be read\n';
+    }
+  };
+}
+
+/** The native part takes a port, and does not say which one it was given for 0. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 /** What of the SDK's details is worth a line; its objects are large. */

@@ -6,7 +6,7 @@ import type { RateLimiter, RateLimitState } from '../limits/rate-limiter';
  * Builds the check of the rate limit. Both forms of the headers go on every answer to a keyed call (spec §8):
  * `RateLimit-Reset` in seconds from now, rounded up, and `X-RateLimit-Reset` as the Unix second the window closes.
  */
-export function rateLimitCheck(limiter: RateLimiter, now: () => Date) {
+export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused: () => void) {
   const windowSeconds = String(limiter.windowSeconds);
   return async function checkRateLimit(keyId: string, reply: FastifyReply): Promise<void> {
     const state = await limiter.consume(keyId);
@@ -19,6 +19,7 @@ export function rateLimitCheck(limiter: RateLimiter, now: () => Date) {
       Math.ceil((now().getTime() + state.resetMs) / 1000),
     );
     if (state.allowed) return;
+    onRefused();
     void reply.header('Retry-After', String(resetSeconds));
     throw new ApiError(
       'RATE_LIMIT_EXCEEDED',

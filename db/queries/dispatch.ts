@@ -11,6 +11,11 @@ export interface ClaimedNotification {
   readonly partnerId: string;
   readonly environment: 'sandbox' | 'live';
   readonly applicationId: string | null;
+  readonly requestId: string | null;
+  /** W3C `traceparent` of the request that caused it, where traces were on. */
+  readonly traceParent: string | null;
+  /** Milliseconds since it was stored. */
+  readonly ageMs: number;
 }
 
 /** Endpoints are served in turn: the partner and environment that a claim served last. */

@@ -12,8 +12,11 @@ export type OpenedAttempt =
       readonly attemptNumber: number;
       readonly notification: Pick<
         Notification,
-        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment'
-      >;
+        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId'
+      > & {
+        /** Milliseconds since it was stored. */
+        readonly ageMs: number;
+      };
       readonly endpoint: { readonly endpointId: string; readonly url: string };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
     }
@@ -46,7 +49,7 @@ export async function openAttempt(
     const attemptNumber = row.attempts + 1;
     const { endpointId, url } = endpoint;
     await tx.insert(deliveryAttempts).values({ notificationId, attemptNumber, generation, endpointId });
-    await tx
+    const [noted] = await tx
       .update(notifications)
       .set({
         attempts: attemptNumber,
@@ -58,8 +61,12 @@ export async function openAttempt(
           takenAt: sql`coalesce(${notifications.takenAt}, service_now())`,
         }),
       })
-      .where(eq(notifications.notificationId, notificationId));
-    return { kind: 'open', attemptNumber, notification: row, endpoint: { endpointId, url }, secrets };
+      .where(eq(notifications.notificationId, notificationId))
+      .returning({
+        ageMs: sql<number>`(extract(epoch from service_now() - ${notifications.createdAt}) * 1000)::float8`,
+      });
+    const notification = { ...row, ageMs: noted?.ageMs ?? 0 };
+    return { kind: 'open', attemptNumber, notification, endpoint: { endpointId, url }, secrets };
   });
 }
 

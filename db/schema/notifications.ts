@@ -64,6 +64,8 @@ export const notifications = pgTable(
     /** Since when it is held, while it is. */
     heldAt: moment('held_at'),
     requestId: text('request_id'),
+    /** Of the request that caused it, where traces are on: `traceparent` of W3C; what is done for it joins that trace. */
+    traceParent: text('trace_parent'),
   },
   (t) => [
     // The dispatcher's claim: endpoint by endpoint (a partner has one per environment), what is due first.

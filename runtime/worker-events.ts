@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import type { AttemptFacts } from '../activities';
+import type { ClaimedNotification } from '../db/queries/dispatch';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import { deliveryWorkflowId } from '../workflows/names';
+import type { WorkerMetrics } from './worker-metrics';
+
+type Details = Readonly<Record<string, unknown>>;
+
+/** Tells what happens in a worker to metrics and log. A line about a notification names its workflow and, where known, its request. */
+export function createWorkerEvents({ logger, metrics }: { logger: Logger; metrics: WorkerMetrics }) {
+  return {
+    warn: (details: Details, message: string) => logger.warn(withWorkflow(details), message),
+    attempted: (outcome: DeliveryOutcome, attempt: AttemptFacts): void => {
+      metrics.observeAttempt(outcome, attempt);
+      const { ageMs: _, ...about } = attempt;
+      const { kind, httpStatus, durationMs } = outcome;
+      const failure = outcome.kind === 'failed' ? outcome.failure : undefined;
+      logger.info(withWorkflow({ ...about, outcome: kind, failure, httpStatus, ms: durationMs }), 'attempt');
+    },
+    ended: (end: { readonly state: string; readonly reason: string }) =>
+      metrics.ended.inc({ state: end.state, reason: end.reason }),
+    started: (notification: ClaimedNotification, lagMs: number): void => {
+      metrics.observeStart(notification, lagMs);
+      if (!logger.isLevelEnabled('debug')) return;
+      const { ageMs: _, ...about } = notification;
+      logger.debug(withWorkflow({ ...about, lagMs: Math.round(lagMs) }), 'workflow started');
+    },
+    /** @param about one of those that it concerns. */
+    dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
+      metrics.dispatchErrors.inc();
+      const { notificationId, generation, requestId } = about ?? {};
+      logger.warn(
+        { err: error, ...(about && withWorkflow({ notificationId, generation, requestId })) },
+        what,
+      );
+    },
+    mended: (notification: Details, what: string): void => {
+      metrics.reconciled.inc();
+      logger.warn(withWorkflow(notification), `a notification under way was mended: ${what}`);
+    },
+  };
+}
+
+function withWorkflow(details: Details): Details {
+  const { notificationId, generation } = details;
+  if (typeof notificationId !== 'string' || typeof generation !== 'number') return details;
+  return { ...details, workflowId: deliveryWorkflowId(notificationId, generation) };
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { testTemporal } from '../support/temporal';
+import { samplesOf, scrapeAfterTraffic, type MetricPages } from './metrics-scene';
+import { readExpression } from './promql';
+
+interface Panel {
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+const root = join(__dirname, '../..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const { panels } = JSON.parse(read('deploy/grafana/dashboard.json')) as { panels: readonly Panel[] };
+const { groups } = parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+
+/** Prometheus makes these itself: whether a scrape succeeded, and what it adds to every sample. */
+const OF_PROMETHEUS = { metric: 'up', labels: ['job', 'instance'] };
+
+const temporal = testTemporal();
+let pages: MetricPages;
+beforeAll(async () => {
+  pages = await scrapeAfterTraffic(temporal);
+}, 300_000);
+
+/** What of an expression no process serves. */
+function unserved(expression: string, words: string): string[] {
+  const { metrics, groupedBy } = readExpression(expression);
+  expect(metrics.length).toBeGreaterThan(0);
+  const shown = [...words.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(([, label = '']) => label);
+  const known = new Set(OF_PROMETHEUS.labels);
+  const missing: string[] = [];
+  for (const { name, labels } of metrics) {
+    if (name !== OF_PROMETHEUS.metric && !pages.served.has(name)) missing.push(name);
+    for (const label of pages.served.get(name) ?? []) known.add(label);
+    const own = new Set([...(pages.served.get(name) ?? []), ...OF_PROMETHEUS.labels]);
+    missing.push(...labels.filter((label) => !own.has(label)).map((label) => `${name}{${label}}`));
+  }
+  return [...missing, ...[...groupedBy, ...shown].filter((label) => !known.has(label))];
+}
+
+test('a dashboard shows nothing that API or worker does not serve', () => {
+  const shown = panels.flatMap(({ title, targets = [] }) => targets.map((target) => ({ title, ...target })));
+  expect(shown.length).toBeGreaterThan(50);
+  expect(
+    shown.flatMap(({ title, expr, legendFormat }) =>
+      unserved(expr, legendFormat).map((what) => `${title}: ${what}`),
+    ),
+  ).toEqual([]);
+});
+
+test('it has a row for each part of the service', () => {
+  const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
+  expect(rows).toEqual([
+    'API',
+    'Quotes',
+    'Limiter',
+    'Delivery',
+    'Backlog',
+    'Endpoints',
+    'Limits',
+    'Temporal',
+    'Processes',
+  ]);
+});
+
+test('an alert asks for nothing that API or worker does not serve', () => {
+  expect(rules.length).toBeGreaterThan(20);
+  expect(
+    rules.flatMap(({ alert, expr, annotations }) =>
+      unserved(expr, annotations.summary).map((what) => `${alert}: ${what}`),
+    ),
+  ).toEqual([]);
+});
+
+test('each alert has a severity, a summary and a section of the handbook', () => {
+  const handbook = read('docs/operations/alerts.md');
+  for (const { alert, labels, annotations } of rules) {
+    expect(['critical', 'warning', 'info']).toContain(labels.severity);
+    expect(annotations.summary).not.toBe('');
+    expect(annotations.runbook_url).toBe(`docs/operations/alerts.md#${alert.toLowerCase()}`);
+    expect(handbook).toContain(`\n## ${alert}\n`);
+  }
+});
+
+test('what we serve ourselves is on the dashboard or in an alert', () => {
+  const asked = [
+    ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...rules.map(({ expr }) => expr),
+  ].join('\n');
+  const ours = [...pages.served.keys()].filter((name) => name.startsWith('pfqs_'));
+  const families = new Set(ours.map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
+  expect([...families].filter((name) => !asked.includes(name))).toEqual([]);
+});
+
+test('a metric or label that nobody serves would be found', () => {
+  const expression = 'sum by (nowhere) (rate(pfqs_missing_total{route="a"}[5m])) / up{colour="b"}';
+  expect(unserved(expression, '{{ elsewhere }}')).toEqual([
+    'pfqs_missing_total',
+    'pfqs_missing_total{route}',
+    'up{colour}',
+    'nowhere',
+    'elsewhere',
+  ]);
+  expect(() => readExpression('sum(rate(pfqs_x[5m])')).toThrow('no PromQL');
+  expect([...samplesOf('# HELP a b\na_total{c="d",e="f"} 1\n')]).toEqual([['a_total', new Set(['c', 'e'])]]);
+});
