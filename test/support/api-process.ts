@@ -27,6 +27,7 @@ export interface ApiProcessOptions {
   /** Standard output goes into a pipe that nobody reads. */
   readonly blockedOutput?: boolean;
   readonly port?: number;
+  readonly internalPort?: number;
   readonly args?: readonly string[];
 }
 
@@ -42,7 +43,7 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
   await writeFile(certFile, tls.cert);
   await writeFile(keyFile, tls.key, { mode: 0o600 });
   const port = options.port ?? (await freePort());
-  const internalPort = await freePort();
+  const internalPort = options.internalPort ?? (await freePort());
   const root = join(__dirname, '../..');
   // The directory on the command line is how the watchdog finds it.
   const child = spawn(

@@ -17,9 +17,10 @@ export interface DnsServer {
 const A = 1;
 const AAAA = 28;
 
-/** A small DNS server over UDP on loopback; it asks `answer` for each question. */
+/** A small DNS server over UDP, on loopback unless told otherwise; it asks `answer` for each question. */
 export async function startDnsServer(
   answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>,
+  { host, port }: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
 ): Promise<DnsServer> {
   const socket = createSocket('udp4');
   const questions: string[] = [];
@@ -33,10 +34,10 @@ export async function startDnsServer(
     socket.send(respond(query, end + 4, type, given), peer.port, peer.address);
   };
   socket.on('message', (query, peer) => void reply(query, peer));
-  socket.bind(0, '127.0.0.1');
+  socket.bind(port, host);
   await once(socket, 'listening');
   return {
-    address: `127.0.0.1:${socket.address().port}`,
+    address: `${host}:${socket.address().port}`,
     questions,
     close() {
       closed = true;

@@ -21,7 +21,7 @@ export type Behaviour = (
   | { status: number; headers?: Record<string, string>; body?: string }
   | ((response: ServerResponse) => void);
 
-/** A partner's HTTPS endpoint on loopback, under a public-looking name and an authority of its own. */
+/** A partner's HTTPS endpoint, on loopback unless told otherwise, under a public-looking name and an authority of its own. */
 export interface WebhookReceiver {
   readonly url: string;
   readonly port: number;
@@ -35,7 +35,10 @@ export interface WebhookReceiver {
 
 export const RECEIVER_NAME = 'hooks.partner.example';
 
-export async function startWebhookReceiver(behaviour: Behaviour = () => 200): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(
+  behaviour: Behaviour = () => 200,
+  at: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
+): Promise<WebhookReceiver> {
   const day = 86_400_000;
   const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
   const authority = await createAuthority('Receiver authority', validity);
@@ -68,7 +71,7 @@ export async function startWebhookReceiver(behaviour: Behaviour = () => 200): Pr
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at.port, at.host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://${RECEIVER_NAME}:${port}/webhooks`,

@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
+import { readConfig, SETTING_GROUPS } from '../../runtime/config';
+import { readCompose, readRaw, type Service } from '../../scripts/rehearsal/compose';
+import { parse } from 'yaml';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+
+const root = join(__dirname, '../..');
+const example = parseEnv(readFileSync(join(root, '.env.example'), 'utf8'));
+const variables: Record<string, string> = {
+  ...Object.fromEntries(Object.keys(example).map((name) => [name, `secret${name.length}`])),
+  WEBHOOK_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+  TLS_PEM_FILE: '/etc/pfqs/tls.pem',
+};
+const services = readCompose(root, variables);
+const ours = services.filter(({ image }) => image.startsWith('partner-finance-quote-service'));
+const serviceOf = (name: string): Service => services.find((one) => one.name === name)!;
+
+test('docker-compose accepts the file with what .env.example names, and refuses it when that is empty', async () => {
+  const directory = await temporaryDirectory('compose');
+  const file = join(directory, 'env');
+  await writeFile(
+    file,
+    Object.entries(variables)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+  );
+  const config = (from: string) =>
+    execFileSync('docker-compose', ['--env-file', from, 'config'], { cwd: root, stdio: 'pipe' }).toString();
+  try {
+    expect(Object.keys((parse(config(file)) as { services: object }).services)).toEqual(
+      expect.arrayContaining(['api-1', 'api-2', 'worker-1', 'worker-2', 'proxy', 'migrate', 'temporal']),
+    );
+    expect(() => config('.env.example')).toThrow(/see .env.example/);
+  } finally {
+    await removeDirectory(directory);
+  }
+}, 60_000);
+
+test('every service is bounded and guarded', () => {
+  for (const [name, one] of Object.entries(readRaw(root, variables))) {
+    expect({ name, ...one }).toMatchObject({
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      mem_limit: expect.stringMatching(/^\d+[mg]$/),
+      cpus: expect.any(Number),
+      pids_limit: expect.any(Number),
+      // Only Temporal's page writes into its image.
+      read_only: name !== 'temporal-ui',
+    });
+    // Docker Hub's short names, with a version.
+    expect(one.image).toMatch(/^[\w-]+(\/[\w-]+)?:[\w.-]+$/);
+  }
+  expect(ours.map(({ user }) => user)).toEqual(ours.map(() => 'node'));
+});
+
+test('no secret stands in the file', () => {
+  const without = readFileSync(join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[^}]+\}/g, '');
+  expect(without).not.toMatch(/password: *['"]?\w|postgres:\/\/\w+:\w|whsec_|sk_(live|test)_/i);
+  expect(Object.values(example).join('')).toBe('');
+});
+
+test('what it runs exists, with settings that the service knows and takes', () => {
+  const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
+  for (const { argv, environment } of ours) {
+    const script = argv.find((argument) => argument.startsWith('dist/')) ?? '';
+    expect(existsSync(join(root, script.replace(/^dist\/(.+)\.js$/, '$1.ts')))).toBe(true);
+    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
+    expect(() => readConfig(environment)).not.toThrow();
+  }
+});
+
+test('processes have the time to stop that their settings take', () => {
+  const api = serviceOf('api-1');
+  const { SHUTDOWN_DELAY_MS, SHUTDOWN_GRACE_MS } = readConfig(api.environment);
+  expect(api.graceMs).toBeGreaterThan(SHUTDOWN_DELAY_MS + SHUTDOWN_GRACE_MS);
+  // runtime/worker-session.ts: forced after 60 s.
+  expect(serviceOf('worker-1').graceMs).toBeGreaterThan(60_000);
+});
+
+test('the API trusts the proxy alone, and the proxy knows both API processes', () => {
+  const address = (name: string) => serviceOf(name).networks.find(({ address: fixed }) => fixed)?.address;
+  const proxy = serviceOf('proxy').environment;
+  for (const nth of [1, 2]) {
+    const { API_PORT, INTERNAL_PORT, TRUSTED_PROXIES } = serviceOf(`api-${nth}`).environment;
+    expect(proxy[`API_${nth}`]).toBe(`${address(`api-${nth}`)}:${API_PORT}`);
+    expect(proxy[`API_${nth}_READY`]).toBe(INTERNAL_PORT);
+    expect(TRUSTED_PROXIES).toBe(address('proxy'));
+  }
+});
+
+test("Temporal's dynamic configuration is that of the embedded stack, tuned for Postgres", () => {
+  const file = readFileSync(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
+  const rules = parse(file) as Record<string, { value: unknown }[]>;
+  const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
+  expect(values).toMatchObject(DYNAMIC_CONFIG);
+});

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from './free-port';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { createTestTls } from './tls';
+import { startWatchdog } from './watchdog';
+
+/** An API process as the proxy knows it: ports of 127.0.0.1. */
+export interface ProxiedApi {
+  readonly port: number;
+  readonly internalPort: number;
+}
+
+/** A real HAProxy with deploy/proxy/haproxy.cfg as it is; only addresses differ, which come from the environment. */
+export interface HaProxy {
+  /** `https://localhost:…` */
+  readonly url: string;
+  /** The same without TLS. */
+  readonly plainUrl: string;
+  /** Authority of its certificate, PEM. */
+  readonly ca: string;
+  /** Which of api-1 and api-2 it sends requests to. */
+  up(): Promise<string[]>;
+  /** What it has logged. */
+  output(): string;
+  close(): Promise<void>;
+}
+
+/** @throws when there is no `haproxy` (Debian package haproxy), or it does not start. */
+export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Promise<HaProxy> {
+  const directory = await temporaryDirectory('haproxy');
+  const dismissWatchdog = startWatchdog(directory);
+  const tls = await createTestTls();
+  const pem = join(directory, 'tls.pem');
+  await writeFile(pem, tls.cert + tls.key, { mode: 0o600 });
+  const [https, http, internal] = [await freePort(), await freePort(), await freePort()];
+  // The directory on the command line is how the watchdog finds it.
+  const child = spawn(
+    'haproxy',
+    ['-db', '-f', 'deploy/proxy/haproxy.cfg', '-p', join(directory, 'haproxy.pid')],
+    {
+      cwd: join(__dirname, '../..'),
+      env: {
+        PATH: `${process.env['PATH']}:/usr/sbin`,
+        PROXY_HTTPS: `127.0.0.1:${https}`,
+        PROXY_HTTP: `127.0.0.1:${http}`,
+        PROXY_INTERNAL: `127.0.0.1:${internal}`,
+        PROXY_PEM: pem,
+        API_1: `127.0.0.1:${apis[0].port}`,
+        API_1_READY: String(apis[0].internalPort),
+        API_2: `127.0.0.1:${apis[1].port}`,
+        API_2_READY: String(apis[1].internalPort),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.once('error', (error) => (output += `${error.message} (Debian package haproxy)`));
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  const close = async () => {
+    child.kill('SIGKILL');
+    await ended;
+    dismissWatchdog();
+    await removeDirectory(directory);
+  };
+  const metrics = async () => (await fetch(`http://127.0.0.1:${internal}/metrics`)).text();
+  for (let tries = 0; ; tries += 1) {
+    if (
+      await metrics().then(
+        () => true,
+        () => false,
+      )
+    )
+      break;
+    if (tries > 200 || child.exitCode !== null || child.pid === undefined) {
+      await close();
+      throw new Error(`HAProxy did not start:\n${output}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url: `https://localhost:${https}`,
+    plainUrl: `http://localhost:${http}`,
+    ca: tls.ca,
+    async up() {
+      const lines = (await metrics()).split('\n');
+      return ['api-1', 'api-2'].filter((name) =>
+        lines.includes(`haproxy_server_status{proxy="api",server="${name}",state="UP"} 1`),
+      );
+    },
+    output: () => output,
+    close,
+  };
+}
