@@ -1,11 +1,10 @@
-import { asc, eq, sql } from 'drizzle-orm';
+import { asc, eq } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { ApplicationState } from '../../domain/application-states';
 import type { WriteChange } from '../../domain/application';
 import type { DbOrTransaction } from '../connect';
 import { notifications, type creditApplications } from '../schema';
-import { stateAtBirth } from './hold';
-import { NOTIFICATIONS_CHANNEL } from './test-notifications';
+import { storeStatusNotification } from './store-status-notification';
 
 export type Application = typeof creditApplications.$inferSelect;
 
@@ -31,7 +30,7 @@ export async function insertStatusNotification(
     previousStatus,
     occurredAt: application.stateOccurredAt,
   });
-  await tx.insert(notifications).values({
+  await storeStatusNotification(tx, {
     notificationId,
     eventId,
     eventType: `credit_application.${state}`,
@@ -42,9 +41,7 @@ export async function insertStatusNotification(
     body,
     createdAt,
     requestId,
-    ...(await stateAtBirth(tx, application)),
   });
-  await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
 }
 
 /** The notifications of an application without their bodies, in their order. Those of dropped months are not there. */

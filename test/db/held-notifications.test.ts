@@ -1,13 +1,15 @@
+import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { expireHeld, warnOfExpiry } from '../../db/queries/expire-held';
 import { healthFigures } from '../../db/queries/health-figures';
-import { holdPending, lanesToHold, stateAtBirth, type Lane } from '../../db/queries/hold';
+import { holdPending, lanesToHold, type Lane } from '../../db/queries/hold';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { endNotification, recordAttempt } from '../../db/queries/record-attempt';
 import { lanesToRelease, releaseHeld } from '../../db/queries/release-held';
+import { storeStatusNotification } from '../../db/queries/store-status-notification';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import {
@@ -97,10 +99,27 @@ describe('holding', () => {
   });
 
   test('a new notification is born held without an endpoint, and pending with one', async () => {
-    const birth = (wanted: Lane) => database.db.transaction((tx) => stateAtBirth(tx, wanted));
-    expect(await birth(lane)).toEqual({ state: 'pending' });
+    const birth = async (wanted: Lane) => {
+      const notificationId = `ntf_${ulid()}`;
+      await storeStatusNotification(database.db, {
+        ...wanted,
+        notificationId,
+        eventId: `evt_${ulid()}`,
+        eventType: 'credit_application.created',
+        applicationId: `app_${ulid()}`,
+        sequence: 1,
+        body: '{}',
+        createdAt: new Date(),
+        requestId: null,
+      });
+      const [row] = await database.sql`
+        select state, end_reason as reason, held_at is not null as since from notifications
+        where notification_id = ${notificationId}`;
+      return row;
+    };
+    expect(await birth(lane)).toEqual({ state: 'pending', reason: null, since: false });
     await set('disabled');
-    expect(await birth(lane)).toMatchObject({ state: 'held', endReason: 'webhook_not_registered' });
+    expect(await birth(lane)).toEqual({ state: 'held', reason: 'webhook_not_registered', since: true });
     expect(await birth({ ...lane, environment: 'live' })).toMatchObject({ state: 'held' });
   });
 
