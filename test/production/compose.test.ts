@@ -99,3 +99,14 @@ test("Temporal's dynamic configuration is that of the embedded stack, tuned for 
   const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
   expect(values).toMatchObject(DYNAMIC_CONFIG);
 });
+
+test("Temporal's configuration is filled in from the variables that its service has", () => {
+  const file = readFileSync(join(root, 'deploy/temporal/server.yaml'), 'utf8');
+  expect(file).toMatch(/^# enable-template/);
+  const wanted = [...file.matchAll(/'\{\{ env "(\w+)" \}\}'/g)].map(([, name]) => name);
+  expect(Object.keys(serviceOf('temporal').environment)).toEqual(expect.arrayContaining(wanted));
+  expect(file.match(/\{ ?\{/g)).toHaveLength(wanted.length);
+  expect(parse(file, { merge: true })).toMatchObject({
+    persistence: { datastores: { visibility: { sql: { pluginName: 'postgres12_pgx' } } } },
+  });
+});
