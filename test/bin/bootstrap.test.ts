@@ -122,5 +122,5 @@ test('killed, it takes the stack with it', async () => {
 test('refuses a command that does not exist', async () => {
   const refused = bootstrap('stat');
   expect(await refused.ended).toBe(2);
-  expect(refused.output()).toMatch(/usage: .*start\|ops\|test/);
+  expect(refused.output()).toMatch(/usage: .*start\|ops\|demo\|test/);
 });

@@ -44,7 +44,7 @@ test('a first 2xx is sent and recorded within one workflow task', async () => {
     phase: 'ended',
     log: [expect.stringMatching(/^attempt 1 delivered: 200/)],
   });
-  await keepHistory('fast-delivered-at-once', handle);
+  await keepHistory('fast-recorded-with-its-send', handle);
 });
 
 test('a first attempt that fails goes on with the ladder, by regular activities', async () => {
@@ -124,5 +124,5 @@ test('a record that fails is left to a regular activity, and nothing is sent aga
   expect(await localActivities(handle)).toEqual(['sendAtOnce']);
   expect(stage.receiver.received).toHaveLength(1);
   expect(await attemptsOf(notificationId)).toEqual(['delivered']);
-  await keepHistory('fast-record-failed', handle);
+  await keepHistory('fast-record-left', handle);
 });

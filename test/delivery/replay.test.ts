@@ -12,6 +12,8 @@ const BRANCHES = [
   'fast-failed-then-ladder',
   'fast-gone',
   'fast-record-failed',
+  'fast-record-left',
+  'fast-recorded-with-its-send',
   'fast-retry-now',
   'fast-then-paused',
   'gone',

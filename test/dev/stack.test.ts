@@ -247,7 +247,7 @@ test('makes new keys when stack.json is lost', async () => {
 
 test('names every port in use and who holds it', async () => {
   const settings = Object.entries(environment).filter(([name]) => name.endsWith('_PORT'));
-  expect(settings).toHaveLength(6);
+  expect(settings).toHaveLength(7);
   const squatters = settings.map(([, port]) => createServer().listen(Number(port), '127.0.0.1'));
   await Promise.all(squatters.map((squatter) => once(squatter, 'listening')));
   const refused = start();
