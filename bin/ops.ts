@@ -30,6 +30,10 @@ function interruptible(): AbortSignal {
 
 async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
+  const deployment = async () => {
+    const { workerDeployment } = await import('../runtime/worker-deployments.js');
+    return workerDeployment(options.temporal(), options.deploymentName());
+  };
   const exitCode = await runOps(
     {
       connect: () =>
@@ -52,6 +56,11 @@ async function main(): Promise<void> {
         // Only here: its client takes longer to load than most commands take to run.
         const { signalDelivery } = await import('../runtime/signal-delivery.js');
         return signalDelivery(options.temporal(), delivery, signal);
+      },
+      deployment: {
+        describe: async () => (await deployment()).describe(),
+        setCurrent: async (buildId) => (await deployment()).setCurrent(buildId),
+        ramp: async (buildId, percent) => (await deployment()).ramp(buildId, percent),
       },
     },
     process.argv.slice(2),

@@ -2,6 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { deliverNotification } from '../workflows';
+import type { BuildWatch } from './build-watch';
 import type { FastPath, FastPathAnswer } from './fast-path';
 import { inTime } from './in-time';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
@@ -27,9 +28,14 @@ export interface DeliveryStarterDeps {
   readonly ladderFor: (eventType: string) => readonly number[];
   /** Of this process, which hosts the worker. */
   readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
+  /** Whether the first workflow task may run here. */
+  readonly build: Pick<BuildWatch, 'eager'>;
   /** A workflow exists for the first time; for metrics. */
-  readonly onPath: (path: FastPathAnswer) => void;
+  readonly onPath: (path: StartPath) => void;
 }
+
+/** As the fast path answers, unless it was not asked: another build may get the first workflow task. */
+export type StartPath = FastPathAnswer | 'not_eager';
 
 export type StartDelivery = (
   notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
@@ -40,11 +46,13 @@ export type StartDelivery = (
  * @throws after 1.5 s at the latest, when Temporal cannot be asked.
  */
 export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
-  const { client, taskQueue, ladderFor, fastPath, onPath } = deps;
+  const { client, taskQueue, ladderFor, fastPath, build, onPath } = deps;
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
     const ladderMs = ladderFor(eventType);
-    const path = ladderMs[0] === 0 ? fastPath.reserve(notification) : 'endpoint_not_fast';
+    // Asked as late as can be: the answer ages.
+    const eager = build.eager();
+    const path = choosePath();
     const fast = path === 'fast';
     try {
       await inTime(client, START_DEADLINE_MS, () =>
@@ -61,7 +69,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
             },
           ],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          requestEagerStart: true,
+          requestEagerStart: eager,
           staticSummary: `${eventType} to ${partnerId}, ${environment}`,
           typedSearchAttributes: [
             { key: KEYS.partner, value: partnerId },
@@ -76,6 +84,11 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
     } catch (error) {
       if (fast) fastPath.cancel(notificationId);
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+
+    function choosePath(): StartPath {
+      if (!eager) return 'not_eager';
+      return ladderMs[0] === 0 ? fastPath.reserve(notification) : 'endpoint_not_fast';
     }
   };
 }

@@ -31,7 +31,31 @@ export interface OpsDeps {
   readonly checkTarget: (url: string) => Promise<TargetCheck>;
   /** Signals the workflow of a delivery, waiting for Temporal for 1.5 s at most. */
   readonly signalDelivery: (delivery: DeliveryRef, signal: DeliveryOrder) => Promise<SignalAnswer>;
+  /** The builds of the worker, as Temporal knows them. */
+  readonly deployment: DeploymentOrders;
 }
+
+export interface DeploymentState {
+  /** Null: workers without versions get what is new. */
+  readonly current: string | null;
+  readonly ramping: { readonly buildId: string; readonly percent: number } | null;
+  readonly builds: readonly { readonly buildId: string; readonly status: string }[];
+}
+
+/** What can be asked of a worker deployment, and done with it. */
+export interface DeploymentOrders {
+  describe(): Promise<DeploymentAnswer<DeploymentState>>;
+  /** Takes about 20 s. */
+  setCurrent(buildId: string): Promise<DeploymentAnswer<void>>;
+  /** Gives a build a share of the deliveries, 0 to 100 %; with null nobody ramps any more. */
+  ramp(buildId: string | null, percent: number): Promise<DeploymentAnswer<void>>;
+}
+
+export type DeploymentAnswer<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  /** In Temporal's words: it knows no such deployment or build, or no worker of it is there. */
+  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
 
 export type TargetCheck =
   | {

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { OpsDeps } from './call';
 import { addApplicationCommands } from './applications';
 import { addChangeCommands } from './changes';
+import { addDeploymentCommands } from './deployments';
 import { addEventCommands } from './events';
 import { EXIT, toFailure, type Failure } from './exit-codes';
 import { addKeyCommands } from './keys';
@@ -41,6 +42,7 @@ export function buildProgram(deps: OpsDeps): Command {
   addSecretCommands(program, deps);
   addNotificationCommands(program, deps);
   addRetentionCommands(program, deps);
+  addDeploymentCommands(program, deps);
   addUsageCommand(program, deps);
   addEventCommands(program, deps);
   addChangeCommands(program, deps);

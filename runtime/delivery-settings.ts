@@ -83,6 +83,27 @@ export const deliverySettings = {
   WORKER_PORT: port
     .default(8082)
     .describe('Port of the internal listener of a worker: health, readiness, metrics.'),
+  WORKER_DEPLOYMENT: z
+    .string()
+    .regex(/^[\w-]{1,100}$/)
+    .default('partner-finance-quote-service')
+    .describe(
+      'Name of the Temporal worker deployment that builds of the worker belong to; `ops deployments` reads it too.',
+    ),
+  WORKER_BUILD_ID: z
+    .string()
+    .regex(/^[\w+-][\w.+-]{0,99}$/)
+    .optional()
+    .describe(
+      'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it; ' +
+        'without it workers have no versions.',
+    ),
+  WORKER_VERSIONING: z
+    .enum(['auto-upgrade', 'pinned'])
+    .default('auto-upgrade')
+    .describe(
+      'Whether deliveries under way go over to the build that becomes current, or stay with theirs to the end.',
+    ),
   WORKFLOW_BUNDLE: z
     .string()
     .optional()

@@ -23,6 +23,8 @@ export interface OpsOptions {
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
   keyRing(): KeyRing;
   temporal(): TemporalTarget;
+  /** Of the workers. */
+  deploymentName(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
@@ -61,6 +63,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
       return { ...named, connection: { address: temporalAddress } };
     },
+    deploymentName: () => readSettings().WORKER_DEPLOYMENT,
     retention() {
       const config = readSettings();
       return { at: config.RETENTION_AT, days: retentionDays(config) };

@@ -1,14 +1,10 @@
-import { Client, Connection, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
 import { deliveryWorkflowId, DELIVERY_SIGNALS, type DeliverySignal } from '../workflows/names';
+import { reasonOfAbsence } from './temporal-absence';
 import type { TemporalTarget } from './temporal-target';
 
 /** A person waits: Temporal answers in milliseconds, or is not there. */
 const DEADLINE_MS = 1_500;
-
-/** In gRPC's numbering. */
-const DEADLINE_EXCEEDED = 4;
-/** The deadline, permission denied, unavailable, unauthenticated. */
-const UNREACHABLE = new Set([DEADLINE_EXCEEDED, 7, 14, 16]);
 
 export type DeliverySignalAnswer =
   | { readonly kind: 'signalled' }
@@ -33,19 +29,10 @@ export async function signalDelivery(
     return { kind: 'signalled' };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'no_workflow' };
-    const why = reasonOfAbsence(error);
+    const why = reasonOfAbsence(error, DEADLINE_MS);
     if (why === null) throw error;
     return { kind: 'unreachable', address: options.address, why };
   } finally {
     await connection.close();
   }
-}
-
-/** Why Temporal cannot be reached; null for any other error. */
-function reasonOfAbsence(error: unknown): string | null {
-  const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
-  const code: number = isGrpcServiceError(cause) ? cause.code : 0;
-  if (!isGrpcServiceError(cause) || !UNREACHABLE.has(code)) return null;
-  // gRPC's own words for it are those of its inner states.
-  return code === DEADLINE_EXCEEDED ? `no answer within ${DEADLINE_MS / 1_000} s` : cause.details;
 }

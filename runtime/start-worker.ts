@@ -21,6 +21,7 @@ import { ATTEMPTS_CHANNEL, endNotification } from '../db/queries/record-attempt'
 import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
 import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
+import { watchBuild, type BuildWatch } from '../dispatcher/build-watch';
 import { createPause } from '../dispatcher/pause';
 import { createEndpointSpeed } from '../dispatcher/endpoint-speed';
 import { createFastPath } from '../dispatcher/fast-path';
@@ -61,6 +62,7 @@ export interface WorkerProcessOptions {
   readonly mostSends: number;
   readonly mostWorkflowTasks: number;
   readonly retention: RetentionSchedule;
+  readonly version: NonNullable<WorkerSessionOptions['version']> | null;
   /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
   readonly besideApi?: boolean;
 }
@@ -98,6 +100,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => lanes.underWay(),
+    buildIsCurrent: () => build?.current() ?? false,
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
@@ -148,6 +151,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   /** Why there is no session. */
   let fault = 'not connected yet';
   let dispatcher: Dispatcher | null = null;
+  let build: BuildWatch | null = null;
   let stopping = false;
   const pause = createPause();
 
@@ -201,13 +205,32 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       await current.running;
     } finally {
       dispatcher = null;
+      build = null;
       await own.stop();
     }
   }
 
   function dispatch({ client }: WorkerSession) {
+    const ownBuild = watchBuild({
+      client,
+      taskQueue,
+      build: options.version,
+      monotonicMs: () => performance.now(),
+      onChange: (current) => {
+        if (current) dispatcher?.wake();
+        logger.info(
+          { current, buildId: options.version?.buildId ?? null },
+          'worker: whether its build is current',
+        );
+      },
+      onError: (error) => logger.warn({ err: error }, 'which build is current cannot be asked for now'),
+    });
+    build = ownBuild;
     const own = startDispatcher({
-      claim: (wanted) => claimDue(db, { ...wanted, places: SENDS_PER_ENDPOINT }),
+      claim: async (wanted) =>
+        ownBuild.current()
+          ? claimDue(db, { ...wanted, places: SENDS_PER_ENDPOINT })
+          : { claimed: [], waiting: false, turn: wanted.turn },
       markStarted: (started) => markStarted(db, started),
       giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
       start: createDeliveryStarter({
@@ -215,6 +238,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         taskQueue,
         ladderFor: options.ladderFor,
         fastPath,
+        build: ownBuild,
         onPath: (path) => metrics.paths.inc({ path }),
       }),
       onStarted: events.started,
@@ -240,7 +264,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     );
     return {
       dispatcher: own,
-      stop: () => Promise.all([own.stop(), reconciler.stop(), schedule.stop()]),
+      stop: () => Promise.all([own.stop(), reconciler.stop(), schedule.stop(), ownBuild.stop()]),
     };
   }
 

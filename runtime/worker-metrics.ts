@@ -11,11 +11,12 @@ export interface WorkerMetricsDeps {
   readonly mostSends: number;
   /** Whether the process shows its own metrics (CPU, memory, event loop) here; beside an API it does so there. */
   readonly ofProcess: boolean;
+  readonly buildIsCurrent: () => boolean;
 }
 
 /** What a worker process counts. Names are in docs/operations/watch.md. */
 export function createWorkerMetrics(deps: WorkerMetricsDeps) {
-  const { backlog, clockSkewMs, underWay } = deps;
+  const { backlog, clockSkewMs, underWay, buildIsCurrent } = deps;
   const registry = new Registry();
   if (deps.ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -61,7 +62,7 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   });
   const paths = new Counter({
     name: 'pfqs_delivery_path_total',
-    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_place (half of the workflow-task slots are taken).',
+    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_place (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
     labelNames: ['path'] as const,
     registers,
   });
@@ -131,8 +132,17 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
       this.set(skewMs === null ? Number.NaN : skewMs / 1_000);
     },
   });
+  const current = new Gauge({
+    name: 'pfqs_worker_build_current',
+    help: 'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    registers,
+    collect() {
+      this.set(buildIsCurrent() ? 1 : 0);
+    },
+  });
   return {
     registry,
+    current,
     clockSkew,
     paths,
     dispatchErrors,

@@ -55,6 +55,14 @@ export function workerOptions(
     },
     mostSends: config.DELIVERIES_AT_ONCE,
     mostWorkflowTasks: config.WORKFLOW_TASKS_AT_ONCE,
+    version:
+      config.WORKER_BUILD_ID === undefined
+        ? null
+        : {
+            deploymentName: config.WORKER_DEPLOYMENT,
+            buildId: config.WORKER_BUILD_ID,
+            behavior: config.WORKER_VERSIONING === 'pinned' ? 'PINNED' : 'AUTO_UPGRADE',
+          },
     retention: { at: config.RETENTION_AT, days: retentionDays(config) },
   };
 }

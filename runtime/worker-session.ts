@@ -5,7 +5,9 @@ import {
   type NativeConnectionOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
+import type { VersioningBehavior } from '@temporalio/common';
 import type { createActivities } from '../activities';
+import type { Build } from '../dispatcher/build-watch';
 import { sendsQueueOf } from '../workflows/names';
 
 /** Above the activity timeout of 40 s: a stop finishes what is being sent. */
@@ -23,6 +25,8 @@ export interface WorkerSessionOptions {
   readonly mostSends: number;
   /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
   readonly mostWorkflowTasks: number;
+  /** The build that these workers are, and whether its runs stay with it; null: workers without versions. */
+  readonly version?: (Build & { readonly behavior: VersioningBehavior }) | null;
 }
 
 /** Slots beyond the places: who finds no place is told so at once, and does not wait for one. */
@@ -41,13 +45,28 @@ export interface WorkerSession {
 
 /** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
 export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
-  const { namespace, taskQueue, workflows, activities, mostSends, mostWorkflowTasks } = options;
+  const {
+    namespace,
+    taskQueue,
+    workflows,
+    activities,
+    mostSends,
+    mostWorkflowTasks,
+    version = null,
+  } = options;
   const connection = await NativeConnection.connect(options.connection);
   const shared = {
     connection,
     namespace,
     shutdownGraceTime: SHUTDOWN_GRACE,
     shutdownForceTime: SHUTDOWN_FORCE,
+    ...(version !== null && {
+      workerDeploymentOptions: {
+        version: { deploymentName: version.deploymentName, buildId: version.buildId },
+        useWorkerVersioning: true as const,
+        defaultVersioningBehavior: version.behavior,
+      },
+    }),
   } as const;
   const workers: Worker[] = [];
   try {

@@ -1,6 +1,8 @@
 import { Worker } from '@temporalio/worker';
+import { bundleWith } from '../support/bundles';
 import { keptHistories } from '../support/histories';
 import { prebuiltBundle } from '../support/temporal';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 /** Histories that workers have written; a new workflow that could not go on with one would stop ladders under way. */
 const BRANCHES = [
@@ -45,4 +47,19 @@ test('a history that went another way is found out', async () => {
     errors.push(error);
   }
   expect(errors.filter((error) => error?.name === 'DeterminismViolationError').length).toBeGreaterThan(5);
+}, 60_000);
+
+test('a workflow that was changed in place is found out by the kept histories (fault 74)', async () => {
+  const directory = await temporaryDirectory('bundle');
+  // The code of today, but for the name of one activity.
+  const codePath = await bundleWith(directory, 'recordResult', 'recordSomething');
+  const broken = [];
+  for await (const { error } of Worker.runReplayHistories(
+    { workflowBundle: { codePath } },
+    keptHistories(),
+  )) {
+    if (error?.name === 'DeterminismViolationError') broken.push(error);
+  }
+  expect(broken.length).toBeGreaterThan(5);
+  await removeDirectory(directory);
 }, 60_000);

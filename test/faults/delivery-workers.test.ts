@@ -114,6 +114,7 @@ test('the same start twice is one workflow, and no fault (fault 61)', async () =
     taskQueue: randomTaskQueue(),
     ladderFor: () => [0],
     fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
+    build: { eager: () => true },
     onPath: () => undefined,
   });
   const notification = {

@@ -25,6 +25,8 @@ export interface OpsUnderTest {
   readonly signals: (DeliveryRef & { readonly signal: DeliveryOrder })[];
   /** What Temporal says to the next signals. */
   signalAnswer: SignalAnswer;
+  /** What commands are told of builds. */
+  deployment: OpsDeps['deployment'];
   /** What a command sees of an interruption. */
   interruption: AbortController;
   /** Called for each signal before it is answered. */
@@ -37,10 +39,12 @@ export interface OpsUnderTest {
   close(): Promise<void>;
 }
 
+const UNREACHABLE = { kind: 'unreachable', address: '127.0.0.1:1', why: 'refused' } as const;
+
 /** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
 export const OTHER_DEPS: Pick<
   OpsDeps,
-  'keyRing' | 'checkTarget' | 'signalDelivery' | 'interruptible' | 'retention'
+  'keyRing' | 'checkTarget' | 'signalDelivery' | 'deployment' | 'interruptible' | 'retention'
 > = {
   interruptible: () => new AbortController().signal,
   retention: () => ({
@@ -51,7 +55,12 @@ export const OTHER_DEPS: Pick<
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },
   checkTarget: async (url) => checkWebhookUrl(url),
-  signalDelivery: async () => ({ kind: 'unreachable', address: '127.0.0.1:1', why: 'refused' }),
+  signalDelivery: async () => UNREACHABLE,
+  deployment: {
+    describe: async () => UNREACHABLE,
+    setCurrent: async () => UNREACHABLE,
+    ramp: async () => UNREACHABLE,
+  },
 };
 
 /** The command line over a database of its own. */
@@ -60,14 +69,17 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const connect = (poolSize = 1) =>
     connectDatabase({ url: clone.url, poolSize, applicationName: 'test', statementTimeoutMs: 10_000 });
   const database = connect(3);
-  const state: Pick<OpsUnderTest, 'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal' | 'interruption'> =
-    {
-      webhookKeys: newKeyRingText(),
-      signals: [],
-      signalAnswer: { kind: 'signalled' },
-      onSignal: async () => undefined,
-      interruption: new AbortController(),
-    };
+  const state: Pick<
+    OpsUnderTest,
+    'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal' | 'interruption' | 'deployment'
+  > = {
+    webhookKeys: newKeyRingText(),
+    signals: [],
+    signalAnswer: { kind: 'signalled' },
+    onSignal: async () => undefined,
+    interruption: new AbortController(),
+    deployment: OTHER_DEPS.deployment,
+  };
   const run = async (args: readonly string[], stdin: string | Buffer = '') => {
     let [out, err] = ['', ''];
     const code = await runOps(
@@ -79,6 +91,7 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
           await state.onSignal();
           return state.signalAnswer;
         },
+        deployment: state.deployment,
         connect,
         out: (text) => void (out += text),
         err: (text) => void (err += text),

@@ -1,0 +1,67 @@
+import type { DeploymentState } from '../../ops/call';
+import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+afterAll(() => ops.close());
+beforeEach(() => {
+  ops.deployment = OTHER_DEPS.deployment;
+});
+
+/** A deployment that does what it is told. */
+function deploymentOf(...builds: string[]): void {
+  let state: DeploymentState = {
+    current: null,
+    ramping: null,
+    builds: builds.map((buildId) => ({ buildId, status: 'inactive' })),
+  };
+  ops.deployment = {
+    describe: async () => ({ kind: 'done', value: state }),
+    setCurrent: async (buildId) => {
+      if (!builds.includes(buildId)) return { kind: 'refused', why: `no build ${buildId}` };
+      state = { ...state, current: buildId, ramping: null };
+      return { kind: 'done', value: undefined };
+    },
+    ramp: async (buildId, percent) => {
+      state = { ...state, ramping: buildId === null ? null : { buildId, percent } };
+      return { kind: 'done', value: undefined };
+    },
+  };
+}
+
+test('shows builds, ramps one and makes it current; the log has both', async () => {
+  deploymentOf('one', 'two');
+  expect((await ops.run(['deployments', 'show'])).out).toContain('Current: workers without a build id');
+  await ops.json('deployments', 'set-current', 'one');
+  await ops.json('deployments', 'ramp', 'two', '--percent', '5');
+  expect((await ops.run(['deployments', 'show'])).out).toContain('Current: one, two gets 5 %');
+  await ops.json('deployments', 'ramp', '--end');
+  expect(await ops.json('deployments', 'show')).toEqual({
+    current: 'one',
+    ramping: null,
+    builds: [
+      { build_id: 'one', status: 'inactive' },
+      { build_id: 'two', status: 'inactive' },
+    ],
+  });
+  const changes = await ops.json('changes', 'list');
+  expect(changes.map(({ action }: { action: string }) => action)).toEqual([
+    'deployments.ramp',
+    'deployments.ramp',
+    'deployments.set-current',
+  ]);
+});
+
+test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
+  deploymentOf('one');
+  expect(await ops.run(['deployments', 'set-current', 'nobody'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no build nobody'),
+  });
+  expect((await ops.run(['deployments', 'ramp', 'one'])).code).toBe(1);
+  expect((await ops.run(['deployments', 'ramp', 'one', '--percent', '101'])).code).toBe(2);
+  ops.deployment = OTHER_DEPS.deployment;
+  expect((await ops.run(['deployments', 'show'])).code).toBe(3);
+});

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { google } from '@temporalio/proto';
+import type { createActivities } from '../../activities';
+import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
+import { watchBuild, type BuildWatch } from '../../dispatcher/build-watch';
+import { workerDeployment } from '../../runtime/worker-deployments';
+import { openWorkerSession, type WorkerSession } from '../../runtime/worker-session';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { ensureSearchAttributes } from '../../runtime/search-attributes';
+import { until } from '../support/delivery';
+import { deploymentsOf } from '../support/deployments';
+import { prebuiltBundle, randomTaskQueue, testTemporal } from '../support/temporal';
+
+type Time = google.protobuf.ITimestamp;
+
+const temporal = testTemporal();
+/** Above what an answer is good for; a healthy connection repeats nothing. */
+const SETTLE_MS = 6_000;
+const deploymentName = `eager-${randomBytes(4).toString('hex')}`;
+const taskQueue = randomTaskQueue();
+const builds = ['one', 'two'] as const;
+const sessions = new Map<string, WorkerSession>();
+const watches = new Map<string, BuildWatch>();
+const orders = (settleMs: number) =>
+  workerDeployment(
+    { namespace: temporal.namespace, connection: { address: temporal.address } },
+    deploymentName,
+    settleMs,
+  );
+/** What is looked at is who gets the first task; there is nothing to send. */
+const nothing = { kind: 'ended', state: 'cancelled', reason: 'nothing to send' } as const;
+const activities = {
+  sends: { sendAttempt: async () => nothing },
+  records: { recordResult: async () => undefined, endDelivery: async () => undefined },
+  local: {},
+} as unknown as ReturnType<typeof createActivities>;
+
+beforeAll(async () => {
+  await ensureSearchAttributes(temporal.env.connection, temporal.namespace);
+  for (const buildId of builds) {
+    const session = await openWorkerSession({
+      connection: { address: temporal.address },
+      namespace: temporal.namespace,
+      taskQueue,
+      workflows: { bundle: await prebuiltBundle() },
+      activities,
+      mostSends: 10,
+      mostWorkflowTasks: 40,
+      version: { deploymentName, buildId, behavior: 'AUTO_UPGRADE' },
+    });
+    sessions.set(buildId, session);
+    watches.set(
+      buildId,
+      watchBuild({
+        client: session.client,
+        taskQueue,
+        build: { deploymentName, buildId },
+        monotonicMs: () => performance.now(),
+        onChange: () => undefined,
+        onError: (error) => {
+          throw error;
+        },
+      }),
+    );
+  }
+  await until(async () => {
+    const answer = await orders(0).describe();
+    return answer.kind === 'done' && answer.value.builds.length === 2;
+  }, 'both builds are known');
+}, 300_000);
+afterAll(async () => {
+  await Promise.all([...watches.values()].map((watch) => watch.stop()));
+  await Promise.all([...sessions.values()].map((session) => session.stop()));
+});
+
+const clientOf = (build: string) => {
+  const session = sessions.get(build);
+  if (session === undefined) throw new Error(`no build ${build}`);
+  return session.client;
+};
+
+/** Starts of the dispatcher of a build, as it makes them. */
+const starterOf = (build: string) => {
+  const watch = watches.get(build);
+  if (watch === undefined) throw new Error(`no build ${build}`);
+  return createDeliveryStarter({
+    client: clientOf(build),
+    taskQueue,
+    ladderFor: () => [0],
+    fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
+    build: watch,
+    onPath: () => undefined,
+  });
+};
+let started = 0;
+async function startFrom(build: string): Promise<WorkflowHandle> {
+  started += 1;
+  const notificationId = `ntf_${deploymentName}_${started}`;
+  await starterOf(build)({
+    notificationId,
+    generation: 1,
+    eventType: 'credit_application.test',
+    partnerId: 'P100001',
+    environment: 'sandbox',
+    applicationId: null,
+  });
+  return temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+}
+
+/** By the server's clock, in milliseconds. */
+const instant = (time: Time | null | undefined) => Number(time?.seconds) * 1_000 + Number(time?.nanos) / 1e6;
+async function firstTaskOf(handle: WorkflowHandle) {
+  await handle.result();
+  const [first] = (await handle.fetchHistory()).events ?? [];
+  return {
+    startedAt: instant(first?.eventTime),
+    eager: first?.workflowExecutionStartedEventAttributes?.eagerExecutionAccepted === true,
+    build: (await deploymentsOf(handle))[0],
+  };
+}
+async function currentSince(): Promise<number> {
+  const { workerDeploymentInfo: info } = await temporal.env.client.workflowService.describeWorkerDeployment({
+    namespace: temporal.namespace,
+    deploymentName,
+  });
+  return instant(info?.routingConfig?.currentVersionChangedTime);
+}
+
+test('nothing starts eagerly before a build is current, then that build alone', async () => {
+  expect([...watches.values()].map((watch) => [watch.current(), watch.eager()])).toEqual([
+    [false, false],
+    [false, false],
+  ]);
+  expect(await orders(0).setCurrent('one')).toMatchObject({ kind: 'done' });
+  await until(() => watches.get('one')?.eager() === true, 'build one knows');
+  expect(await firstTaskOf(await startFrom('one'))).toMatchObject({ eager: true, build: 'one' });
+  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false, build: 'one' });
+  expect(watches.get('two')?.current()).toBe(false);
+});
+
+test('the server itself gives a first task to any build that asks: so nobody else may ask', async () => {
+  const handle = await clientOf('two').workflow.start('deliverNotification', {
+    taskQueue,
+    workflowId: randomTaskQueue(),
+    args: [{ notificationId: 'none', generation: 1, ladderMs: [0] }],
+    requestEagerStart: true,
+  });
+  expect(await firstTaskOf(handle)).toMatchObject({ eager: true, build: 'two' });
+  // Its next one is where it belongs.
+  expect((await deploymentsOf(handle)).slice(1)).toEqual(expect.arrayContaining(['one']));
+});
+
+test('while another build becomes current under load, no eager start lands on the one that was', async () => {
+  let over = false;
+  const changing = orders(SETTLE_MS)
+    .setCurrent('two')
+    .finally(() => (over = true));
+  const handles: WorkflowHandle[] = [];
+  for (let after = 0; after < 20; after += over ? 1 : 0) {
+    handles.push(await startFrom('one'));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(await changing).toMatchObject({ kind: 'done' });
+  const since = await currentSince();
+  const tasks = await Promise.all(handles.map(firstTaskOf));
+  const eager = tasks.filter((task) => task.eager);
+  expect(eager.length).toBeGreaterThan(5);
+  expect(eager.filter((task) => task.build !== 'one' || task.startedAt >= since)).toEqual([]);
+  // While the server itself is changing over, it may still give a task to build one; not after it has said that it is done.
+  const after = tasks.slice(-15);
+  expect(after.filter((task) => task.startedAt < since || task.eager || task.build !== 'two')).toEqual([]);
+  await until(() => watches.get('two')?.eager() === true, 'build two knows');
+  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: true, build: 'two' });
+  expect(watches.get('one')?.current()).toBe(false);
+}, 60_000);
+
+test('while a build ramps nothing starts eagerly, and afterwards it does again', async () => {
+  expect(await orders(0).ramp('one', 50)).toMatchObject({ kind: 'done' });
+  await until(() => watches.get('two')?.eager() === false, 'build two knows');
+  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false });
+  expect(await orders(0).describe()).toMatchObject({
+    value: { current: 'two', ramping: { buildId: 'one', percent: 50 } },
+  });
+  expect(await orders(0).setCurrent('two')).toMatchObject({ kind: 'done' });
+  await until(() => watches.get('two')?.eager() === true, 'build two knows');
+});
+
+test('Temporal refuses a build that nobody runs, and says why', async () => {
+  expect(await orders(0).setCurrent('nobody')).toMatchObject({
+    kind: 'refused',
+    why: expect.stringMatching(/nobody|not found|poll/i),
+  });
+  expect(await orders(0).describe()).toMatchObject({ value: { current: 'two', ramping: null } });
+});
