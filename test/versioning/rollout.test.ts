@@ -17,7 +17,8 @@ import { removeDirectory, temporaryDirectory } from '../support/temporary-direct
 const temporal = testTemporal();
 /** Event of a history that a reset goes back to. */
 const FIRST_TASK_STARTED = 3;
-const LADDER = { TEST_LADDER_SECONDS: '0,2,2,2,2,2,2,2,2,2,2,2' };
+/** Steps short enough to see, and enough of them for processes to start meanwhile. */
+const LADDER = { TEST_LADDER_SECONDS: ['0', ...Array.from({ length: 29 }, () => '3')].join() };
 let directory: string;
 let clone: TestDatabase;
 let scene: CrashScene;
@@ -109,12 +110,12 @@ test('deliveries under way go over to build two and back to build one, by the st
 }, 180_000);
 
 test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost (fault 74)', async () => {
-  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  scene.receiver.behave(() => 503);
   const good = await release('good');
   await good.ready();
   await setCurrent('good');
   const early = await notify();
-  await until(async () => (await attempts(early.id)) === 1, 'an attempt of the good build', 60_000);
+  await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build', 60_000);
 
   const bad = await release('bad', await bundleWith(directory, 'recordResult', 'recordSomething'));
   await bad.ready();
@@ -126,16 +127,19 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
     );
   await until(failed, 'the workflow task fails', 60_000);
   // What begins now gets stuck in its own way: sent, and not recorded.
+  const made = (await rowOf(early.id))?.attempts;
+  scene.receiver.behave(() => 200);
+  const sent = scene.receiver.received.length;
   const late = await notify();
-  await until(() => scene.receiver.received.length === 2, 'the bad build sends', 60_000);
+  await until(() => scene.receiver.received.length > sent, 'the bad build sends', 60_000);
   expect([await rowOf(early.id), await rowOf(late.id)]).toEqual([
-    expect.objectContaining({ state: 'started', attempts: ['failed'] }),
+    expect.objectContaining({ state: 'started', attempts: made }),
     expect.objectContaining({ state: 'started', attempts: ['under way'] }),
   ]);
 
   await setCurrent('good');
   await until(async () => (await rowOf(early.id))?.state === 'delivered', 'it is delivered', 60_000);
-  expect(await rowOf(early.id)).toMatchObject({ attempts: ['failed', 'delivered'] });
+  expect(await rowOf(early.id)).toMatchObject({ attempts: [...(made ?? []), 'delivered'] });
   expect(await bad.end('SIGTERM')).toBe(0);
   // What began on the bad build begins anew: the same event once more, counted once.
   await temporal.env.client.workflowService.resetWorkflowExecution({
