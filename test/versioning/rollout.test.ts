@@ -15,8 +15,8 @@ import { prebuiltBundle, testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 const temporal = testTemporal();
-/** Event of a history that a reset goes back to. */
-const FIRST_TASK_STARTED = 3;
+/** Event of a history: a reset goes back to the one before it. */
+const FIRST_TASK_COMPLETED = 4;
 /** Steps short enough to see, and enough of them for processes to start meanwhile. */
 const LADDER = { TEST_LADDER_SECONDS: ['0', ...Array.from({ length: 29 }, () => '3')].join() };
 let directory: string;
@@ -145,7 +145,7 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
   await temporal.env.client.workflowService.resetWorkflowExecution({
     namespace: temporal.namespace,
     workflowExecution: { workflowId: late.handle.workflowId },
-    workflowTaskFinishEventId: Long.fromNumber(FIRST_TASK_STARTED),
+    workflowTaskFinishEventId: Long.fromNumber(FIRST_TASK_COMPLETED),
     reason: 'began on a bad build',
     requestId: randomBytes(8).toString('hex'),
   });
