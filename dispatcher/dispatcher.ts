@@ -48,6 +48,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let starting = 0;
   const rounds = new Set<Promise<void>>();
   let gathering: NodeJS.Timeout | undefined;
+  let again: NodeJS.Timeout | undefined;
   const pause = createPause();
 
   const running = (async () => {
@@ -93,13 +94,21 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     const fault = results.find((result) => result.status === 'rejected');
     if (fault !== undefined)
       onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
-    // While Temporal is away the sweep is often enough.
+    // While Temporal is away, what was given back below is often enough.
     else if (waiting) wake();
     const started = claimed.filter((one) => !failed.includes(one));
     await deps.markStarted(started);
     await deps.giveBack(failed, PAUSE_MS);
+    if (failed.length > 0 && !stopped) tryAgain();
   }
 
+  /** Not left to the sweep, which may be a minute. */
+  const tryAgain = () => {
+    again ??= setTimeout(() => {
+      again = undefined;
+      wake();
+    }, PAUSE_MS + GATHER_MS);
+  };
   const wake = () => {
     woken = true;
     pause.end();
@@ -116,6 +125,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     async stop() {
       stopped = true;
       clearTimeout(gathering);
+      clearTimeout(again);
       wake();
       await running;
     },
