@@ -1,18 +1,20 @@
+/** Jest runs what is compiled to require() only. */
+const swc = (syntax) => [
+  '@swc/jest',
+  { swcrc: false, jsc: { target: 'es2022', parser: { syntax } }, module: { type: 'commonjs' } },
+];
+
 /** Real Postgres per run (globalSetup), one database per test file (test/support). */
 module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test', '<rootDir>/clients'],
   testMatch: ['**/*.test.ts'],
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        swcrc: false,
-        jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-        module: { type: 'commonjs' },
-      },
-    ],
+    '^.+\\.ts$': swc('typescript'),
+    // Loads node:http with import().
+    'otlp-exporter-base/.+\\.js$': swc('ecmascript'),
   },
+  transformIgnorePatterns: ['/node_modules/(?!@opentelemetry/otlp-exporter-base/)'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testTimeout: 30_000,

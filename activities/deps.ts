@@ -22,6 +22,11 @@ export interface ActivityDeps {
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
   /** An attempt has ended. */
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
+  /** What an attempt came to has been written down, which took so long. */
+  readonly onRecorded: (
+    attempt: { readonly notificationId: string; readonly attemptNumber: number },
+    durationMs: number,
+  ) => void;
   /** A notification has ended otherwise than delivered, or is held. */
   readonly onEnd: (end: { readonly state: string; readonly reason: string }) => void;
   /** Places for attempts within a workflow task; null for what has none in this process. */
@@ -36,6 +41,7 @@ export interface AttemptFacts {
   readonly generation: number;
   readonly attemptNumber: number;
   readonly requestId: string | null;
+  readonly traceParent: string | null;
   readonly partnerId: string;
   readonly environment: 'sandbox' | 'live';
   readonly eventType: string;

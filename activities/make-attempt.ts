@@ -38,10 +38,10 @@ export function createMakeAttempt(deps: ActivityDeps) {
       headers,
       body: notification.body,
     });
-    const { partnerId, environment, eventType, requestId, ageMs } = notification;
+    const { partnerId, environment, eventType, requestId, traceParent, ageMs } = notification;
     const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
     const { endpointId } = endpoint;
-    deps.onAttempt(outcome, { ...about, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
+    deps.onAttempt(outcome, { ...about, traceParent, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
     if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
       warn(
         { ...about, endpointId, detail },

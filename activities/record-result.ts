@@ -24,26 +24,29 @@ export interface AttemptResult {
  * Writes down what an attempt came to. Apart from the send, so that a database that is away never sends again; doing it
  * twice changes nothing.
  */
-export function createRecordResult({
-  db,
-  sql,
-  warn,
-  onEnd,
-}: Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd'>) {
+export function createRecordResult(deps: RecordDeps) {
   return async function recordResult(result: AttemptResult): Promise<void> {
-    const { outcome, address, end } = result;
-    if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-    const { event } = await recordAttempt(db, result, { outcome, address }, end);
-    if (end !== null) onEnd(end);
-    if (event !== null) {
-      const { kind, partnerId, environment, endpointId, details } = event;
-      const { notificationId } = result;
-      warn(
-        { kind, partnerId, environment, endpointId, notificationId, ...details },
-        describeOperatorEvent(kind, details),
-      );
-    }
+    const begunMs = deps.monotonicMs();
+    await record(deps, result);
+    deps.onRecorded(result, deps.monotonicMs() - begunMs);
   };
+}
+
+type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecorded' | 'monotonicMs'>;
+
+async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
+  const { outcome, address, end } = result;
+  if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
+  const { event } = await recordAttempt(db, result, { outcome, address }, end);
+  if (end !== null) onEnd(end);
+  if (event !== null) {
+    const { kind, partnerId, environment, endpointId, details } = event;
+    const { notificationId } = result;
+    warn(
+      { kind, partnerId, environment, endpointId, notificationId, ...details },
+      describeOperatorEvent(kind, details),
+    );
+  }
 }
 
 /** Ends a notification between attempts, for example because an operator cancelled it. */

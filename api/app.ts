@@ -9,6 +9,7 @@ import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { observeRequests } from './plugins/observe-requests';
 import { rateLimitCheck } from './plugins/rate-limit';
+import { traceRequests, type RequestTracer } from './plugins/trace-requests';
 import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
@@ -23,6 +24,8 @@ export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTes
   readonly metrics: ApiMetrics;
   /** `rq_` and a UUID. */
   readonly newRequestId: () => string;
+  /** Null: no traces are made. */
+  readonly tracer: RequestTracer | null;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
   readonly tls: TlsFiles | null;
   /** Addresses and CIDRs of proxies whose `X-Forwarded-*` headers count. */
@@ -54,6 +57,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     done();
   });
   metrics.observeConnections(app);
+  traceRequests(app, deps.tracer);
   observeRequests(app, logger, metrics);
   requireHttps(app);
   jsonBody(app);

@@ -9,6 +9,7 @@ import { answerErrors, notFoundInternally } from './plugins/error-answers';
 import { properHttp } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
 import { observeRequests } from './plugins/observe-requests';
+import { traceRequests, type RequestTracer } from './plugins/trace-requests';
 import { requestIdOf } from './plugins/request-id';
 import {
   createCreditApplication,
@@ -24,6 +25,8 @@ export interface ApplicationRoutesDeps
   /** The service key with this SHA-256, whatever its state. */
   readonly findServiceKey: (hash: Buffer) => Promise<ServiceKeySummary | null>;
   readonly metrics: Pick<ApiMetrics, 'observeRequest'>;
+  /** Null: no traces are made. */
+  readonly tracer: RequestTracer | null;
 }
 
 export interface InternalAppDeps {
@@ -84,6 +87,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logg
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   void app.register(async (keyed) => {
     // Before the key: what it refuses is counted and logged too.
+    traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, deps.metrics);
     keyed.decorateRequest('serviceKeyId', '');
     keyed.addHook('onRequest', serviceAuthenticator(deps.findServiceKey));

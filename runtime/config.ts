@@ -4,6 +4,7 @@ import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
 import { retentionFault, retentionSettings } from './retention-settings';
 import { stackSettings } from './stack-settings';
 import { STORE_SECRETS, storeSettings } from './store-settings';
+import { TRACE_SECRETS, traceSettings } from './trace-settings';
 import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bounds stand in the groups below. */
@@ -14,6 +15,7 @@ export const SETTING_GROUPS = {
   'Postgres and Redis': storeSettings,
   'Workers and webhooks': deliverySettings,
   Temporal: temporalSettings,
+  Traces: traceSettings,
   'How long data is kept': retentionSettings,
   'The embedded stack': stackSettings,
 } as const;
@@ -23,12 +25,18 @@ const settings = z.object({
   ...storeSettings,
   ...deliverySettings,
   ...temporalSettings,
+  ...traceSettings,
   ...retentionSettings,
   ...stackSettings,
 });
 
 /** Settings whose value may hold a password: the boot log says only whether they are set. */
-const SECRET = new Set<string>([...STORE_SECRETS, ...TEMPORAL_SECRETS, ...DELIVERY_SECRETS]);
+const SECRET = new Set<string>([
+  ...STORE_SECRETS,
+  ...TEMPORAL_SECRETS,
+  ...DELIVERY_SECRETS,
+  ...TRACE_SECRETS,
+]);
 
 export type Config = Readonly<z.infer<typeof settings>>;
 

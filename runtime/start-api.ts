@@ -30,6 +30,7 @@ import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quote-write
 import type { Config } from './config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from './ids';
 import { connectRedis } from './redis';
+import { openTracing } from './tracing';
 
 export interface ApiProcessOptions {
   readonly config: Config;
@@ -121,6 +122,11 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     },
   });
   const writer = createQuoteWriter({ write: inserts.write, deadlineMs: timeoutMs });
+  const tracing = openTracing(config, 'pfqs-api');
+  const step = <T>(name: string, task: () => Promise<T>) =>
+    tracing === null ? task() : tracing.step(name, task);
+  /** What is stored with a notification, so that its delivery joins the trace. */
+  const traced = <Wanted>(wanted: Wanted) => ({ ...wanted, traceParent: tracing?.current() ?? null });
   const app = buildApp({
     catalogue,
     limiter,
@@ -128,10 +134,12 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     metrics,
     tls: options.tls,
     trustedProxies: config.TRUSTED_PROXIES,
-    storeQuote: writer.add,
+    tracer: tracing,
+    storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
     storeTest: async (notification) => {
-      const inserting = insertTestNotification(sql, notification);
-      const answer = await withDeadline(inserting, timeoutMs, 'test notification');
+      const answer = await step('store notification', () =>
+        withDeadline(insertTestNotification(sql, traced(notification)), timeoutMs, 'test notification'),
+      );
       if (answer.kind === 'limit_reached')
         metrics.testLimitRefused.inc({ environment: notification.environment });
       return answer;
@@ -156,16 +164,25 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     newRequestId,
     applications: {
       metrics,
+      tracer: tracing,
       findServiceKey: (hash) =>
         withDeadline(findServiceKeyByHash(database.db, hash), timeoutMs, 'service key'),
       createApplication: (wanted) =>
-        withDeadline(
-          createApplication(database.db, wanted, applicationEventText),
-          timeoutMs,
-          'credit application',
+        step('store application', () =>
+          withDeadline(
+            createApplication(database.db, traced(wanted), applicationEventText),
+            timeoutMs,
+            'credit application',
+          ),
         ),
       recordLenderEvent: (told) =>
-        withDeadline(recordLenderEvent(database.db, told, applicationEventText), timeoutMs, 'lender event'),
+        step('store lender event', () =>
+          withDeadline(
+            recordLenderEvent(database.db, traced(told), applicationEventText),
+            timeoutMs,
+            'lender event',
+          ),
+        ),
       findApplication: (applicationId) =>
         withDeadline(findApplication(database.db, applicationId), timeoutMs, 'credit application'),
     },
@@ -187,7 +204,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     partitions.stop();
     await feed.close();
     redis?.disconnect();
-    await Promise.all([inserts.close(), database.close()]);
+    await Promise.all([inserts.close(), database.close(), tracing?.close()]);
   }
   try {
     const apiPort = await listen(app, config.API_HOST, ports.api);

@@ -7,6 +7,7 @@ import { openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
 import type { KeyRing } from '../db/key-ring';
+import { readTrace } from '../db/queries/notification-trace';
 import { deliveryFigures } from '../db/queries/delivery-figures';
 import {
   backlog,
@@ -37,6 +38,7 @@ import { startWorkerKeeper } from './worker-keeper';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
 import { missingSearchAttributes } from './search-attributes';
 import type { TemporalTarget } from './temporal-target';
+import type { Tracing } from './tracing';
 
 /** Pauses between attempts to reach Temporal, in milliseconds. */
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
@@ -63,6 +65,8 @@ export interface WorkerProcessOptions {
   readonly mostWorkflowTasks: number;
   readonly retention: RetentionSchedule;
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
+  /** Null or absent: no traces are made. */
+  readonly tracing?: Tracing | null;
   /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
   readonly besideApi?: boolean;
 }
@@ -80,7 +84,7 @@ export interface WorkerProcess {
  * up without Temporal, and keeps trying: until then rows wait in Postgres.
  */
 export function startWorker(options: WorkerProcessOptions): WorkerProcess {
-  const { logger, taskQueue } = options;
+  const { logger, taskQueue, tracing = null } = options;
   const database = connectDatabase({
     url: options.databaseUrl,
     poolSize: options.databasePoolSize,
@@ -105,7 +109,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     ofProcess: options.besideApi !== true,
   });
   createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
-  const events = createWorkerEvents({ logger, metrics });
+  const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const lanes = createLanes({
     places: options.mostSends,
     monotonicMs: () => performance.now(),
@@ -133,6 +137,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     monotonicMs: () => performance.now(),
     warn: events.warn,
     onEnd: events.ended,
+    onRecorded: events.recorded,
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
@@ -284,7 +289,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       await session?.stop();
       await running;
       await feed.close();
-      await database.close();
+      await Promise.all([database.close(), options.tracing?.close()]);
     },
   };
 }

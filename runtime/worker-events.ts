@@ -3,17 +3,28 @@ import type { AttemptFacts } from '../activities';
 import type { ClaimedNotification } from '../db/queries/dispatch';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../workflows/names';
+import { createDeliverySpans, type DeliverySpansDeps } from './delivery-spans';
+import type { Tracing } from './tracing';
 import type { WorkerMetrics } from './worker-metrics';
 
 type Details = Readonly<Record<string, unknown>>;
 
-/** Tells what happens in a worker to metrics and log. A line about a notification names its workflow and, where known, its request. */
-export function createWorkerEvents({ logger, metrics }: { logger: Logger; metrics: WorkerMetrics }) {
+export interface WorkerEventsDeps extends Omit<DeliverySpansDeps, 'tracing'> {
+  readonly logger: Logger;
+  readonly metrics: WorkerMetrics;
+  /** Null: no traces are made. */
+  readonly tracing: Tracing | null;
+}
+
+/** Tells what happens in a worker to metrics, traces and log. A line about a notification names its workflow and, where known, its request. */
+export function createWorkerEvents({ logger, metrics, tracing, readTrace }: WorkerEventsDeps) {
+  const spans = tracing && createDeliverySpans({ tracing, readTrace });
   return {
     warn: (details: Details, message: string) => logger.warn(withWorkflow(details), message),
     attempted: (outcome: DeliveryOutcome, attempt: AttemptFacts): void => {
       metrics.observeAttempt(outcome, attempt);
-      const { ageMs: _, ...about } = attempt;
+      spans?.attempted(outcome, attempt);
+      const { ageMs: _, traceParent: __, ...about } = attempt;
       const { kind, httpStatus, durationMs } = outcome;
       const failure = outcome.kind === 'failed' ? outcome.failure : undefined;
       logger.info(withWorkflow({ ...about, outcome: kind, failure, httpStatus, ms: durationMs }), 'attempt');
@@ -22,10 +33,13 @@ export function createWorkerEvents({ logger, metrics }: { logger: Logger; metric
       metrics.ended.inc({ state: end.state, reason: end.reason }),
     started: (notification: ClaimedNotification, lagMs: number): void => {
       metrics.observeStart(notification, lagMs);
+      spans?.dispatched(notification, lagMs - notification.ageMs);
       if (!logger.isLevelEnabled('debug')) return;
-      const { ageMs: _, ...about } = notification;
+      const { ageMs: _, traceParent: __, ...about } = notification;
       logger.debug(withWorkflow({ ...about, lagMs: Math.round(lagMs) }), 'workflow started');
     },
+    recorded: (attempt: Pick<AttemptFacts, 'notificationId' | 'attemptNumber'>, durationMs: number): void =>
+      spans?.recorded(attempt, durationMs),
     /** @param about one of those that it concerns. */
     dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
       metrics.dispatchErrors.inc();

@@ -10,6 +10,7 @@ import { ConfigError, type Config } from './config';
 import { retentionDays } from './retention-settings';
 import type { WorkerProcessOptions } from './start-worker';
 import type { TemporalTarget } from './temporal-target';
+import { openTracing } from './tracing';
 
 /** How often rows are held against Temporal; a round asks about 50 of them. */
 const RECONCILE_EVERY_MS = 10_000;
@@ -63,6 +64,7 @@ export function workerOptions(
             buildId: config.WORKER_BUILD_ID,
             behavior: config.WORKER_VERSIONING === 'pinned' ? 'PINNED' : 'AUTO_UPGRADE',
           },
+    tracing: openTracing(config, 'pfqs-worker'),
     retention: { at: config.RETENTION_AT, days: retentionDays(config) },
   };
 }

@@ -20,6 +20,8 @@ export interface NewApplication extends ApplicationTerms {
   /** Service key that asks; null when nobody's key does. */
   readonly serviceKeyId: string | null;
   readonly requestId: string | null;
+  /** `traceparent` of the request; none where no traces are made. */
+  readonly traceParent?: string | null;
 }
 
 export type CreateApplicationAnswer =
@@ -58,7 +60,7 @@ export async function createApplication(
       if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
       return again(other, wanted);
     }
-    await insertStatusNotification(tx, application, null, { requestId: wanted.requestId, write });
+    await insertStatusNotification(tx, application, null, { ...wanted, write });
     return { kind: 'created', application, isNew: true };
   });
 }

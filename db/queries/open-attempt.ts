@@ -12,7 +12,7 @@ export type OpenedAttempt =
       readonly attemptNumber: number;
       readonly notification: Pick<
         Notification,
-        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId'
+        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId' | 'traceParent'
       > & {
         /** Milliseconds since it was stored. */
         readonly ageMs: number;

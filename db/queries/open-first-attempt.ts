@@ -10,7 +10,7 @@ import { runPrepared } from './prepared';
 const OPEN = `
   with n as (
     select notification_id, event_id, event_type, body, partner_id, environment, generation,
-      request_id, created_at
+      request_id, trace_parent, created_at
     from notifications
     where notification_id = $1 and generation = $2 and attempts = 0 and state in ('pending', 'started')
       and (reserved_month is null or reserved_month = service_month())
@@ -27,7 +27,7 @@ const OPEN = `
       first_attempt_at = coalesce(first_attempt_at, service_now()), taken_at = coalesce(taken_at, service_now())
     from n, e where notifications.notification_id = n.notification_id)
   select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
-    request_id as "requestId", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
+    request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,
         'ciphertext', encode(ciphertext, 'base64')) order by created_at desc, secret_id desc)
       from webhook_secrets s

@@ -18,6 +18,8 @@ export interface NewLenderEvent {
   /** Service key that tells it; null when nobody's key does. */
   readonly serviceKeyId: string | null;
   readonly requestId: string | null;
+  /** `traceparent` of the request; none where no traces are made. */
+  readonly traceParent?: string | null;
 }
 
 export type LenderEventAnswer =
@@ -86,7 +88,7 @@ async function apply(
     .update(lenderEvents)
     .set({ previousState: before.state, sequence: application.sequence, appliedAt: application.updatedAt })
     .where(eq(lenderEvents.eventNumber, event.eventNumber));
-  await insertStatusNotification(tx, application, before.state, { requestId: event.requestId, write });
+  await insertStatusNotification(tx, application, before.state, { ...event, write });
   return application;
 }
 

@@ -16,7 +16,15 @@ export async function insertStatusNotification(
   tx: DbOrTransaction,
   application: Application,
   previousStatus: ApplicationState | null,
-  { requestId, write }: { readonly requestId: string | null; readonly write: WriteChange },
+  {
+    requestId,
+    traceParent = null,
+    write,
+  }: {
+    readonly requestId: string | null;
+    readonly traceParent?: string | null;
+    readonly write: WriteChange;
+  },
 ): Promise<void> {
   const { applicationId, partnerId, environment, sequence, state } = application;
   const createdAt = application.updatedAt;
@@ -41,6 +49,7 @@ export async function insertStatusNotification(
     body,
     createdAt,
     requestId,
+    traceParent,
   });
 }
 

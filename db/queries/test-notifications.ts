@@ -13,6 +13,8 @@ export interface NewTestNotification {
   /** Sent byte for byte. */
   readonly body: string;
   readonly requestId: string;
+  /** `traceparent` of the request; none where no traces are made. */
+  readonly traceParent?: string | null;
 }
 
 export type TestNotificationAnswer =
@@ -35,8 +37,8 @@ const INSERT = `
   with place as (${TAKE_PLACE} and ${ACTIVE} returning month),
   stored as (
     insert into notifications
-      (partner_id, environment, event_type, notification_id, event_id, body, request_id, reserved_month)
-    select $1, $2, $3, $4, $5, $6, $7, month from place returning notification_id)
+      (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent, reserved_month)
+    select $1, $2, $3, $4, $5, $6, $7, $8, month from place returning notification_id)
   select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
     (select count(pg_notify('${NOTIFICATIONS_CHANNEL}', notification_id)) from stored)::int as told`;
 
@@ -62,7 +64,7 @@ async function tryInsert(
   reader: Reader,
   wanted: NewTestNotification,
 ): Promise<TestNotificationAnswer | 'no_count'> {
-  const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
+  const { notificationId, eventId, eventType, partnerId, environment, body, requestId, traceParent } = wanted;
   const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, INSERT, [
     partnerId,
     environment,
@@ -71,6 +73,7 @@ async function tryInsert(
     eventId,
     body,
     requestId,
+    traceParent ?? null,
   ]);
   if (row === undefined) throw new Error('the database did not say what became of a test notification');
   if (row.told > 0) return { kind: 'stored' };

@@ -108,6 +108,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       warn: () => undefined,
       onAttempt: () => undefined,
       onEnd: () => undefined,
+      onRecorded: () => undefined,
     }),
     mostSends: 20,
     mostWorkflowTasks: 40,

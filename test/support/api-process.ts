@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { emittedBy } from './emitted';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { createTestTls } from './tls';
@@ -65,8 +66,13 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
     },
   );
   const written: string[] = [];
-  if (!options.blockedOutput) child.stdout.on('data', (chunk: Buffer) => written.push(chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => written.push(chunk.toString()));
+  const emit = emittedBy('api-process');
+  const hear = (chunk: Buffer) => {
+    written.push(chunk.toString());
+    emit(chunk.toString());
+  };
+  if (!options.blockedOutput) child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
   const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
 
   const end = async (signal: NodeJS.Signals) => {

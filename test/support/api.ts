@@ -7,6 +7,7 @@ import { readConfig } from '../../runtime/config';
 import { startApi } from '../../runtime/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';
+import { emitMetrics, emittedBy } from './emitted';
 import { createTestTls } from './tls';
 
 export interface Answer {
@@ -73,11 +74,16 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   const keys = options.keys ?? (await provideKeys(database));
   const tls = await createTestTls();
   const logs: string[] = [];
+  const emit = emittedBy('api-log');
+  const write = (line: string) => {
+    logs.push(line);
+    emit(line);
+  };
   const api = await startApi({
     config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
     databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
     tls: options.ownTls === false ? null : tls,
-    logger: pino({ level: 'info' }, { write: (line: string) => void logs.push(line) }),
+    logger: pino({ level: 'info' }, { write }),
     ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
   });
   const agent = new Agent({ connect: { ca: tls.ca } });
@@ -130,6 +136,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     },
     async close() {
       await agent.destroy();
+      await emitMetrics(api.internalPort);
       await api.close();
       await database.close();
       await clone?.close();

@@ -5,6 +5,7 @@ import type { SendWebhook } from '../../activities';
 import { readConfig } from '../../runtime/config';
 import { startWorker, type WorkerProcess } from '../../runtime/start-worker';
 import { workerOptions } from '../../runtime/worker-options';
+import { emittedBy } from './emitted';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
@@ -40,6 +41,11 @@ export async function startTestWorker(
   await writeFile(caFile, receiver.ca);
   const { codePath } = await prebuiltBundle();
   const logs: string[] = [];
+  const emit = emittedBy('worker-log');
+  const write = (line: string) => {
+    logs.push(line);
+    emit(line);
+  };
   const config = readConfig({
     WEBHOOK_KEYS: keys,
     WEBHOOK_CA_FILE: caFile,
@@ -54,7 +60,7 @@ export async function startTestWorker(
     ...workerOptions(config, {
       databaseUrl,
       temporal: { namespace, connection: { address } },
-      logger: pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) }),
+      logger: pino({ level: 'debug' }, { write }),
     }),
     ...(send && { send }),
   });
@@ -62,6 +68,8 @@ export async function startTestWorker(
     worker,
     logs,
     async close() {
+      // A test may have taken its database away.
+      await worker.registry.metrics().then(emittedBy('worker-metrics'), () => undefined);
       await worker.close();
       await removeDirectory(directory);
     },

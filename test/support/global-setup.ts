@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../db/migrate';
 import { startPostgres } from '../../dev/postgres';
+import { collectEmitted, searchEmitted } from './emitted';
 import { freePort } from './free-port';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
@@ -18,6 +19,7 @@ import { startWatchdog } from './watchdog';
 export default async function globalSetup(): Promise<void> {
   const directory = await temporaryDirectory('tests');
   const dismissWatchdog = startWatchdog(directory);
+  collectEmitted(join(directory, 'emitted'));
   const server = await startPostgres({
     dataDir: join(directory, 'postgres'),
     port: await freePort(),
@@ -40,11 +42,21 @@ export default async function globalSetup(): Promise<void> {
     await removeDirectory(directory);
     dismissWatchdog();
   };
+  /** What was emitted is searched when all has ended: a secret in it fails the run. */
+  const end = async () => {
+    try {
+      await temporal.emit();
+      const searched = Object.entries(searchEmitted()).map(([source, size]) => `${source} ${size}`);
+      process.stderr.write(`No secret in what was emitted (characters): ${searched.join(', ')}\n`);
+    } finally {
+      await stop();
+    }
+  };
   await createTemplate(server.url).catch(async (error: unknown) => {
     await stop();
     throw error;
   });
-  rememberServer(server.url, stop);
+  rememberServer(server.url, end);
 }
 
 async function createTemplate(url: string): Promise<void> {

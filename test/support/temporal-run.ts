@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
+import { emitWorkflows } from './emitted';
 import { freePort } from './free-port';
 
 /** What globalSetup offers to the test files that ask. */
@@ -45,6 +46,14 @@ export function temporalOfRun(directory: string) {
       'time-skipping': async (): Promise<SharedTimeSkipping> => ({
         executable: await findTimeSkippingServer({ toolsDir, directory, onProgress: say }),
       }),
+    },
+    /** Keeps what all workflows of the run have written. */
+    async emit(): Promise<void> {
+      if (server === undefined) return;
+      const { Client, Connection } = await import('@temporalio/client');
+      const connection = await Connection.connect({ address: server.address });
+      await emitWorkflows(new Client({ connection, namespace: server.namespace }));
+      await connection.close();
     },
     stop: async () => {
       await server?.stop();

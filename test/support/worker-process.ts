@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestWorkerOptions } from './delivery';
+import { emittedBy } from './emitted';
 import { freePort } from './free-port';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
@@ -58,8 +59,13 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const written: string[] = [];
-  child.stdout.on('data', (chunk: Buffer) => written.push(chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => written.push(chunk.toString()));
+  const emit = emittedBy('worker-process');
+  const hear = (chunk: Buffer) => {
+    written.push(chunk.toString());
+    emit(chunk.toString());
+  };
+  child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
   const ended = (once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>).then(
     ([code, by]) => code ?? by,
   );
@@ -91,7 +97,11 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
-    metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+    metrics: async () => {
+      const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      emittedBy('worker-metrics')(page);
+      return page;
+    },
     output: () => written.join(''),
     ended,
     end,

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify';
+
+/** A request as its trace shows it. */
+export interface RequestSpan {
+  /** Runs what follows so that its steps belong to the request. */
+  within(task: () => void): void;
+  end(answer: { readonly route: string; readonly status: number }): void;
+}
+
+export interface RequestTracer {
+  /** @param request.traceParent the caller's header, as it came. */
+  begin(request: {
+    readonly method: string;
+    readonly requestId: string;
+    readonly traceParent: string | undefined;
+  }): RequestSpan;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Only where traces are made. */
+    span: RequestSpan | null;
+  }
+}
+
+/** Makes a span of every request. Without a tracer it adds nothing, so that a request costs nothing either. */
+export function traceRequests(app: FastifyInstance, tracer: RequestTracer | null): void {
+  if (tracer === null) return;
+  app.decorateRequest('span', null);
+  app.addHook('onRequest', (request, _reply, done) => {
+    const header = request.headers['traceparent'];
+    request.span = tracer.begin({
+      method: request.method,
+      requestId: request.id,
+      traceParent: typeof header === 'string' ? header : undefined,
+    });
+    done();
+  });
+  // Only here: what ran before this hook waited for the socket, and that forgets who waits.
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (request.span === null) done();
+    else request.span.within(done);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    // Unknown paths share one name.
+    request.span?.end({ route: request.routeOptions.url ?? 'none', status: reply.statusCode });
+    done();
+  });
+}

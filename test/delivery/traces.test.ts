@@ -1,0 +1,144 @@
+import { startTestApi, type TestApi } from '../support/api';
+import { newReference } from '../support/applications';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { internalClient } from '../support/internal-api';
+import { findLeaks } from '../support/leaks';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startTraceCollector, type TraceCollector } from '../support/trace-collector';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+const temporal = testTemporal();
+const keys = newKeyRingText();
+let collector: TraceCollector;
+let api: TestApi;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  collector = await startTraceCollector();
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+  api = await startTestApi({ environment });
+  receiver = await startWebhookReceiver();
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
+  worker = await startTestWorker({
+    databaseUrl: api.databaseUrl,
+    temporal,
+    taskQueue: randomTaskQueue(),
+    receiver,
+    keys,
+    environment: { ...environment, TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' },
+  });
+  const ready = () =>
+    worker.worker.checkReady().then(
+      () => true,
+      () => false,
+    );
+  await until(ready, 'the worker is ready', 60_000);
+}, 300_000);
+
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await api?.close();
+  await collector?.close();
+});
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const spansOf = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
+const spanOf = (traceId: string, name: string) => spansOf(traceId).find((span) => span.name === name);
+const rootOf = (requestId: string) =>
+  collector.spans.find(
+    (span) => span.attributes['pfqs.request_id'] === requestId && span.service === 'pfqs-api',
+  );
+
+test('a test notification is one trace, from the request to the recorded attempt', async () => {
+  const answer = await api.call({
+    path: '/v1/notifications/test',
+    headers: { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01`, 'x-request-id': 'rq-traced' },
+  });
+  expect(answer.status).toBe(200);
+  await until(
+    () => spanOf(TRACE_ID, 'record') !== undefined && rootOf('rq-traced') !== undefined,
+    'all spans',
+  );
+  const request = spanOf(TRACE_ID, 'POST /v1/notifications/test');
+  const store = spanOf(TRACE_ID, 'store notification');
+  expect(request).toMatchObject({
+    service: 'pfqs-api',
+    parentSpanId: '00f067aa0ba902b7',
+    attributes: {
+      'http.route': '/v1/notifications/test',
+      'http.response.status_code': 200,
+      'pfqs.request_id': 'rq-traced',
+    },
+  });
+  expect(store).toMatchObject({ service: 'pfqs-api', parentSpanId: request?.spanId });
+  for (const name of ['dispatch', 'attempt', 'record'])
+    expect(spanOf(TRACE_ID, name)).toMatchObject({
+      service: 'pfqs-worker',
+      parentSpanId: store?.spanId,
+      attributes: {
+        'pfqs.request_id': 'rq-traced',
+        'pfqs.notification_id': answer.body.data.notification_id,
+      },
+    });
+  expect(spanOf(TRACE_ID, 'attempt')?.attributes).toMatchObject({
+    'pfqs.outcome': 'delivered',
+    'pfqs.attempt': 1,
+    'http.response.status_code': 200,
+  });
+});
+
+test('each attempt is a span that says what it came to', async () => {
+  receiver.behave((nth) => (nth % 2 === 1 ? 503 : 200));
+  const lender = await internalClient(api);
+  const quoted = await api.quote();
+  const opened = await lender.open({
+    lender: 'lender_a',
+    lender_reference: newReference(),
+    finance_link: quoted.body.data.products[0].merchant_finance_url,
+  });
+  expect(opened.status).toBe(200);
+  const requestId = String(opened.headers['x-request-id']);
+  const attempts = () => spansOf(rootOf(requestId)?.traceId ?? '').filter((span) => span.name === 'attempt');
+  await until(() => attempts().length === 2, 'both attempts');
+  expect(attempts().map(({ status, attributes }) => [attributes['pfqs.outcome'], status])).toEqual([
+    ['http_status', 2],
+    ['delivered', 0],
+  ]);
+});
+
+test.each([
+  ['no header', undefined],
+  ['zeros', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`],
+  ['another form', 'not-a-trace'],
+])('a quote with %s begins a trace of its own', async (what, traceparent) => {
+  const requestId = `rq-quote-${what.replaceAll(' ', '-')}`;
+  const headers = { 'x-request-id': requestId, ...(traceparent !== undefined && { traceparent }) };
+  expect((await api.quote({}, { headers })).status).toBe(200);
+  await until(() => rootOf(requestId) !== undefined, 'the span of the request');
+  const { traceId = '', spanId, parentSpanId } = rootOf(requestId) ?? {};
+  expect(traceId).toMatch(/^(?!0{32})[0-9a-f]{32}$/);
+  expect(parentSpanId).toBe('');
+  await until(() => spanOf(traceId, 'store quote') !== undefined, 'the span of the insert');
+  expect(spanOf(traceId, 'store quote')?.parentSpanId).toBe(spanId);
+});
+
+test('no span holds a key, a secret, a signature, a body or an address', () => {
+  const all = collector.bodies.join('\n');
+  expect(all).not.toContain(api.keys.test);
+  expect(all).not.toContain(receiver.url);
+  expect(all).not.toContain('merchant_finance_url');
+  expect(findLeaks(all)).toEqual([]);
+});
+
+test('every line about an attempt names request, notification and workflow', () => {
+  const lines = worker.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const attempts = lines.filter(({ msg }) => msg === 'attempt' || msg === 'workflow started');
+  expect(attempts.length).toBeGreaterThan(3);
+  for (const { requestId, notificationId, workflowId, generation } of attempts) {
+    expect(requestId).toEqual(expect.stringMatching(/^rq/));
+    expect(workflowId).toBe(`notification/${String(notificationId)}/${String(generation)}`);
+  }
+});

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { findLeaks } from './leaks';
+
+/** Everything that the services emit while the tests run: logs, metrics, traces, histories. Searched when all have ended. */
+const VARIABLE = 'PFQS_TEST_EMITTED';
+
+/** For globalSetup. */
+export function collectEmitted(folder: string): void {
+  mkdirSync(folder);
+  process.env[VARIABLE] = folder;
+}
+
+/** Where one source writes what it emits, in pieces of any size. @param source names it in a finding. */
+export function emittedBy(source: string): (text: string) => void {
+  const folder = process.env[VARIABLE];
+  if (!folder) return () => undefined;
+  const file = join(folder, `${source}-${randomBytes(6).toString('hex')}`);
+  return (text) => {
+    // Children may speak on after the run's folder has gone.
+    if (existsSync(folder)) appendFileSync(file, text);
+  };
+}
+
+/** Adds the metrics of a listener. One that does not answer any more has none. */
+export async function emitMetrics(internalPort: number): Promise<void> {
+  const page = await fetch(`http://127.0.0.1:${internalPort}/metrics`).catch(() => null);
+  if (page !== null) emittedBy('metrics')(await page.text());
+}
+
+/** Adds every workflow of a server: histories with their payloads, memos, search attributes. */
+export async function emitWorkflows(client: Client): Promise<void> {
+  const emit = emittedBy('histories');
+  for await (const { workflowId, runId, memo, searchAttributes } of client.workflow.list()) {
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    emit(`${JSON.stringify({ workflowId, memo, searchAttributes, history }, readable)}\n`);
+  }
+}
+
+/** Payloads are bytes, mostly of JSON. */
+function readable(_name: string, value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (isBuffer(value)) return Buffer.from(value.data).toString('utf8');
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** A Buffer has turned itself into this before it is asked for. */
+function isBuffer(value: unknown): value is { readonly data: readonly number[] } {
+  const { type, data } = (value ?? {}) as { type?: unknown; data?: unknown };
+  return type === 'Buffer' && Array.isArray(data);
+}
+
+/** @throws naming each secret that was emitted, by its kind and source. @returns characters searched, by source. */
+export function searchEmitted(folder = process.env[VARIABLE] ?? ''): Record<string, number> {
+  const searched: Record<string, number> = {};
+  const leaks: string[] = [];
+  for (const name of readdirSync(folder)) {
+    const source = name.replace(/-[0-9a-f]+$/, '');
+    const text = readFileSync(join(folder, name), 'utf8');
+    searched[source] = (searched[source] ?? 0) + text.length;
+    leaks.push(...findLeaks(text).map((leak) => `${source}: ${leak}`));
+  }
+  if (leaks.length === 0) return searched;
+  throw new Error(
+    `${leaks.length} secrets were emitted during the tests:\n${[...new Set(leaks)].slice(0, 40).join('\n')}`,
+  );
+}

@@ -1,0 +1,92 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { emittedBy } from './emitted';
+
+/** One span as the collector got it. */
+export interface CollectedSpan {
+  readonly service: string;
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  /** 2: an error. */
+  readonly status: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+}
+
+interface Attribute {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+interface WireSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly status?: { readonly code?: number };
+  readonly attributes: readonly Attribute[];
+}
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: readonly { readonly spans: readonly WireSpan[] }[];
+  }[];
+}
+
+/** An OpenTelemetry collector that takes OTLP over HTTP as JSON, and keeps it. */
+export interface TraceCollector {
+  readonly url: string;
+  readonly spans: CollectedSpan[];
+  /** The requests' bodies. */
+  readonly bodies: string[];
+  close(): Promise<void>;
+}
+
+export async function startTraceCollector(): Promise<TraceCollector> {
+  const spans: CollectedSpan[] = [];
+  const bodies: string[] = [];
+  const emit = emittedBy('traces');
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString('utf8');
+      bodies.push(body);
+      emit(`${body}\n`);
+      if (request.url === '/v1/traces') spans.push(...read(JSON.parse(body) as Export));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    bodies,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+const named = (attributes: readonly Attribute[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+function read({ resourceSpans }: Export): CollectedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map(({ name, traceId, spanId, parentSpanId = '', status, attributes }) => ({
+        service: String(named(resource.attributes)['service.name']),
+        name,
+        traceId,
+        spanId,
+        parentSpanId,
+        status: status?.code ?? 0,
+        attributes: named(attributes),
+      })),
+    ),
+  );
+}
