@@ -32,6 +32,7 @@ export interface Database {
 /**
  * Settings every connection of ours starts with. `idle_in_transaction_session_timeout`: a transaction that sits idle
  * for 10 s is a leak that holds locks. `lock_timeout`: nothing of ours holds a lock for longer than a moment.
+ * `client_connection_check_interval`: a statement whose process has died while it waited for a lock is not carried out after all.
  */
 export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName' | 'statementTimeoutMs'>) {
   return {
@@ -39,6 +40,7 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
     statement_timeout: config.statementTimeoutMs,
     idle_in_transaction_session_timeout: 10_000,
     lock_timeout: config.statementTimeoutMs,
+    client_connection_check_interval: 1_000,
     TimeZone: 'UTC',
   };
 }

@@ -27,9 +27,9 @@ test('the API killed before the commit: nothing is stored and no place used; a r
   const answer = scene.post(victim);
   await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
   await victim.end('SIGKILL');
+  await until(async () => !(await scene.waits('pfqs api')), 'Postgres has noticed the death');
   await release();
   expect(await answer).toBe('reset');
-  await until(async () => !(await scene.waits('pfqs api')), 'the session of the dead is over');
   expect(await scene.rows()).toEqual([]);
   expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 0 }]);
 
