@@ -33,14 +33,17 @@ export type TestNotificationAnswer =
 const ACTIVE = `exists (select 1 from webhook_endpoints
   where partner_id = $1 and environment = $2 and state = 'active')`;
 
-const INSERT = `
+/** The trace is named only where there is one: for one release code must work without the newest column. */
+const insertOf = (traced: boolean) => `
   with place as (${TAKE_PLACE} and ${ACTIVE} returning month),
   stored as (
     insert into notifications
-      (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent, reserved_month)
-    select $1, $2, $3, $4, $5, $6, $7, $8, month from place returning notification_id)
+      (partner_id, environment, event_type, notification_id, event_id, body, request_id, ${traced ? 'trace_parent, ' : ''}reserved_month)
+    select $1, $2, $3, $4, $5, $6, $7, ${traced ? '$8, ' : ''}month from place returning notification_id)
   select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
     (select count(pg_notify('${NOTIFICATIONS_CHANNEL}', notification_id)) from stored)::int as told`;
+const INSERT = insertOf(false);
+const INSERT_TRACED = insertOf(true);
 
 /**
  * Stores a test notification with its place in the month's limit, and wakes the dispatcher, in one statement: the calls
@@ -65,7 +68,9 @@ async function tryInsert(
   wanted: NewTestNotification,
 ): Promise<TestNotificationAnswer | 'no_count'> {
   const { notificationId, eventId, eventType, partnerId, environment, body, requestId, traceParent } = wanted;
-  const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, INSERT, [
+  const traced = typeof traceParent === 'string';
+  const insert = traced ? INSERT_TRACED : INSERT;
+  const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, insert, [
     partnerId,
     environment,
     eventType,
@@ -73,7 +78,7 @@ async function tryInsert(
     eventId,
     body,
     requestId,
-    traceParent ?? null,
+    ...(traced ? [traceParent] : []),
   ]);
   if (row === undefined) throw new Error('the database did not say what became of a test notification');
   if (row.told > 0) return { kind: 'stored' };

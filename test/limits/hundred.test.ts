@@ -88,10 +88,10 @@ test('row 56: accepted at 23:59:59.9 on the last day, delivered in the new month
   const january = scene.fire(250);
   const held = async (month: string) =>
     (await scene.counts()).find((count) => count.month === month)?.reserved ?? 0;
-  await until(async () => (await held('2027-01-01')) === 100, 'a hundred places of January');
+  await until(async () => (await held('2027-01-01')) === 100, 'a hundred places of January', 60_000);
   await startServiceClock(scene.database, '2027-02-01T00:00:00.1Z');
   const february = scene.fire(30);
-  await until(async () => (await held('2027-02-01')) === 30, 'thirty places of February');
+  await until(async () => (await held('2027-02-01')) === 30, 'thirty places of February', 60_000);
   await scene.startWorker();
 
   expectRefused(await january, 150);
