@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import type { ConnectionLike } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 import { connectTemporal } from './temporal';
+import { grpcStatus, inTime } from './temporal-call';
 import { externalTemporal } from './temporal-target';
 import type { Config } from './config';
 
-const CALL_TIMEOUT_MS = 5_000;
 /** A server that caches its search attributes reads them again after a minute at most. */
 const PATIENCE_MS = 90_000;
 /** gRPC status. */
@@ -24,12 +24,11 @@ export async function missingSearchAttributes(
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
     try {
-      await within(connection, () =>
+      await inTime(connection, () =>
         connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
       );
     } catch (error) {
-      const code: number | undefined = isGrpcServiceError(error) ? error.code : undefined;
-      if (code !== INVALID_ARGUMENT) throw error;
+      if (grpcStatus(error) !== INVALID_ARGUMENT) throw error;
       missing.push(name);
     }
   }
@@ -47,7 +46,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
   while (missing.length > 0) {
     const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
     try {
-      await within(connection, () =>
+      await inTime(connection, () =>
         connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
       );
     } catch (error) {
@@ -63,10 +62,6 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
       );
     if (missing.length > 0) await sleep(250);
   }
-}
-
-async function within<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
-  return connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
 }
 
 /**

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { ensureSearchAttributes } from './search-attributes';
+import { grpcStatus, inTime } from './temporal-call';
 
-const CALL_TIMEOUT_MS = 5_000;
 /** A namespace is known everywhere once the caches have been read again: seconds. */
 const PATIENCE_MS = 60_000;
 /** gRPC statuses. */
@@ -21,23 +21,21 @@ export async function ensureNamespace(
   connection: ConnectionLike,
   { namespace, keepDays }: { readonly namespace: string; readonly keepDays: number },
 ): Promise<void> {
-  const call = async <T>(what: () => Promise<T>) =>
-    connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, what);
   const ask = async () =>
-    call(() => connection.workflowService.countWorkflowExecutions({ namespace, query: '' }));
+    inTime(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query: '' }));
   const missing = await ask().then(
     () => false,
     (error: unknown) => {
-      if (statusOf(error) !== NOT_FOUND) throw error;
+      if (grpcStatus(error) !== NOT_FOUND) throw error;
       return true;
     },
   );
   if (missing) {
     const workflowExecutionRetentionPeriod = msToTs(keepDays * DAY_MS);
-    await call(() =>
+    await inTime(connection, () =>
       connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod }),
     ).catch((error: unknown) => {
-      if (statusOf(error) !== ALREADY_EXISTS) throw error;
+      if (grpcStatus(error) !== ALREADY_EXISTS) throw error;
     });
     const deadline = Date.now() + PATIENCE_MS;
     const known = async () =>
@@ -51,8 +49,4 @@ export async function ensureNamespace(
     while (!(await known())) await sleep(200);
   }
   await ensureSearchAttributes(connection, namespace);
-}
-
-function statusOf(error: unknown): number | undefined {
-  return isGrpcServiceError(error) ? error.code : undefined;
 }

@@ -9,6 +9,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findTemporalServer } from '../dev/temporal-postgres/executables';
 import { rehearse } from './rehearsal/rehearse';
@@ -18,7 +19,7 @@ const root = join(__dirname, '..');
 
 async function prepare(): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error('it makes namespaces: run it as root');
-  const directory = mkdtempSync('/var/tmp/rehearsal-');
+  const directory = mkdtempSync(join(tmpdir(), 'rehearsal-'));
   // Services run as users of their own.
   execFileSync('chmod', ['755', directory]);
   try {

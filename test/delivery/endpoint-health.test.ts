@@ -27,12 +27,7 @@ beforeAll(async () => {
       RECONCILE_AFTER_MS: '2000',
     },
   });
-  const ready = () =>
-    worker.worker.checkReady().then(
-      () => true,
-      () => false,
-    );
-  await until(ready, 'the worker is ready', 60_000);
+  await worker.ready();
 }, 300_000);
 afterAll(async () => {
   await worker?.close();

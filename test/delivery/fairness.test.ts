@@ -56,15 +56,7 @@ async function startWorkers(count: number, environment: Record<string, string> =
       environment: { WEBHOOK_ALLOWED_PORTS: `${receiver.port},${closedPort}`, ...environment },
     });
     workers.push(worker);
-    await until(
-      async () =>
-        worker.worker.checkReady().then(
-          () => true,
-          () => false,
-        ),
-      'a worker that is ready',
-      60_000,
-    );
+    await worker.ready();
   }
 }
 

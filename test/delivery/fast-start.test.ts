@@ -46,12 +46,7 @@ async function startWorker(): Promise<TestWorker> {
     // Twelve places on the fast path.
     environment: { TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' },
   });
-  const ready = () =>
-    started.worker.checkReady().then(
-      () => true,
-      () => false,
-    );
-  await until(ready, 'the worker is ready', 60_000);
+  await started.ready();
   return started;
 }
 

@@ -46,12 +46,7 @@ async function startWorkerWith(...keys: (string | undefined)[]): Promise<TestWor
     keys: keys.join(','),
   });
   workers.push(worker);
-  const ready = () =>
-    worker.worker.checkReady().then(
-      () => true,
-      () => false,
-    );
-  await until(ready, 'the worker is ready', 60_000);
+  await worker.ready();
   return worker;
 }
 

@@ -28,12 +28,7 @@ beforeAll(async () => {
     keys: ops.webhookKeys ?? '',
     environment: { DELIVERY_LADDER_SECONDS: '0,8,1' },
   });
-  const ready = () =>
-    worker.worker.checkReady().then(
-      () => true,
-      () => false,
-    );
-  await until(ready, 'the worker is ready', 60_000);
+  await worker.ready();
 }, 300_000);
 afterAll(async () => {
   await worker?.close();

@@ -30,15 +30,7 @@ beforeAll(async () => {
     keys,
     environment: { TEST_LADDER_SECONDS: '0,1,2' },
   });
-  await until(
-    () =>
-      worker.worker.checkReady().then(
-        () => true,
-        () => false,
-      ),
-    'the worker is ready',
-    60_000,
-  );
+  await worker.ready();
 }, 300_000);
 
 afterAll(async () => {

@@ -29,12 +29,7 @@ beforeAll(async () => {
     keys,
     environment: { ...environment, TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' },
   });
-  const ready = () =>
-    worker.worker.checkReady().then(
-      () => true,
-      () => false,
-    );
-  await until(ready, 'the worker is ready', 60_000);
+  await worker.ready();
 }, 300_000);
 
 afterAll(async () => {

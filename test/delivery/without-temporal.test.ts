@@ -12,12 +12,6 @@ let receiver: WebhookReceiver;
 let proxy: TcpProxy;
 let worker: TestWorker;
 
-const ready = () =>
-  worker.worker.checkReady().then(
-    () => true,
-    () => false,
-  );
-
 beforeAll(async () => {
   api = await startTestApi();
   receiver = await startWebhookReceiver();
@@ -33,7 +27,7 @@ beforeAll(async () => {
     // What could not be started is not left to the sweep.
     environment: { DISPATCH_SWEEP_MS: '60000' },
   });
-  await until(ready, 'the worker is ready', 60_000);
+  await worker.ready();
 }, 300_000);
 
 afterAll(async () => {
@@ -53,7 +47,7 @@ test('while Temporal is away a test is answered queued as soon as that is known,
   // The start is given 1.5 s; without word of it the answer would take 10 s.
   expect(performance.now() - startedAt).toBeLessThan(9_000);
   expect(await api.quote()).toMatchObject({ status: 200 });
-  expect(await ready()).toBe(false);
+  expect(await worker.isReady()).toBe(false);
   expect(receiver.received).toHaveLength(0);
 
   proxy.refuse(false);

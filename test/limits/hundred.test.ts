@@ -85,10 +85,13 @@ test('row 56: accepted at 23:59:59.9 on the last day, delivered in the new month
   await scene.begin(null);
   await setServiceClock(scene.database, '2027-01-31T23:59:59.9Z');
   scene.answer(() => 200);
-  const january = scene.fire(250);
+  let refused = 0;
+  const january = scene.fire(250, scene.keys, ({ status }) => (refused += Number(status === 429)));
   const held = async (month: string) =>
     (await scene.counts()).find((count) => count.month === month)?.reserved ?? 0;
   await until(async () => (await held('2027-01-01')) === 100, 'a hundred places of January', 60_000);
+  // A call of January that is still on its way when the month ends would rightly take a place of February.
+  await until(() => refused === 150, 'every other call of January is refused', 60_000);
   await startServiceClock(scene.database, '2027-02-01T00:00:00.1Z');
   const february = scene.fire(30);
   await until(async () => (await held('2027-02-01')) === 30, 'thirty places of February', 60_000);

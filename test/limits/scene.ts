@@ -35,8 +35,8 @@ export interface Scene {
   readonly keys: readonly string[];
   /** Of the environment that has no endpoint. */
   readonly liveKey: string;
-  /** That many test calls at once, by turns through the keys and the processes. */
-  fire(calls: number, keys?: readonly string[]): Promise<Called[]>;
+  /** That many test calls at once, by turns through the keys and the processes; `answered` hears of each answer at once. */
+  fire(calls: number, keys?: readonly string[], answered?: (called: Called) => void): Promise<Called[]>;
   startWorker(): Promise<void>;
   stopWorker(): Promise<void>;
   counts(): Promise<MonthlyCount[]>;
@@ -106,8 +106,14 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
     keys: sandbox,
     liveKey,
     taken,
-    fire: (calls, keys = sandbox) =>
-      Promise.all(Array.from({ length: calls }, (_, nth) => call(nth, keys[nth % keys.length] ?? ''))),
+    fire: (calls, keys = sandbox, answered = () => undefined) =>
+      Promise.all(
+        Array.from({ length: calls }, async (_, nth) => {
+          const called = await call(nth, keys[nth % keys.length] ?? '');
+          answered(called);
+          return called;
+        }),
+      ),
     async startWorker() {
       worker = await startTestWorker({
         databaseUrl: clone.url,

@@ -62,12 +62,7 @@ export function createScene({ databaseUrl, temporal, receiver, keyRing: keys }: 
     async startWorker(): Promise<TestWorker> {
       const environment = { DELIVERY_LADDER_SECONDS: '0,3600,3600', RECONCILE_AFTER_MS: '1000' };
       const one = await startTestWorker({ databaseUrl, temporal, taskQueue, receiver, keys, environment });
-      const ready = () =>
-        one.worker.checkReady().then(
-          () => true,
-          () => false,
-        );
-      await until(ready, 'the worker is ready', 60_000);
+      await one.ready();
       return one;
     },
   };

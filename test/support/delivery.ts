@@ -14,6 +14,10 @@ export interface TestWorker {
   readonly worker: WorkerProcess;
   /** Lines logged so far. */
   readonly logs: string[];
+  /** Whether its `/ready` would say so. */
+  isReady(): Promise<boolean>;
+  /** Waits until it does, for at most a minute. */
+  ready(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,9 +68,16 @@ export async function startTestWorker(
     }),
     ...(send && { send }),
   });
+  const isReady = () =>
+    worker.checkReady().then(
+      () => true,
+      () => false,
+    );
   return {
     worker,
     logs,
+    isReady,
+    ready: () => until(isReady, 'the worker is ready', 60_000),
     async close() {
       // A test may have taken its database away.
       await worker.registry.metrics().then(emittedBy('worker-metrics'), () => undefined);

@@ -4,7 +4,8 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 
 const { History } = temporal.api.history.v1;
-const folder = join(__dirname, '../histories');
+const root = join(__dirname, '../..');
+const folder = join(root, 'test/histories');
 
 /**
  * Keeps the history of a run as one to replay for ever, when RECORD_HISTORIES is set; never replaces one, because what
@@ -16,7 +17,8 @@ export async function keepHistory(name: string, handle: WorkflowHandle): Promise
   mkdirSync(folder, { recursive: true });
   const history = History.fromObject(await handle.fetchHistory());
   const json = History.toObject(history, { longs: String, bytes: String, enums: String });
-  writeFileSync(file, `${JSON.stringify(json, null, 1)}\n`);
+  // A failure's stack trace names the folder it was recorded in.
+  writeFileSync(file, `${JSON.stringify(json, null, 1).replaceAll(`${root}/`, '')}\n`);
 }
 
 /** The local activities of a run, by their types, in order. */
