@@ -18,6 +18,8 @@ export interface Row {
   readonly attempts: number;
   readonly unknown: number;
   readonly unfinished: number;
+  /** Why, for each attempt that says of itself that nothing was answered. */
+  readonly unanswered: readonly string[];
 }
 
 /** Rows by application. */

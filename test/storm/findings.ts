@@ -19,7 +19,9 @@ export async function findings(
     select n.notification_id as id, event_id as "eventId", application_id as "applicationId", sequence, body, state,
       n.generation, count(attempt_number)::int as attempts,
       (count(*) filter (where outcome = 'unknown'))::int as unknown,
-      (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished
+      (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished,
+      coalesce(array_agg(failure || ' ' || coalesce(a.answer, '')) filter (where outcome = 'failed' and http_status is null),
+        '{}') as unanswered
     from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
     group by n.notification_id order by 1`;
   return [

@@ -49,17 +49,23 @@ export function signed({ receiver, signatureFaults }: StormScene, rows: readonly
 export function attempted({ receiver }: StormScene, rows: readonly Row[], { counts }: Kills): Finding {
   const seen = arrivals(receiver.received.map(({ headers }) => String(headers['webhook-id'])));
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
-  const astray = rows.filter(({ eventId, attempts, unknown }) => {
+  const astray = rows.filter(({ eventId, attempts, unknown, unanswered }) => {
     const arrived = seen.get(eventId) ?? 0;
-    return arrived > attempts || attempts - arrived > unknown || unknown > killed;
+    // A connection that a starved machine did not open in time brings nothing: the attempt has to say so.
+    return arrived > attempts || attempts - arrived > unknown + unanswered.length || unknown > killed;
   });
+  const causes = rows.flatMap(({ unanswered }) => unanswered);
   const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
   const unknown = rows.reduce((sum, row) => sum + row.unknown, 0);
   return {
-    invariant: 'I9  attempts stored are those that arrived, but for those of dead processes',
-    seen: `${total} attempts, ${unknown} unknown, ${receiver.received.length} arrived, ${killed} kills`,
+    invariant:
+      'I9  attempts stored are those that arrived, but for those of dead processes and those that say they did not',
+    seen:
+      `${total} attempts, ${unknown} unknown, ${causes.length} unanswered${causes.length > 0 ? ` (${[...new Set(causes)].join('; ')})` : ''}, ` +
+      `${receiver.received.length} arrived, ${killed} kills`,
     offenders: astray.map(
-      (row) => `${row.id}: ${row.attempts}, ${seen.get(row.eventId) ?? 0} arrived, ${row.unknown} unknown`,
+      (row) =>
+        `${row.id}: ${row.attempts}, ${seen.get(row.eventId) ?? 0} arrived, ${row.unknown} unknown, unanswered: ${row.unanswered.join('; ')}`,
     ),
   };
 }
