@@ -1,0 +1,88 @@
+import { connectDatabase, type Database } from '../../db/connect';
+import { createPartner } from '../../db/queries/partners';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
+
+const MEBIBYTE = 1024 ** 2;
+const PARTNERS = ['P100001', 'P100002', 'P100003', 'P100004'];
+const CHUNK = Buffer.alloc(65_536, 'x');
+
+const temporal = testTemporal();
+let clone: TestDatabase;
+let database: Database;
+let receiver: WebhookReceiver;
+let worker: WorkerProcess;
+
+beforeAll(async () => {
+  clone = await createTestDatabase();
+  database = connectDatabase({
+    url: clone.url,
+    poolSize: 4,
+    applicationName: 'test',
+    statementTimeoutMs: 0,
+  });
+  receiver = await startWebhookReceiver(() => (response) => {
+    const more = () => {
+      while (!response.destroyed && response.write(CHUNK));
+    };
+    response.writeHead(200).on('drain', more);
+    more();
+  });
+  const keys = newKeyRingText();
+  for (const partnerId of PARTNERS) {
+    await createPartner(database.db, { partnerId, name: 'Example' });
+    await addEndpoint(database, { partnerId, url: receiver.url, keyRing: keys });
+  }
+  const taskQueue = randomTaskQueue('memory');
+  // A small heap, so that what is garbage does not count as kept.
+  const environment = { NODE_OPTIONS: '--max-old-space-size=96' };
+  worker = await startWorkerProcess({
+    databaseUrl: clone.url,
+    temporal,
+    taskQueue,
+    receiver,
+    keys,
+    environment,
+  });
+  await worker.ready();
+}, 300_000);
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await database?.close();
+  await clone?.close();
+});
+
+const residentBytes = async () =>
+  Number(/^process_resident_memory_bytes (\d+)$/m.exec(await worker.metrics())?.[1]);
+
+/** So many deliveries to each partner, at once. @returns the most memory seen. */
+async function deliver(toEach: number): Promise<number> {
+  for (const partnerId of PARTNERS)
+    await Promise.all(Array.from({ length: toEach }, () => storeStatus(database, { partnerId })));
+  let most = 0;
+  const open = () => database.sql`select 1 from notifications where state in ('pending', 'started') limit 1`;
+  const ended = async () => {
+    most = Math.max(most, await residentBytes());
+    return (await open()).length === 0;
+  };
+  await until(ended, 'the end of every notification', 180_000);
+  return most;
+}
+
+test('row 31: a worker whose every delivery is answered with an endless body keeps its memory flat', async () => {
+  // What the process needs to do this at all, buffers and compiled code, it has after these.
+  await deliver(30);
+  const before = await residentBytes();
+  const most = await deliver(75);
+  const mebibytes = [before, most, await residentBytes()].map((bytes) => Math.round(bytes / MEBIBYTE));
+  console.log(`resident MiB before, at most and after 300 endless bodies: ${mebibytes.join(', ')}`);
+  const outcomes = await database.sql`select outcome, count(*)::int from delivery_attempts group by 1`;
+  expect(outcomes).toEqual([{ outcome: 'delivered', count: 420 }]);
+  // One endless body read for the 5 s that its end is waited for would be hundreds.
+  expect(most - before).toBeLessThan(80 * MEBIBYTE);
+}, 300_000);
