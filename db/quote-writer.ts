@@ -1,4 +1,5 @@
-import { quoteValues, type QuoteRow, type QuoteValues } from './queries/insert-quotes';
+import type { Sql } from './connect';
+import { insertQuotes, type QuoteRow } from './queries/insert-quotes';
 import { createSharedCommit, type SharedCommit } from './shared-commit';
 
 /**
@@ -10,8 +11,8 @@ export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 const WORTHWHILE_ROWS = 12;
 
 export interface QuoteWriterOptions {
-  /** Stores all rows or none, in one commit. */
-  readonly write: (values: QuoteValues) => Promise<void>;
+  /** With a connection for each statement at a time, used for nothing else. */
+  readonly sql: Sql;
   /** Longest wait for the commit, in milliseconds. */
   readonly deadlineMs: number;
 }
@@ -20,9 +21,9 @@ export interface QuoteWriterOptions {
  * The durable insert of the quote path. 64 rows are about 200 KiB, and as many texts to prepare. 2,000 may wait: at
  * the slowest commit seen (50 ms) they are stored within the deadline.
  */
-export function createQuoteWriter({ write, deadlineMs }: QuoteWriterOptions): SharedCommit<QuoteRow> {
+export function createQuoteWriter({ sql, deadlineMs }: QuoteWriterOptions): SharedCommit<QuoteRow> {
   return createSharedCommit<QuoteRow>({
-    write: (rows) => write(quoteValues(rows)),
+    write: (rows) => insertQuotes(sql, rows),
     isDataFault,
     mostRows: 64,
     mostWaiting: 2_000,

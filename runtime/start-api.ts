@@ -25,7 +25,6 @@ import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
 import { insertTestNotification } from '../db/queries/test-notifications';
 import { loadMerchant } from '../db/queries/merchants';
 import { keepPartitionsAhead } from '../db/partitions';
-import { openQuoteThread } from '../db/quote-thread';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quote-writer';
 import type { Config } from './config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from './ids';
@@ -59,14 +58,6 @@ const now = () => new Date();
 export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
-  // Inserts have a thread of their own, and connections of their own, as many as there are statements at a time: a slow
-  // read never delays one, and each connection soon has every statement prepared.
-  const inserts = await openQuoteThread({
-    url: databaseUrl,
-    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
-    applicationName: 'pfqs api quotes',
-    statementTimeoutMs: timeoutMs,
-  });
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: config.DATABASE_POOL_SIZE,
@@ -74,6 +65,14 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
     statementTimeoutMs: timeoutMs,
   });
   const { sql } = database;
+  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
+  // each connection soon has every statement prepared.
+  const inserts = connectDatabase({
+    url: databaseUrl,
+    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
+    applicationName: 'pfqs api quotes',
+    statementTimeoutMs: timeoutMs,
+  });
   const metrics = createApiMetrics({
     isCatalogueTrusted: () => feed.trusted(),
     quotesWaiting: () => writer.waiting(),
@@ -121,7 +120,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
     },
   });
-  const writer = createQuoteWriter({ write: inserts.write, deadlineMs: timeoutMs });
+  const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
   const tracing = openTracing(config, 'pfqs-api');
   const step = <T>(name: string, task: () => Promise<T>) =>
     tracing === null ? task() : tracing.step(name, task);

@@ -26,9 +26,7 @@ const COLUMNS = [
 ] as const;
 
 /** The values of rows, one row after the other, each in the order of the columns. */
-export type QuoteValues = readonly (string | number | null)[];
-
-export function quoteValues(rows: readonly QuoteRow[]): QuoteValues {
+function valuesOf(rows: readonly QuoteRow[]): (string | number | null)[] {
   const values: (string | number | null)[] = [];
   for (const row of rows) {
     values.push(row.quoteId, row.partnerId, row.keyId, row.environment, row.merchantId, row.loanPence);
@@ -50,6 +48,6 @@ function statementFor(rows: number): string {
 }
 
 /** Inserts all rows in one statement, and so in one commit. At most 5,000 rows: Postgres counts parameters in 16 bits. */
-export async function insertQuotes(sql: Sql, values: QuoteValues): Promise<void> {
-  await sql.unsafe(statementFor(values.length / COLUMNS.length), [...values], { prepare: true });
+export async function insertQuotes(sql: Sql, rows: readonly QuoteRow[]): Promise<void> {
+  await sql.unsafe(statementFor(rows.length), valuesOf(rows), { prepare: true });
 }

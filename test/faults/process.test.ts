@@ -12,8 +12,6 @@ let admin: TestApi;
 let directory: string;
 /** Loaded ahead of the API: on SIGUSR2 it makes a fault that nobody waits for. */
 let saboteur: string;
-/** The same for the thread that stores quotes: it throws, or leaves by itself. */
-let threadSaboteur: string;
 beforeAll(async () => {
   admin = await startTestApi();
   directory = await temporaryDirectory('saboteur');
@@ -21,19 +19,6 @@ beforeAll(async () => {
   await writeFile(
     saboteur,
     `process.on('SIGUSR2', () => void Promise.reject(new Error('nobody waits for this')));`,
-  );
-  threadSaboteur = join(directory, 'thread-saboteur.cjs');
-  await writeFile(
-    threadSaboteur,
-    `const { BroadcastChannel, isMainThread, workerData } = require('node:worker_threads');
-    const channel = new BroadcastChannel('sabotage');
-    channel.unref();
-    if (isMainThread) process.on('SIGUSR2', () => channel.postMessage(process.env.SABOTAGE));
-    else if (workerData?.applicationName === 'pfqs api quotes')
-      channel.onmessage = ({ data }) => {
-        if (data === 'exit') process.exit(0);
-        setImmediate(() => { throw new Error('the thread is broken'); });
-      };`,
   );
 });
 afterAll(async () => {
@@ -87,37 +72,6 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
   expect(rows.count).toBe(5);
   await api.close();
 });
-
-test.each([
-  ['throws', 'the thread is broken'],
-  ['exit', 'the thread that stores quotes has ended with 0'],
-])(
-  'the thread that stores quotes ends (%s): the process leaves with 1; rows stay (fault 77)',
-  async (how, message) => {
-    const api = await startApiProcess({
-      databaseUrl: admin.databaseUrl,
-      environment: { NODE_OPTIONS: `--require ${threadSaboteur}`, SABOTAGE: how },
-    });
-    const agent = new Agent({ connect: { ca: api.ca } });
-    const answered = await quotes(api, agent, { count: 5, key: admin.keys.test });
-    expect(await api.end('SIGUSR2')).toBe(1);
-    await agent.destroy();
-    const fatal = api
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('"level":60'))
-      .map((line) => JSON.parse(line) as object);
-    expect(fatal[0]).toMatchObject({
-      origin: 'uncaughtException',
-      msg: 'a fault that nobody caught',
-      err: { message },
-    });
-    const ids = answered.map(({ id }) => id ?? '');
-    const rows = await admin.database.sql`select 1 from quotes where quote_id = any(${ids})`;
-    expect(rows.count).toBe(5);
-    await api.close();
-  },
-);
 
 describe('a log that nobody reads (fault 78)', () => {
   test.each<[NodeJS.Signals, number]>([

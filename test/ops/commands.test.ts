@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { insertQuotes, quoteValues } from '../../db/queries/insert-quotes';
+import { insertQuotes } from '../../db/queries/insert-quotes';
 import { connectDatabase } from '../../db/connect';
 import { runOps } from '../../ops/program';
 import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
@@ -127,7 +127,7 @@ test('products: switches off and on; quotes: shows one with the versions behind 
   };
   expect((await ops.run(['products', 'import', '-'], JSON.stringify([row]))).out).toContain('1 created');
   const { product_id: productId } = await ops.json('products', 'show', 'M300001', 'Classic 12');
-  const values = quoteValues([
+  await insertQuotes(ops.database.sql, [
     {
       quoteId: `qte_${'0'.repeat(26)}`,
       partnerId: 'P100001',
@@ -152,7 +152,6 @@ test('products: switches off and on; quotes: shows one with the versions behind 
       })),
     },
   ]);
-  await insertQuotes(ops.database.sql, values);
   await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, apr: '12.9' }]));
   expect(await ops.json('quotes', 'show', `qte_${'0'.repeat(26)}`)).toMatchObject({
     loan_amount: '1200.00',

@@ -2,7 +2,7 @@ import { ulid } from 'ulid';
 import { applicationEventText } from '../../contracts/application-event';
 import type { Database } from '../../db/connect';
 import { createApplication, type NewApplication } from '../../db/queries/create-application';
-import { insertQuotes, quoteValues, type QuoteRow } from '../../db/queries/insert-quotes';
+import { insertQuotes, type QuoteRow } from '../../db/queries/insert-quotes';
 import { recordLenderEvent, type NewLenderEvent } from '../../db/queries/record-lender-event';
 import type { Application } from '../../db/queries/status-notifications';
 
@@ -35,7 +35,7 @@ export async function storeQuote(
     fitted: [fitted('Classic 12', 90_000, 10_000), fitted('Half down', 50_000, 50_000)],
     ...fields,
   };
-  await insertQuotes(sql, quoteValues([quote]));
+  await insertQuotes(sql, [quote]);
   return quote;
 }
 
