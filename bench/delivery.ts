@@ -12,7 +12,7 @@ import { setStage } from './delivery/stage';
 /**
  * `npm run bench:delivery`: the delivery path against two floors on the same Temporal server, a real one on Postgres:
  * (a) a bare workflow with one regular activity that signs and POSTs, started by a client; (b) ours, from the row's commit
- * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations.md, "Speed".
+ * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations/speed.md.
  */
 
 const { values: options } = parseArgs({

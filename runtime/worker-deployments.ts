@@ -45,7 +45,14 @@ export function workerDeployment(
   }
 
   async function read(ask: Ask): Promise<DeploymentState> {
-    const { workerDeploymentInfo: info } = await ask((service) => service.describeWorkerDeployment(named));
+    const { workerDeploymentInfo: info } = await ask((service) =>
+      service.describeWorkerDeployment(named),
+    ).catch((error: unknown) => {
+      // No worker with a build id has ever come. (A namespace that is not there has the same code.)
+      if (isGrpcServiceError(error) && error.details.includes('Deployment not found'))
+        return { workerDeploymentInfo: null };
+      throw error;
+    });
     const { currentDeploymentVersion, rampingDeploymentVersion, rampingVersionPercentage } =
       info?.routingConfig ?? {};
     const ramping = rampingDeploymentVersion?.buildId;

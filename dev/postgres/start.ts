@@ -5,8 +5,9 @@ import { StackFailure } from '../failure';
 import { openLog } from '../log-file';
 import { findPostgresBinaries } from './binaries';
 import { ensureCluster } from './cluster';
-import { stopLeftovers, stopServer } from './leftovers';
+import { POSTGRES, stopLeftovers } from './leftovers';
 import { waitUntilReady } from './ready';
+import { stopServer } from '../server-kind';
 import { endOf, stopOnce } from '../server-process';
 
 export interface PostgresOptions {
@@ -81,7 +82,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
         pid: child.pid ?? 0,
         logFile,
         exited,
-        stop: stopOnce(child, exited, stopServer),
+        stop: stopOnce(child, exited, (pid) => stopServer(POSTGRES, pid)),
         kill: () => {
           // A frozen server acts on it only once it continues.
           child.kill('SIGQUIT');
@@ -89,7 +90,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
         },
       };
     }
-    if (child.pid !== undefined) await stopServer(child.pid);
+    if (child.pid !== undefined) await stopServer(POSTGRES, child.pid);
     if (!outcome.message.includes('shared memory block') || Date.now() > patientUntil) throw outcome;
     onProgress('waiting for the last sessions of a killed Postgres');
     await sleep(500);

@@ -4,7 +4,7 @@ import { migrateDatabase } from '../../db/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { StackFailure } from '../failure';
 import { startReceiver } from '../receiver';
-import { stopTemporalLeftovers, temporalDataFile } from '../temporal';
+import { stopTemporalLeftovers } from '../temporal';
 import { ensureCertificates } from './certificates';
 import { ensureDatabase } from './database';
 import { ensurePassword, readStackFile, writeStackFile } from './files';
@@ -47,7 +47,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   try {
     // Before the ports: what a killed run left holds some of them.
     if (options.databaseUrl === undefined) await stopLeftovers(postgresDir, note);
-    await stopTemporalLeftovers(temporalDataFile(temporalDir(dataDir)), note);
+    await stopTemporalLeftovers(temporalDir(dataDir), note);
     await checkPorts([
       { setting: 'API_PORT', host: apiHost, port: apiPort },
       { setting: 'INTERNAL_PORT', host: internalHost, port: internalPort },

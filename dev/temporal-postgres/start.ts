@@ -6,11 +6,11 @@ import { ensureNamespace } from '../../runtime/temporal-namespace';
 import { freeLowPorts, freePort } from '../free-port';
 import { openLog } from '../log-file';
 import { startPostgres, type RunningPostgres } from '../postgres';
+import { stopLeftoversOf, stopServer, type ServerKind } from '../server-kind';
 import { endOf, stopOnce } from '../server-process';
 import { waitUntilReady } from '../temporal/ready';
 import { SERVICES, writeServerConfig } from './config';
 import { findTemporalServer, type Obtaining } from './executables';
-import { stopServerLeftovers, stopTemporalServer } from './leftovers';
 import { dropUnusedIndexes, ensureSchema } from './schema';
 
 export interface TemporalPostgresOptions extends Obtaining {
@@ -34,6 +34,17 @@ export interface RunningTemporalPostgres {
   stop(): Promise<void>;
 }
 
+/** Its state is in Postgres and in order even after SIGKILL. */
+const SERVER: ServerKind = {
+  name: 'Temporal',
+  program: 'server',
+  dataFlag: '--root',
+  stopBy: [
+    ['SIGTERM', 20_000],
+    ['SIGKILL', 5_000],
+  ],
+};
+
 /** Temporal makes its own namespace when it starts. */
 const SYSTEM_NAMESPACE = 'temporal-system';
 
@@ -51,7 +62,7 @@ export async function startTemporalPostgres(
   const folder = join(directory, 'server');
   await mkdir(directory, { recursive: true });
   const executables = await findTemporalServer(options);
-  await stopServerLeftovers(folder, onProgress);
+  await stopLeftoversOf(SERVER, folder, onProgress);
   const postgres = await startPostgres({
     dataDir: join(directory, 'postgres'),
     port: await freePort(),
@@ -133,5 +144,10 @@ async function startServer(
   }
   // Our process may end without it: then the next start finds it.
   child.unref();
-  return { address, pid: child.pid ?? 0, logFile, stop: stopOnce(child, exited, stopTemporalServer) };
+  return {
+    address,
+    pid: child.pid ?? 0,
+    logFile,
+    stop: stopOnce(child, exited, (pid) => stopServer(SERVER, pid)),
+  };
 }

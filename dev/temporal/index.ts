@@ -1,3 +1,8 @@
 export { findTemporal } from './executable';
-export { stopTemporalLeftovers } from './leftovers';
-export { type RunningTemporal, startTemporal, temporalDataFile, type TemporalOptions } from './start';
+export {
+  type RunningTemporal,
+  startTemporal,
+  stopTemporalLeftovers,
+  temporalDataFile,
+  type TemporalOptions,
+} from './start';

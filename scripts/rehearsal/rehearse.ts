@@ -12,6 +12,7 @@ import { createStandIn, type Started, type StandIn } from './stand-in';
 
 /** A public address, which leads nowhere but here: production's rules refuse any other. */
 const PARTNER_ADDRESS = '93.184.215.14';
+const VERSION = 'rehearsal';
 const PROXY = 'https://172.31.250.2:8443';
 /** What the images say where the compose file says nothing. */
 const STOP_SIGNALS: Readonly<Record<string, NodeJS.Signals>> = { postgres: 'SIGINT' };
@@ -33,6 +34,7 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
   writeFileSync(pem, tls.cert + tls.key, { mode: 0o644 });
   const password = () => randomBytes(24).toString('hex');
   const services = readCompose(root, {
+    VERSION,
     POSTGRES_PASSWORD: password(),
     QUOTES_DB_PASSWORD: password(),
     TEMPORAL_DB_PASSWORD: password(),
@@ -152,6 +154,8 @@ async function tryOut(what: {
     if (code !== 0) throw new Error(`ops ${args.join(' ')} ended with ${code}`);
     return JSON.parse(out) as Record<string, string>;
   };
+  // Until then workers send nothing.
+  await operate('deployments', 'set-current', VERSION);
   const live = ['--partner', 'P100001', '--environment', 'live'];
   await operate('partners', 'create', '--name', 'Example', '--id', 'P100001');
   const { key = '' } = await operate('keys', 'issue', ...live);

@@ -1,76 +1,31 @@
 import { randomBytes } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
 import Long from 'long';
 import type { createActivities } from '../../activities';
-import { workerDeployment } from '../../runtime/worker-deployments';
 import { openWorkerSession } from '../../runtime/worker-session';
-import { deliveryWorkflowId } from '../../workflows/names';
 import { bundleWith } from '../support/bundles';
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { deploymentsOf } from '../support/deployments';
-import { storeTest } from '../support/notifications';
 import { prebuiltBundle, testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { openReleases, type Releases } from './releases';
 
 const temporal = testTemporal();
 /** Event of a history: a reset goes back to the one before it. */
 const FIRST_TASK_COMPLETED = 4;
-/** Steps short enough to see, and enough of them for processes to start meanwhile. */
-const LADDER = { TEST_LADDER_SECONDS: ['0', ...Array.from({ length: 29 }, () => '3')].join() };
 let directory: string;
-let clone: TestDatabase;
-let scene: CrashScene;
-let deployment: string;
+let releases: Releases;
 
 beforeAll(async () => {
   directory = await temporaryDirectory('bundles');
 });
 afterAll(() => removeDirectory(directory));
 beforeEach(async () => {
-  deployment = `rollout-${randomBytes(4).toString('hex')}`;
-  clone = await createTestDatabase();
-  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+  releases = await openReleases(temporal);
 }, 300_000);
-afterEach(async () => {
-  await scene.close();
-  await clone.close();
-});
+afterEach(() => releases.close());
 
-/** The processes of a release. */
-const release = (buildId: string, bundle?: string) =>
-  scene.worker({
-    ...LADDER,
-    WORKER_DEPLOYMENT: deployment,
-    WORKER_BUILD_ID: buildId,
-    ...(bundle !== undefined && { WORKFLOW_BUNDLE: bundle }),
-  });
-// How long the change is announced matters to eager starts only, which have a test of their own.
-const orders = () =>
-  workerDeployment(
-    { namespace: temporal.namespace, connection: { address: temporal.address } },
-    deployment,
-    100,
-  );
-async function setCurrent(buildId: string): Promise<void> {
-  // Its pollers may be a moment behind its readiness.
-  await until(
-    async () => (await orders().setCurrent(buildId)).kind === 'done',
-    `${buildId} is current`,
-    60_000,
-  );
-}
-/** Stores a test. @returns its id and its workflow */
-async function notify(): Promise<{ id: string; handle: WorkflowHandle }> {
-  const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
-  return { id, handle: temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };
-}
-const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
-const attempts = async (id: string) => (await rowOf(id))?.attempts.length ?? 0;
-const builds = async (handle: WorkflowHandle) => [...new Set(await deploymentsOf(handle))];
-
-test('deliveries under way go over to build two and back to build one, by the steps of docs/operations.md', async () => {
+test('deliveries under way go over to build two and back to build one, by the steps of docs/operations/upgrade.md', async () => {
+  const { scene, release, setCurrent, notify, attempts, builds } = releases;
   scene.receiver.behave(() => 503);
   const one = await release('one');
   await one.ready();
@@ -78,7 +33,9 @@ test('deliveries under way go over to build two and back to build one, by the st
   const early = await notify();
   await until(async () => (await attempts(early.id)) > 0, 'an attempt of build one', 60_000);
 
-  const two = await release('two', await bundleWith(directory, 'retry ladder', 'ladder of build two'));
+  const two = await release('two', {
+    WORKFLOW_BUNDLE: await bundleWith(directory, 'retry ladder', 'ladder of build two'),
+  });
   await two.ready();
   await setCurrent('two');
   await until(async () => (await builds(early.handle)).includes('two'), 'it went over', 60_000);
@@ -110,6 +67,7 @@ test('deliveries under way go over to build two and back to build one, by the st
 }, 180_000);
 
 test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost (fault 74)', async () => {
+  const { scene, release, setCurrent, notify, attempts, rowOf } = releases;
   scene.receiver.behave(() => 503);
   const good = await release('good');
   await good.ready();
@@ -117,7 +75,9 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
   const early = await notify();
   await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build', 60_000);
 
-  const bad = await release('bad', await bundleWith(directory, 'recordResult', 'recordSomething'));
+  const bad = await release('bad', {
+    WORKFLOW_BUNDLE: await bundleWith(directory, 'recordResult', 'recordSomething'),
+  });
   await bad.ready();
   await setCurrent('bad');
   const failed = async () =>
@@ -155,6 +115,7 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
 }, 180_000);
 
 test('a worker without a new activity type: the activity fails and waits, the rollout heals it (fault 75)', async () => {
+  const { scene, notify } = releases;
   const old = await openWorkerSession({
     connection: { address: temporal.address },
     namespace: temporal.namespace,

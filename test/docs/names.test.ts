@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { parse } from 'yaml';
+import type { OpsDeps } from '../../ops/call';
+import { buildProgram } from '../../ops/program';
+import { SETTING_GROUPS } from '../../runtime/config';
+
+/** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
+const root = resolve(__dirname, '../..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
+  .toString()
+  .split('\n')
+  .filter((file) => existsSync(join(root, file)));
+// What has been is told in the past tense.
+const pages = tracked.filter((file) => file.endsWith('.md') && file !== 'docs/changelog.md');
+const handbook = pages.filter((file) => file.startsWith('docs/operations'));
+const code = tracked
+  .filter((file) => /\.(ts|cjs|mjs|sh|yml)$/.test(file))
+  .map(read)
+  .join('\n');
+
+const program = buildProgram({} as OpsDeps);
+const isCommand = (word = '') => program.commands.some((one) => one.name() === word);
+/** `a|b` is two commands. */
+const alternatives = (word: string) => word.split(/\\?\|/);
+
+/** Command lines of `ops` in a text: behind its name, or at the beginning of a code span. */
+const commandLines = (text: string) =>
+  [/\bops (?:-- )?([a-z-]+(?:[ \\|][^`\n#]*)?)/g, /`([a-z-]+[ \\|][^`\n#]*)/g]
+    .flatMap((pattern) => [...text.matchAll(pattern)])
+    .map(([, line = '']) => line.trim().split(/ +/))
+    .filter(([first]) => isCommand(first));
+
+/** What of a command line the program does not know. */
+function unknown([first = '', second = '', ...rest]: readonly string[]): string[] {
+  return alternatives(second).flatMap((name) => {
+    let command = program;
+    const words = [first, name, ...rest];
+    for (let next: Command | undefined; ; words.shift()) {
+      next = command.commands.find((one) => one.name() === alternatives(words[0] ?? '')[0]);
+      if (next === undefined) break;
+      command = next;
+    }
+    const isVerb = command.commands.length > 0 && /^[a-z][a-z-]*$/.test(words[0] ?? '');
+    const options = words.filter((word) => /^--[a-z]/.test(word) && word !== '--json' && word !== '--help');
+    const missing = options.filter((option) => !command.options.some(({ long }) => long === option));
+    return [...(isVerb ? [`${first} ${words[0]}`] : []), ...missing.map((option) => `${first} ${option}`)];
+  });
+}
+
+test.each(pages)('%s names commands of ops as they are', (file) => {
+  expect(commandLines(read(file)).flatMap(unknown)).toEqual([]);
+  expect(
+    [...read(file).matchAll(/`ops ([a-z-]+)/g)].map(([, name]) => name).filter((name) => !isCommand(name)),
+  ).toEqual([]);
+});
+
+test.each(handbook)('%s names settings, metrics and files that exist', (file) => {
+  const text = read(file);
+  const settings = Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group));
+  const inCode = (name: string) => settings.includes(name) || new RegExp(`\\b${name}\\b`).test(code);
+  const names = [...text.matchAll(/`([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)(?=[`=])/g)].map(([, name = '']) => name);
+  const metrics = [...text.matchAll(/\bpfqs_\w+/g)].map(([name]) =>
+    name.replace(/_(?:bucket|sum|count)$/, ''),
+  );
+  const files = [...text.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.\w+)`/g)].map(([, path = '']) => path);
+  expect([...names, ...metrics].filter((name) => !inCode(name))).toEqual([]);
+  expect(files.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test.each(pages)('%s names npm scripts that exist', (file) => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const client = JSON.parse(read('clients/typescript/package.json')) as typeof scripts & {
+    scripts: typeof scripts;
+  };
+  const known = { ...scripts, ...(file.startsWith('clients/') && client.scripts) };
+  const named = [...read(file).matchAll(/npm run (?:-s )?([a-z:]+)/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !(name in known))).toEqual([]);
+});
+
+test('every section on an alert has its alert', () => {
+  const { groups } = parse(read('deploy/prometheus/alerts.yml')) as {
+    groups: { rules: { alert: string }[] }[];
+  };
+  const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+  const sections = [...read('docs/operations/alerts.md').matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+  expect(new Set(sections)).toEqual(new Set(alerts));
+});
+
+test('a command or option that does not exist would be found', () => {
+  const text =
+    'see `ops keys issue --nix`, `keys issue|lose`, `npm run -s ops -- webhooks secrets burn` and `ops keys list --partner P1`';
+  expect(commandLines(text).flatMap(unknown)).toEqual(['keys --nix', 'webhooks burn', 'keys lose']);
+});
