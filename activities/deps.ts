@@ -7,7 +7,7 @@ import type { Lanes } from './lanes';
 /** What the activities need from their process. */
 export interface ActivityDeps {
   readonly db: Db;
-  /** The same pool, for statements that are prepared. */
+  /** For statements that are prepared: a pool of its own (`plannedOnce`). */
   readonly sql: Sql;
   /** Opens the sealed webhook secrets. */
   readonly keyRing: KeyRing;

@@ -1,13 +1,18 @@
 import { FIRST_TURN, type Claim, type ClaimedNotification, type ClaimOptions } from '../db/queries/dispatch';
 import type { StartDelivery } from './delivery-starter';
 import { createPause } from './pause';
+import { createStartNotes } from './start-notes';
 
 /** A claim that was not followed by a start is due again after this: far above the deadline of a start. */
 const LEASE_MS = 10_000;
 /** What could not be started is tried again after this; a Temporal that is away is asked no more often. */
 const PAUSE_MS = 1_000;
-/** Attempts that end within this free their places for one claim. */
-const GATHER_MS = 20;
+/** A claim is followed by a rest of so many times what it took: what comes meanwhile goes with the next one. */
+const REST = 9;
+/** Nobody waits for longer than this because another's claim has just been made, in milliseconds. */
+const LONGEST_REST_MS = 50;
+/** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
+const WAITING_SWEEP_MS = 1_000;
 
 export interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'places'>) => Promise<Claim>;
@@ -27,7 +32,7 @@ export interface DispatcherDeps {
 export interface Dispatcher {
   /** There may be something to do: look at once. */
   wake(): void;
-  /** An attempt has ended somewhere: its place may be what something waits for. */
+  /** An attempt has been recorded: its place, or its end, may be what something waits for. */
   attemptEnded(): void;
   /** Starts nothing more; resolves when what was under way has been written down. */
   stop(): Promise<void>;
@@ -47,20 +52,29 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let turn = FIRST_TURN;
   let starting = 0;
   const rounds = new Set<Promise<void>>();
-  let gathering: NodeJS.Timeout | undefined;
+  let claiming = false;
   let again: NodeJS.Timeout | undefined;
   const pause = createPause();
+  const rest = createPause();
+  const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
+  const notes = createStartNotes({ markStarted: deps.markStarted, onError: unreachable });
 
   const running = (async () => {
     while (!stopped) {
       woken = false;
+      const begunMs = deps.monotonicMs();
       const more = await round().catch((error: unknown) => {
-        onError(error, 'the dispatcher cannot reach Postgres');
+        unreachable(error);
         return false;
       });
-      if (!more && !woken && !stopped) await pause.wait(sweepMs);
+      const endedMs = deps.monotonicMs();
+      if (!more && !woken && !stopped)
+        await pause.wait(waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs);
+      const restMs = Math.min((endedMs - begunMs) * REST, LONGEST_REST_MS) + endedMs - deps.monotonicMs();
+      if (restMs >= 1 && !stopped) await rest.wait(restMs);
     }
     await Promise.all(rounds);
+    await notes.flush();
   })();
 
   /** @returns whether there is more to take at once */
@@ -71,12 +85,15 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       waiting = true;
       return false;
     }
-    const { claimed, ...left } = await claim({ limit, leaseMs: LEASE_MS, turn });
+    claiming = true;
+    const { claimed, ...left } = await claim({ limit, leaseMs: LEASE_MS, turn }).finally(
+      () => (claiming = false),
+    );
     ({ waiting, turn } = left);
     if (claimed.length === 0) return false;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
-      .catch((error: unknown) => onError(error, 'the dispatcher cannot reach Postgres'))
+      .catch(unreachable)
       .finally(() => rounds.delete(own));
     rounds.add(own);
     return waiting;
@@ -96,8 +113,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
     // While Temporal is away, what was given back below is often enough.
     else if (waiting) wake();
-    const started = claimed.filter((one) => !failed.includes(one));
-    await deps.markStarted(started);
+    notes.add(claimed.filter((one) => !failed.includes(one)));
     await deps.giveBack(failed, PAUSE_MS);
     if (failed.length > 0 && !stopped) tryAgain();
   }
@@ -107,7 +123,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     again ??= setTimeout(() => {
       again = undefined;
       wake();
-    }, PAUSE_MS + GATHER_MS);
+    }, PAUSE_MS + LONGEST_REST_MS);
   };
   const wake = () => {
     woken = true;
@@ -116,17 +132,13 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   return {
     wake,
     attemptEnded() {
-      if (!waiting || gathering !== undefined) return;
-      gathering = setTimeout(() => {
-        gathering = undefined;
-        wake();
-      }, GATHER_MS);
+      if (waiting || claiming) wake();
     },
     async stop() {
       stopped = true;
-      clearTimeout(gathering);
       clearTimeout(again);
       wake();
+      rest.end();
       await running;
     },
   };

@@ -85,13 +85,16 @@ export interface WorkerProcess {
  */
 export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const { logger, taskQueue, tracing = null } = options;
-  const database = connectDatabase({
+  const shared = {
     url: options.databaseUrl,
-    poolSize: options.databasePoolSize,
     applicationName: 'pfqs worker',
     statementTimeoutMs: options.databaseTimeoutMs,
-  });
-  const { db, sql } = database;
+  };
+  const forPrepared = Math.ceil(options.databasePoolSize / 2);
+  const database = connectDatabase({ ...shared, poolSize: options.databasePoolSize - forPrepared });
+  const prepared = connectDatabase({ ...shared, poolSize: forPrepared, plannedOnce: true });
+  const { db } = database;
+  const { sql } = prepared;
   const clock = createClockWatch({
     monotonicMs: () => performance.now(),
     onSkew: (skewMs, endpoints) =>
@@ -137,7 +140,10 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     monotonicMs: () => performance.now(),
     warn: events.warn,
     onEnd: events.ended,
-    onRecorded: events.recorded,
+    onRecorded: (attempt, ms) => {
+      events.recorded(attempt, ms);
+      dispatcher?.attemptEnded();
+    },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
@@ -234,7 +240,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     const own = startDispatcher({
       claim: async (wanted) =>
         ownBuild.current()
-          ? claimDue(db, { ...wanted, places: SENDS_PER_ENDPOINT })
+          ? claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT })
           : { claimed: [], waiting: false, turn: wanted.turn },
       markStarted: (started) => markStarted(db, started),
       giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
@@ -289,7 +295,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       await session?.stop();
       await running;
       await feed.close();
-      await Promise.all([database.close(), options.tracing?.close()]);
+      await Promise.all([database.close(), prepared.close(), options.tracing?.close()]);
     },
   };
 }

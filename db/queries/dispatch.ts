@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import { PATIENCE_SECONDS } from './application-order';
+import { runPrepared, type Reader } from './prepared';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
@@ -45,23 +46,25 @@ export interface ClaimOptions {
   readonly turn: Turn;
 }
 
+const CLAIM = `
+  select claimed, waiting, last_partner as partner, last_environment as environment
+  from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
+    $5::text, $6::text)`;
+
 /**
  * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
  * their order. Claims take turns in the database, so that together they never exceed the places of an endpoint.
  */
 export async function claimDue(
-  db: DbOrTransaction,
+  reader: Reader,
   { limit, places, leaseMs, turn }: ClaimOptions,
 ): Promise<Claim> {
-  const [row] = await db.execute<{
+  const [row] = await runPrepared<{
     claimed: ClaimedNotification[];
     waiting: boolean;
     partner: string;
     environment: string;
-  }>(sql`
-    select claimed, waiting, last_partner as partner, last_environment as environment
-    from claim_notifications(${limit}::int, ${places}::int, make_interval(secs => ${leaseMs / 1_000}::float8),
-      make_interval(secs => ${PATIENCE_SECONDS}), ${turn.partnerId}, ${turn.environment})`);
+  }>(reader, CLAIM, [limit, places, leaseMs / 1_000, PATIENCE_SECONDS, turn.partnerId, turn.environment]);
   if (row === undefined) throw new Error('the claim came to nothing');
   const { claimed, waiting, partner, environment } = row;
   return { claimed, waiting, turn: { partnerId: partner, environment } };

@@ -25,7 +25,7 @@ const OPEN = `
     update notifications set attempts = 1, state = 'started',
       started_at = coalesce(started_at, service_now()), checked_at = service_now(),
       first_attempt_at = coalesce(first_attempt_at, service_now()), taken_at = coalesce(taken_at, service_now())
-    from n, e where notifications.notification_id = n.notification_id)
+    from n, e where notifications.notification_id = $1)
   select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
     request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,

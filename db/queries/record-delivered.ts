@@ -6,8 +6,8 @@ import { ATTEMPTS_CHANNEL, type AttemptRef } from './record-attempt';
 /**
  * `recordAttempt` for the common case, in one statement: a 2xx of the generation under way, whose notification has never
  * been delivered nor counted as failed, from an endpoint whose health it does not change. Whoever holds a place in the month
- * (a test) has that month's row already: it gives the place up for the count. Whoever waits for a test hears of it, and so do the
- * dispatchers: an endpoint has a place again, an application's next event may go.
+ * (a test) has that month's row already: it gives the place up for the count. Only tests are told of, as callers wait for them:
+ * notifying makes commits wait for one another, and the worker that records tells its own dispatcher.
  */
 const RECORD = `
   with n as (
@@ -36,7 +36,8 @@ const RECORD = `
     select partner_id, environment, month, event_type, 1, 0, (reserved_month is not null)::int from n, attempt
     on conflict (partner_id, environment, month, event_type)
     do update set delivered = c.delivered + 1, reserved = c.reserved - excluded.reserved)
-  select pg_notify('${ATTEMPTS_CHANNEL}', notification_id || ':' || $2::int)
+  select case when reserved_month is not null
+    then pg_notify('${ATTEMPTS_CHANNEL}', notification_id || ':' || $2::int)::text end
   from n, attempt`;
 
 /**

@@ -1,0 +1,38 @@
+import type { ClaimedNotification } from '../db/queries/dispatch';
+
+/** Far below the lease: until it is noted, what was started would be due again when that ends. */
+const GATHER_MS = 1_000;
+
+export interface StartNotesDeps {
+  /** One statement for all of them. */
+  readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Notes in Postgres which workflows exist, a second's worth at a time. There is no hurry: a first attempt notes it too, so
+ * that nearly always nothing is left to write; and what nobody has noted is started again after its lease, which is harmless.
+ */
+export interface StartNotes {
+  add(started: readonly ClaimedNotification[]): void;
+  /** Writes down what is left. */
+  flush(): Promise<void>;
+}
+
+export function createStartNotes({ markStarted, onError }: StartNotesDeps): StartNotes {
+  const gathered: ClaimedNotification[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    await markStarted(gathered.splice(0)).catch(onError);
+  }
+  return {
+    add(started) {
+      gathered.push(...started);
+      if (gathered.length > 0) timer ??= setTimeout(() => void flush(), GATHER_MS);
+    },
+    flush,
+  };
+}
