@@ -1,32 +1,21 @@
 import { sql } from 'drizzle-orm';
-import { connectDatabase, type Database } from '../../db/connect';
 import { generateKey } from '../../db/keys';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/queries/api-key-changes';
 import { findKey, findKeyByHash, hashKey, loadAllKeys, loadKeysOfPartner } from '../../db/queries/api-keys';
 import { createPartner, setPartnerState } from '../../db/queries/partners';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
 const HOUR_MS = 3_600_000;
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 4,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase();
   // The database's clock stands still until a test moves it.
   await setClock('2026-11-21T12:00:00Z');
   await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const setClock = (at: string) =>
   database.db.execute(

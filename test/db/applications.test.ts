@@ -1,36 +1,25 @@
 import { applicationEventSchema } from '../../contracts/webhook-event';
 import { applicationEventText } from '../../contracts/application-event';
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { findApplication } from '../../db/queries/applications';
 import { createApplication, type NewApplication } from '../../db/queries/create-application';
 import { createPartner } from '../../db/queries/partners';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import { newReference, openApplication, storeQuote, tell } from '../support/applications';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock } from '../support/notifications';
 
 const partnerId = 'P100001';
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 20,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 20 });
   await createPartner(database.db, { partnerId, name: 'Example' });
 });
 
 afterEach(() => setServiceClock(database, null));
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const storyOf = async (applicationId: string) => {
   const story = await findApplication(database.db, applicationId);

@@ -1,25 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { connectDatabase, type Database } from '../../db/connect';
 import { appendChange, appendChanges, listChanges } from '../../db/queries/change-log';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 2,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 2 });
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const change = (subject: string) => ({
   actor: 'tester',

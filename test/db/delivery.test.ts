@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../db/queries/dispatch';
 import { openAttempt } from '../../db/queries/open-attempt';
@@ -6,7 +5,7 @@ import { createPartner } from '../../db/queries/partners';
 import { endNotification, recordAttempt } from '../../db/queries/record-attempt';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, claimAll, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
@@ -18,26 +17,16 @@ const FAILED: DeliveryOutcome = {
   retryAfterMs: 1_000,
 };
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let partners = 200_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 20,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 20 });
 });
 
 afterEach(() => setServiceClock(database, null));
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 /** A partner of its own with an endpoint, so that counts do not mix. */
 async function newPartner(): Promise<{ partnerId: string; endpointId: string }> {

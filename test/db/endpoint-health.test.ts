@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { listOperatorEvents } from '../../db/queries/operator-events';
@@ -6,7 +5,7 @@ import { createPartner } from '../../db/queries/partners';
 import { recordAttempt } from '../../db/queries/record-attempt';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
@@ -20,24 +19,14 @@ const FAILED: DeliveryOutcome = {
 const GONE: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
 const START = Date.parse('2026-11-02T09:00:00Z');
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let partners = 300_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 20,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 20 });
 });
 afterEach(() => setServiceClock(database, null));
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const atHour = (hours: number) =>
   setServiceClock(database, new Date(START + hours * 3_600_000).toISOString());

@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import {
   backlog,
   claimDue,
@@ -11,7 +10,7 @@ import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { recordAttempt } from '../../db/queries/record-attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeStatus } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
@@ -23,21 +22,15 @@ const FAILED: DeliveryOutcome = {
   retryAfterMs: null,
 };
 const keyRing = newKeyRingText();
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let partners = 100_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 12, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase({ poolSize: 12 });
 });
 beforeEach(() => database.sql`truncate notifications, delivery_attempts`);
 afterEach(() => setServiceClock(database, null));
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 async function newPartner(): Promise<string> {
   partners += 1;

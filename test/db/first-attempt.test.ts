@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { restartNotification } from '../../db/queries/dispatch';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
@@ -6,7 +5,7 @@ import { endNotification, recordAttempt } from '../../db/queries/record-attempt'
 import { resendNotification } from '../../db/queries/resend-notification';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
 
 const FAILED: DeliveryOutcome = {
@@ -16,24 +15,18 @@ const FAILED: DeliveryOutcome = {
   durationMs: 7,
   retryAfterMs: null,
 };
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 const partnerId = 'P100001';
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase();
   await createPartner(database.db, { partnerId, name: 'Example' });
   await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing: newKeyRingText() });
 });
 
 afterEach(() => setServiceClock(database, null));
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const first = async (notificationId: string) => {
   const [row] = await database.sql`

@@ -1,6 +1,5 @@
 import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { expireHeld, warnOfExpiry } from '../../db/queries/expire-held';
 import { healthFigures } from '../../db/queries/health-figures';
@@ -11,7 +10,7 @@ import { endNotification, recordAttempt } from '../../db/queries/record-attempt'
 import { lanesToRelease, releaseHeld } from '../../db/queries/release-held';
 import { storeStatusNotification } from '../../db/queries/store-status-notification';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import {
   addEndpoint,
   newKeyRingText,
@@ -21,26 +20,20 @@ import {
 } from '../support/notifications';
 
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let lane: Lane;
 let endpointId: string;
 let partners = 400_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 12, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase({ poolSize: 12 });
 });
 beforeEach(async () => {
   await database.sql`truncate notifications, delivery_attempts, monthly_counts`;
   lane = await newLane();
 });
 afterEach(() => setServiceClock(database, null));
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 const url = 'https://hook.example/x';
 

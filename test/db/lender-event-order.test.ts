@@ -10,32 +10,21 @@ import {
   uniqueArray,
 } from 'fast-check';
 import { applicationEventSchema, type ApplicationEvent } from '../../contracts/webhook-event';
-import { connectDatabase, type Database } from '../../db/connect';
 import { findApplication } from '../../db/queries/applications';
 import { createPartner } from '../../db/queries/partners';
 import { APPLICATION_STATES, mayFollow, type ApplicationState } from '../../domain/application-states';
 import { openApplication, tell } from '../support/applications';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
 const partnerId = 'P100001';
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 20,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 20 });
   await createPartner(database.db, { partnerId, name: 'Example' });
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 interface Told {
   readonly status: ApplicationState;

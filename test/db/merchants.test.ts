@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { connectDatabase, type Database } from '../../db/connect';
+import { connectDatabase } from '../../db/connect';
 import { loadMerchant, loadMerchants } from '../../db/queries/merchants';
 import { createPartner } from '../../db/queries/partners';
 import { completeMerchant } from '../../domain/merchant';
 import { importMerchants } from '../../ops/import/import-merchants';
 import { importProducts } from '../../ops/import/import-products';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {
@@ -21,17 +21,10 @@ const PRODUCT = {
   valid_to: '2099-12-31',
 };
 
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 2,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 2 });
   await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
   await importMerchants(
     database.db,
@@ -59,10 +52,7 @@ beforeAll(async () => {
   );
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 test.each([
   ['the client, prepared', () => database.sql],
@@ -113,7 +103,7 @@ test.each([
 
 test('reads a merchant in one statement, prepared once', async () => {
   const one = connectDatabase({
-    url: clone.url,
+    url: database.url,
     poolSize: 1,
     applicationName: 'test',
     statementTimeoutMs: 10_000,

@@ -1,26 +1,18 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { openFirstAttempt } from '../../db/queries/open-first-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { rotateSecret } from '../../db/queries/webhook-secrets';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../support/notifications';
 
 const PARTNER_ID = 'P100001';
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let endpointId: string;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 10,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 10 });
   await createPartner(database.db, { partnerId: PARTNER_ID, name: 'Example' });
   ({ endpointId } = await addEndpoint(database, {
     partnerId: PARTNER_ID,
@@ -29,10 +21,7 @@ beforeAll(async () => {
   }));
 });
 afterEach(() => setServiceClock(database, null));
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 async function stored() {
   const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });

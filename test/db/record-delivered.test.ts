@@ -1,31 +1,20 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { recordAttempt } from '../../db/queries/record-attempt';
 import { recordDelivered } from '../../db/queries/record-delivered';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 
 const RESULT = { httpStatus: 204, durationMs: 12, address: '192.0.2.1' };
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let partners = 400_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 10,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 10 });
 });
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 /** An attempt under way to an endpoint that has been well for less than a minute. */
 async function underWay() {

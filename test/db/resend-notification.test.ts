@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { cancelNotification } from '../../db/queries/cancel-notification';
 import { openAttempt } from '../../db/queries/open-attempt';
@@ -8,7 +7,7 @@ import { resendNotification } from '../../db/queries/resend-notification';
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, claimAll, newKeyRingText, storeTest } from '../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
@@ -21,16 +20,13 @@ const FAILED: DeliveryOutcome = {
 };
 const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;
 const keyRing = parseKeyRing(newKeyRingText());
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let partnerId = '';
 let endpointId = '';
 let partners = 300_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase();
 });
 
 // Each test has a partner of its own, so that counts do not mix.
@@ -41,10 +37,7 @@ beforeEach(async () => {
   ({ endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing }));
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 /** A notification of an application's status; the test event's row serves, as nothing here looks into the body. */
 async function storeStatus(): Promise<string> {

@@ -1,27 +1,20 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
 import { resendNotification } from '../../db/queries/resend-notification';
 import { applyRetentionStep } from '../../db/retention/apply';
 import { countExpired } from '../../db/retention/count';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../support/old-rows';
 
 const DAYS: RetentionDays = { payloads: 90, attempts: 400, notifications: 2_557, quotes: 1_000 };
 /** Days ago, in a month of its own each: whole months lie between them and every limit. */
 const [PAST_ALL, PAST_ATTEMPTS, PAST_PAYLOADS, RECENT] = [3_000, 500, 130, 10];
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 
 beforeEach(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase();
 });
-afterEach(async () => {
-  await database.close();
-  await clone.close();
-});
+afterEach(() => database.close());
 
 const step = (
   kind: RetentionKind,

@@ -1,4 +1,3 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { listChanges } from '../../db/queries/change-log';
 import { listProducts } from '../../db/queries/products';
 import { loadAllMerchants } from '../../db/queries/merchants';
@@ -8,27 +7,17 @@ import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
 import { completeMerchant } from '../../domain/merchant';
 import { checkProduct } from '../../domain/product-check';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let first: DemoData;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 2,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
-  first = await seedDemo(clone.url, undefined);
+  database = await openTestDatabase({ poolSize: 2 });
+  first = await seedDemo(database.url, undefined);
 });
 
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
+afterAll(() => database.close());
 
 test('issues a sandbox and a live key to the demo partner', async () => {
   expect(first.apiKeys.test).toMatch(/^sk_test_[0-9A-Za-z]{32}$/);

@@ -1,39 +1,30 @@
 import { setEndpointState } from '../../db/queries/webhook-endpoints';
-import { startTestApi, type TestApi } from '../support/api';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
+import { until, type TestWorker } from '../support/delivery';
+import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
+import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let api: TestApi;
 let receiver: WebhookReceiver;
 let worker: TestWorker;
+let keys: string;
 let endpoint: { endpointId: string; secret: string };
 
 beforeAll(async () => {
-  api = await startTestApi();
-  receiver = await startWebhookReceiver();
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-    environment: {
+  service = await startTestService(temporal, {
+    worker: {
       DELIVERY_LADDER_SECONDS: '0,1,1,1,1',
       TEST_LADDER_SECONDS: '0,2,2',
       RECONCILE_AFTER_MS: '2000',
     },
   });
-  await worker.ready();
+  ({ api, receiver, worker, keys } = service);
 }, 300_000);
-afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await api?.close();
-});
+afterAll(() => service?.close());
 beforeEach(async () => {
   await api.database.sql`truncate notifications, delivery_attempts, monthly_counts`;
   const { partnerId } = api;

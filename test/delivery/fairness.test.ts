@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ulid } from 'ulid';
-import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
@@ -12,17 +11,14 @@ import { startWebhookReceiver, type Received, type WebhookReceiver } from '../su
 const temporal = testTemporal();
 const keys = newKeyRingText();
 const PLACES = 16;
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let closedPort: number;
 let workers: TestWorker[] = [];
 let partners = 500_000;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 6, applicationName: 'test', statementTimeoutMs: 0 });
+  database = await openTestDatabase({ poolSize: 6, statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver();
   closedPort = await freePort();
 }, 300_000);
@@ -40,7 +36,6 @@ afterEach(async () => {
 afterAll(async () => {
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 
 async function startWorkers(count: number, environment: Record<string, string> = {}): Promise<void> {
@@ -48,7 +43,7 @@ async function startWorkers(count: number, environment: Record<string, string> =
   const { address, namespace } = temporal;
   for (let nth = 0; nth < count; nth += 1) {
     const worker = await startTestWorker({
-      databaseUrl: clone.url,
+      databaseUrl: database.url,
       temporal: { address, namespace },
       taskQueue,
       receiver,

@@ -1,7 +1,6 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { localActivities } from '../support/histories';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
@@ -12,19 +11,12 @@ const temporal = testTemporal();
 const keys = newKeyRingText();
 const FAST = ['sendAtOnce'];
 let partners = 300_000;
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 5,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  database = await openTestDatabase({ poolSize: 5 });
   receiver = await startWebhookReceiver();
   worker = await startWorker();
 }, 300_000);
@@ -32,13 +24,12 @@ afterAll(async () => {
   await worker?.close();
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 beforeEach(() => receiver.behave(() => 200));
 
 async function startWorker(): Promise<TestWorker> {
   const started = await startTestWorker({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     temporal,
     taskQueue: randomTaskQueue(),
     receiver,

@@ -1,7 +1,6 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { retentionScheduleId } from '../../runtime/retention-schedule';
 import type { ApplyRetentionInput } from '../../workflows/apply-retention';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { newKeyRingText } from '../support/notifications';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../support/old-rows';
@@ -11,15 +10,12 @@ import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-r
 const temporal = testTemporal();
 const taskQueue = randomTaskQueue('retention');
 const keys = newKeyRingText();
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 const workers: TestWorker[] = [];
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const { url } = clone;
-  database = connectDatabase({ url, poolSize: 2, applicationName: 'test', statementTimeoutMs: 10_000 });
+  database = await openTestDatabase({ poolSize: 2 });
   receiver = await startWebhookReceiver();
 });
 afterAll(async () => {
@@ -30,12 +26,11 @@ afterAll(async () => {
   for (const worker of workers) await worker.close();
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 
 const start = async (environment: Record<string, string>) => {
   const worker = await startTestWorker({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     temporal,
     taskQueue,
     receiver,

@@ -1,41 +1,29 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { startTestApi, type TestApi } from '../support/api';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
 import { newReference } from '../support/applications';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { until } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import { addEndpoint } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
+import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let api: TestApi;
 let lender: InternalClient;
 let receiver: WebhookReceiver;
-let worker: TestWorker;
+let keys: string;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1' } });
+  ({ api, receiver, keys } = service);
   lender = await internalClient(api);
-  receiver = await startWebhookReceiver();
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-    environment: { DELIVERY_LADDER_SECONDS: '0,1,1,1' },
-  });
-  await worker.ready();
 }, 300_000);
 
-afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await api?.close();
-});
+afterAll(() => service?.close());
 
 /** Opens an application from the link of a new quote, as a lender's integration does. */
 async function opened(environment: 'test' | 'live'): Promise<string> {

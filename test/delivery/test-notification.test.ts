@@ -1,43 +1,31 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { startTestApi, type TestApi } from '../support/api';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
+import { until } from '../support/delivery';
+import { addEndpoint } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
+import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let api: TestApi;
 let receiver: WebhookReceiver;
-let worker: TestWorker;
+let keys: string;
 let secret: string;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  receiver = await startWebhookReceiver();
+  service = await startTestService(temporal, { worker: { TEST_LADDER_SECONDS: '0,1,2' } });
+  ({ api, receiver, keys } = service);
   ({ secret } = await addEndpoint(api.database, {
     partnerId: api.partnerId,
     url: receiver.url,
     keyRing: keys,
   }));
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-    environment: { TEST_LADDER_SECONDS: '0,1,2' },
-  });
-  await worker.ready();
 }, 300_000);
 
-afterAll(async () => {
-  await worker.close();
-  await receiver.close();
-  await api.close();
-});
+afterAll(() => service?.close());
 
 beforeEach(() => {
   receiver.received.length = 0;

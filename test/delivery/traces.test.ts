@@ -1,41 +1,35 @@
-import { startTestApi, type TestApi } from '../support/api';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
 import { newReference } from '../support/applications';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { until, type TestWorker } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { findLeaks } from '../support/leaks';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { addEndpoint } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
 import { startTraceCollector, type TraceCollector } from '../support/trace-collector';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import type { WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let collector: TraceCollector;
 let api: TestApi;
 let receiver: WebhookReceiver;
 let worker: TestWorker;
+let keys: string;
 
 beforeAll(async () => {
   collector = await startTraceCollector();
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-  api = await startTestApi({ environment });
-  receiver = await startWebhookReceiver();
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-    environment: { ...environment, TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' },
+  service = await startTestService(temporal, {
+    api: environment,
+    worker: { ...environment, TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' },
   });
-  await worker.ready();
+  ({ api, receiver, worker, keys } = service);
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
 }, 300_000);
 
 afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await api?.close();
+  await service?.close();
   await collector?.close();
 });
 

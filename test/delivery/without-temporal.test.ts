@@ -1,41 +1,35 @@
-import { startTestApi, type TestApi } from '../support/api';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
+import { until, type TestWorker } from '../support/delivery';
+import { addEndpoint } from '../support/notifications';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { testTemporal } from '../support/temporal';
+import type { WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let api: TestApi;
 let receiver: WebhookReceiver;
 let proxy: TcpProxy;
 let worker: TestWorker;
+let keys: string;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  receiver = await startWebhookReceiver();
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
   const [host = '', port = ''] = temporal.address.split(':');
   proxy = await startTcpProxy({ host, port: Number(port) });
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal: { address: `127.0.0.1:${proxy.port}`, namespace: temporal.namespace },
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
+  service = await startTestService(temporal, {
+    temporalAddress: `127.0.0.1:${proxy.port}`,
     // What could not be started is not left to the sweep.
-    environment: { DISPATCH_SWEEP_MS: '60000' },
+    worker: { DISPATCH_SWEEP_MS: '60000' },
   });
-  await worker.ready();
+  ({ api, receiver, worker, keys } = service);
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
 }, 300_000);
 
 afterAll(async () => {
   proxy?.refuse(false);
-  await worker?.close();
+  await service?.close();
   await proxy?.close();
-  await receiver?.close();
-  await api?.close();
 });
 
 test('while Temporal is away a test is answered queued as soon as that is known, and delivered once it is back', async () => {

@@ -1,35 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { connectDatabase, type Database } from '../../db/connect';
 import { type KeyRing, parseKeyRing } from '../../db/key-ring';
 import { createPartner } from '../../db/queries/partners';
 import { findEndpoint, registerEndpoint } from '../../db/queries/webhook-endpoints';
 import { ensureDemoEndpoints, openDemoSecrets } from '../../dev/demo-webhooks';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
 const partnerId = 'P100001';
 const url = 'https://localhost:8445/webhooks';
 const newRing = () => parseKeyRing(`dev:${randomBytes(32).toString('base64')}`);
 
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let keyRing: KeyRing;
 
 beforeEach(async () => {
   keyRing = newRing();
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 2,
-    applicationName: 'test',
-    statementTimeoutMs: 5_000,
-  });
+  database = await openTestDatabase({ poolSize: 2, statementTimeoutMs: 5_000 });
   await createPartner(database.db, { partnerId, name: 'Demo' });
 });
 
-afterEach(async () => {
-  await database.close();
-  await clone.close();
-});
+afterEach(() => database.close());
 
 async function endpoints() {
   const found = [
@@ -40,7 +29,7 @@ async function endpoints() {
 }
 
 async function secrets(ring = keyRing): Promise<readonly string[]> {
-  const opened = openDemoSecrets(clone.url, partnerId, ring);
+  const opened = openDemoSecrets(database.url, partnerId, ring);
   try {
     return await opened.secrets();
   } finally {

@@ -7,7 +7,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { startTestWorker, type TestWorker } from '../support/delivery';
 import { launchBrowser } from '../support/browser';
 import { freePort } from '../support/free-port';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 // The demo shop in a real browser, in front of the real service.
@@ -160,6 +160,18 @@ test('a test notification arrives in the inbox, verified', async () => {
   const entry = page.locator('#inbox li').first();
   await entry.filter({ hasText: 'signature verified' }).waitFor();
   expect(await entry.innerText()).toContain('credit_application.test');
+});
+
+test('fits a phone: an offer and the longest event take no sideways scrolling', async () => {
+  await page.setViewportSize({ width: 375, height: 800 });
+  await storeStatus(api.database, { partnerId: api.partnerId, status: 'partially_refunded' });
+  await page.locator('#inbox li').filter({ hasText: 'partially_refunded' }).waitFor();
+  await show(/standard/);
+  expect(
+    await page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    ),
+  ).toBe(0);
 });
 
 test('the demo application is started once per press', async () => {

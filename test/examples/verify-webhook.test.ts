@@ -1,21 +1,21 @@
 import { parseKeyRing } from '../../db/key-ring';
 import { rotateSecret } from '../../db/queries/webhook-secrets';
 import { generateWebhookSecret } from '../../db/webhook-secret';
-import { startTestApi, type TestApi } from '../support/api';
-import { startTestWorker, type TestWorker } from '../support/delivery';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startTestService, type TestService } from '../support/service';
+import type { TestApi } from '../support/api';
+import { addEndpoint } from '../support/notifications';
+import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
+import type { Received, WebhookReceiver } from '../support/webhook-receiver';
 import { buildVerifiers, LANGUAGES, verifyIn, type Case } from './verifiers';
 
 // What the partner guide prints, run on what the real service sends: every language, both forms of the signature.
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let api: TestApi;
 let receiver: WebhookReceiver;
-let worker: TestWorker;
+let keys: string;
 let folder: string;
 /** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
 const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };
@@ -25,16 +25,11 @@ let after: Received;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('verifiers');
-  [api, receiver] = await Promise.all([startTestApi(), startWebhookReceiver(), buildVerifiers(folder)]);
+  await buildVerifiers(folder);
+  service = await startTestService(temporal);
+  ({ api, receiver, keys } = service);
   const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: keys };
   const { endpointId, secret } = await addEndpoint(api.database, partner);
-  worker = await startTestWorker({
-    databaseUrl: api.databaseUrl,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-  });
   secrets.old = secret;
   before = await receive();
   await rotate(endpointId, 3600, secrets.next);
@@ -44,9 +39,7 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  await worker.close();
-  await receiver.close();
-  await api.close();
+  await service.close();
   await removeDirectory(folder);
 });
 

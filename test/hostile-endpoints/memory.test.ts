@@ -1,6 +1,5 @@
-import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -12,19 +11,12 @@ const PARTNERS = ['P100001', 'P100002', 'P100003', 'P100004'];
 const CHUNK = Buffer.alloc(65_536, 'x');
 
 const temporal = testTemporal();
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let worker: WorkerProcess;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 4,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  database = await openTestDatabase({ statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver(() => (response) => {
     const more = () => {
       while (!response.destroyed && response.write(CHUNK));
@@ -41,7 +33,7 @@ beforeAll(async () => {
   // A small heap, so that what is garbage does not count as kept.
   const environment = { NODE_OPTIONS: '--max-old-space-size=96' };
   worker = await startWorkerProcess({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     temporal,
     taskQueue,
     receiver,
@@ -54,7 +46,6 @@ afterAll(async () => {
   await worker?.close();
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 
 const residentBytes = async () =>

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { connectDatabase, type Database } from '../../db/connect';
+import type { Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
 import { createResolver } from '../../outbound/resolve';
 import { createSender } from '../../outbound/sender';
 import { authority, closeAll, closeLater } from '../outbound/partner';
-import { createTestDatabase } from '../support/database';
+import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
@@ -70,13 +70,7 @@ export interface Scene {
 }
 
 export async function openScene(temporal: TestTemporal): Promise<Scene> {
-  const clone = await createTestDatabase();
-  const database = connectDatabase({
-    url: clone.url,
-    poolSize: 8,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  const database = await openTestDatabase({ poolSize: 8, statementTimeoutMs: 0 });
   const answers = new Map<string, (type: 'A' | 'AAAA') => DnsAnswer>();
   const dns = closeLater(
     await startDnsServer((name, type) => answers.get(name)?.(type) ?? (type === 'A' ? [HERE] : [])),
@@ -95,7 +89,7 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
   );
   const keys = newKeyRingText();
   const worker = await startTestWorker({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     temporal,
     taskQueue: randomTaskQueue('hostile'),
     receiver: { ca, environment: { ENVIRONMENT: 'development' } },
@@ -110,7 +104,7 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
   const look = (notificationId: string) => lookAt(database, worker, notificationId);
   return {
     database,
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     keys,
     worker,
     trap,
@@ -148,7 +142,6 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
       await closeAll();
       trap.close();
       await database.close();
-      await clone.close();
     },
   };
 }

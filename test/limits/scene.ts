@@ -1,10 +1,10 @@
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/connect';
+import type { Database } from '../../db/connect';
 import { issueKey } from '../../db/queries/api-key-changes';
 import { createPartner } from '../../db/queries/partners';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { expectDocumented } from '../support/contract';
-import { createTestDatabase } from '../support/database';
+import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, newKeyRingText, setServiceClock, startServiceClock } from '../support/notifications';
 import { randomTaskQueue, type TestTemporal } from '../support/temporal';
@@ -57,9 +57,7 @@ export interface SceneOptions {
 }
 
 export async function openScene(temporal: TestTemporal, options: SceneOptions = {}): Promise<Scene> {
-  const clone = await createTestDatabase();
-  const connected = { url: clone.url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 0 };
-  const database = connectDatabase(connected);
+  const database = await openTestDatabase({ statementTimeoutMs: 0 });
   const { db, sql } = database;
   const receiver = await startWebhookReceiver();
   const keyRing = newKeyRingText();
@@ -75,7 +73,7 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
   const apis: ApiProcess[] = await Promise.all(
     (options.timeZones ?? ['UTC', 'UTC']).map((TZ) =>
       startApiProcess({
-        databaseUrl: clone.url, // Only a call that a starved test machine cannot serve would take that long.
+        databaseUrl: database.url, // Only a call that a starved test machine cannot serve would take that long.
         environment: { LOG_LEVEL: 'warn', DATABASE_TIMEOUT_MS: '20000', TZ },
       }),
     ),
@@ -116,7 +114,7 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
       ),
     async startWorker() {
       worker = await startTestWorker({
-        databaseUrl: clone.url,
+        databaseUrl: database.url,
         temporal,
         taskQueue: randomTaskQueue('limits'),
         receiver,
@@ -160,7 +158,6 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
       await Promise.all(apis.map((api) => api.close()));
       await receiver.close();
       await database.close();
-      await clone.close();
     },
   };
 }

@@ -1,10 +1,9 @@
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/connect';
 import { issueKey } from '../../db/queries/api-key-changes';
 import { createPartner } from '../../db/queries/partners';
 import { goodQuote } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { freePort } from '../support/free-port';
 import { startHaProxy, type HaProxy } from '../support/haproxy';
@@ -19,8 +18,7 @@ const PARTNER = goodQuote.partner_id;
 const temporal = testTemporal();
 const keys = newKeyRingText();
 const taskQueue = randomTaskQueue('rolling');
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let proxy: HaProxy;
 let key: string;
@@ -31,7 +29,7 @@ const workers: WorkerProcess[] = [];
 
 const startApi = async (nth: number) => {
   apis[nth] = await startApiProcess({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     ...ports[nth],
     environment: {
       TLS_CERT_FILE: '',
@@ -43,18 +41,12 @@ const startApi = async (nth: number) => {
   });
 };
 const startWorker = async (nth: number) => {
-  workers[nth] = await startWorkerProcess({ databaseUrl: clone.url, temporal, taskQueue, receiver, keys });
+  workers[nth] = await startWorkerProcess({ databaseUrl: database.url, temporal, taskQueue, receiver, keys });
   await workers[nth].ready();
 };
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 4,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  database = await openTestDatabase({ statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver();
   await createPartner(database.db, { partnerId: PARTNER, name: 'Example' });
   const wanted = { partnerId: PARTNER, environment: 'sandbox', expiresInSeconds: null } as const;
@@ -72,7 +64,6 @@ afterAll(async () => {
   await proxy?.close();
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 
 const allUp = () => until(async () => (await proxy.up()).length === 2, 'the proxy sends to both', 30_000);

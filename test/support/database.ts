@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
+import { connectDatabase, type Database } from '../../db/connect';
 import { testServerUrl } from './test-server';
 
 export interface TestDatabase {
@@ -25,6 +26,35 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     url: url.href,
     close: () =>
       asAdministrator(async (sql) => void (await sql.unsafe(`drop database if exists ${name} with (force)`))),
+  };
+}
+
+/** A connection to a database of one's own. */
+export interface OpenTestDatabase extends Database {
+  readonly url: string;
+  /** Ends the connection, and drops the database. */
+  close(): Promise<void>;
+}
+
+/** @param options.statementTimeoutMs 0: no limit. */
+export async function openTestDatabase({
+  poolSize = 4,
+  statementTimeoutMs = 10_000,
+} = {}): Promise<OpenTestDatabase> {
+  const clone = await createTestDatabase();
+  const database = connectDatabase({
+    url: clone.url,
+    poolSize,
+    applicationName: 'test',
+    statementTimeoutMs,
+  });
+  return {
+    ...database,
+    url: clone.url,
+    async close() {
+      await database.close();
+      await clone.close();
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
 import type { Database } from '../../db/connect';
+import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/queries/dispatch';
 import { parseKeyRing, type KeyRing } from '../../db/key-ring';
 import {
@@ -68,12 +69,24 @@ export async function storeTest(
 /** Stores what tells of an application, due at once, and wakes the dispatcher. */
 export async function storeStatus(
   { db }: Database,
-  wanted: { partnerId: string; environment?: 'sandbox' | 'live'; applicationId?: string; sequence?: number },
+  wanted: {
+    partnerId: string;
+    environment?: 'sandbox' | 'live';
+    applicationId?: string;
+    sequence?: number;
+    status?: ApplicationState;
+  },
 ): Promise<{ notificationId: string; eventId: string }> {
-  const { partnerId, environment = 'sandbox', applicationId = `app_${ulid()}`, sequence = 1 } = wanted;
+  const {
+    partnerId,
+    environment = 'sandbox',
+    applicationId = `app_${ulid()}`,
+    sequence = 1,
+    status = 'accepted',
+  } = wanted;
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
-  const eventType = 'credit_application.accepted';
+  const eventType = `credit_application.${status}` as const;
   const event = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
   await db.insert(notifications).values({
     notificationId,

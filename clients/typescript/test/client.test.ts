@@ -1,38 +1,34 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startTestService, type TestService } from '../../../test/support/service';
 import { startTestApi, type TestApi } from '../../../test/support/api';
-import { startTestWorker, type TestWorker } from '../../../test/support/delivery';
-import { addEndpoint, newKeyRingText } from '../../../test/support/notifications';
-import { randomTaskQueue, testTemporal } from '../../../test/support/temporal';
+import { addEndpoint } from '../../../test/support/notifications';
+import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
-import { startWebhookReceiver, type WebhookReceiver } from '../../../test/support/webhook-receiver';
+import type { WebhookReceiver } from '../../../test/support/webhook-receiver';
 import { installPackage, runScript, typeCheck } from './package';
 
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+let service: TestService;
 let folder: string;
 let api: TestApi;
 let receiver: WebhookReceiver;
-let worker: TestWorker;
 let secret: string;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('client');
   installPackage(folder);
-  [api, receiver] = await Promise.all([startTestApi(), startWebhookReceiver()]);
+  service = await startTestService(temporal);
+  ({ api, receiver } = service);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
-  const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: keys };
+  const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: service.keys };
   ({ secret } = await addEndpoint(api.database, partner));
-  const taskQueue = randomTaskQueue();
-  worker = await startTestWorker({ databaseUrl: api.databaseUrl, temporal, taskQueue, receiver, keys });
 }, 300_000);
 
 afterAll(async () => {
-  await worker.close();
-  await receiver.close();
-  await api.close();
+  await service.close();
   await removeDirectory(folder);
 });
 

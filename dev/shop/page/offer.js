@@ -44,7 +44,7 @@ export function renderOffer(data, disclosure) {
     shown.push(element('p', { className: 'deposit', textContent: raised }));
   }
   const listed = notice === undefined ? products : [];
-  if (listed.length > 0) shown.push(productTable(listed));
+  if (listed.length > 0) shown.push(productTables(listed));
   // The summary may name an offer above 0% even where no list is given.
   if (needsDisclosure(listed) || (listed.length === 0 && /\d/.test(shown[0].textContent))) {
     shown.push(element('p', { className: 'disclosure', textContent: disclosure }));
@@ -52,35 +52,34 @@ export function renderOffer(data, disclosure) {
   return shown;
 }
 
-/** One column for each product, one row for each field: all in the same type. */
-function productTable(products) {
-  const fields = Object.keys(products[0]).filter((field) => field !== 'merchant_finance_url');
-  const table = element('table', {});
-  table.append(element('caption', { textContent: 'Representative examples' }));
-  const body = element('tbody', {});
-  for (const field of fields) {
-    const row = element('tr', {});
-    row.append(element('th', { scope: 'row', textContent: labelOf(field) }));
-    for (const product of products) row.append(element('td', { textContent: textOf(field, product[field]) }));
-    body.append(row);
-  }
-  const links = element('tr', {});
-  links.append(element('th', { scope: 'row', textContent: 'Application' }));
-  for (const product of products) {
-    const cell = element('td', {});
-    // Exactly as it came.
+/** A table for each product, all in the same type; side by side where there is room, and none out of sight where there is not. */
+function productTables(products) {
+  const box = element('div', { className: 'products' });
+  for (const [at, product] of products.entries()) {
+    const table = element('table', {});
+    table.append(
+      element('caption', { textContent: `Representative example ${at + 1} of ${products.length}` }),
+    );
+    const body = element('tbody', {});
+    for (const field of Object.keys(product).filter((name) => name !== 'merchant_finance_url')) {
+      body.append(row(labelOf(field), textOf(field, product[field])));
+    }
     const link = element('a', { textContent: `Apply for ${product.credit_product}` });
+    // Exactly as it came.
     link.setAttribute('href', product.merchant_finance_url);
-    cell.append(link);
-    links.append(cell);
+    body.append(row('Application', link));
+    table.append(body);
+    box.append(table);
   }
-  body.append(links);
-  table.append(body);
-  const box = element('div', { className: 'products', tabIndex: 0 });
-  box.setAttribute('role', 'region');
-  box.setAttribute('aria-label', 'Representative examples');
-  box.append(table);
   return box;
+}
+
+function row(label, value) {
+  const line = element('tr', {});
+  const cell = element('td', {});
+  cell.append(value);
+  line.append(element('th', { scope: 'row', textContent: label }), cell);
+  return line;
 }
 
 export function element(name, properties) {
