@@ -69,7 +69,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
     keyed.decorateRequest('caller');
     keyed.addHook('onRequest', async (request, reply) => {
-      request.caller = await authenticate(request);
+      const caller = authenticate(request);
+      request.caller = caller instanceof Promise ? await caller : caller;
       await checkRateLimit(request.caller.keyId, reply);
     });
     getFinanceQuote(keyed, deps);

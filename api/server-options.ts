@@ -1,4 +1,4 @@
-import { LogController, type FastifyHttpOptions } from 'fastify';
+import { LogController, type FastifyBaseLogger, type FastifyHttpOptions } from 'fastify';
 import type { Server } from 'node:http';
 
 export interface TlsFiles {
@@ -26,10 +26,16 @@ const TIMEOUTS = {
   requireHostHeader: false,
 } as const;
 
+/**
+ * A logger for each request would cost more than the line it usually writes: those few who log besides name the request
+ * themselves (`requestId`).
+ */
+const OWN_LOGGER = { childLoggerFactory: (logger: FastifyBaseLogger) => logger };
+
 /** Fastify's options for a listener with or without its own TLS (1.2 and later). */
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
   const { requestTimeout, keepAliveTimeout, ...server } = TIMEOUTS;
-  const timeouts = { requestTimeout, keepAliveTimeout };
+  const timeouts = { ...OWN_LOGGER, requestTimeout, keepAliveTimeout };
   if (tls === null) return { ...timeouts, http: server };
   // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
   const https = { ...server, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 };
@@ -38,5 +44,5 @@ export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server
 
 /** Fastify's own two lines per request are left out; our line (plugins/request-log) says it in one. */
 export function quietLogs(): LogController {
-  return new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' });
+  return new LogController({ disableRequestLogging: true });
 }

@@ -10,8 +10,9 @@ const REDACTED = [
   'request.headers',
 ];
 
-/** Bytes that are collected before a write, one for some eighty requests; must be below the library's 16 KiB. */
-const WRITE_BYTES = 16_000;
+/** Bytes that are collected before a write, one for some three hundred requests, and the most that a write may take. */
+const WRITE_BYTES = 64_000;
+const MOST_WRITE_BYTES = 64 * 1024;
 /** Longest that a line waits for others, in milliseconds. */
 const FLUSH_MS = 100;
 
@@ -57,6 +58,7 @@ function standardOutput(): DestinationStream {
     sync: false,
     maxLength: 1024 * 1024,
     minLength: WRITE_BYTES,
+    maxWrite: MOST_WRITE_BYTES,
     periodicFlush: FLUSH_MS,
     contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < patientUntilMs,

@@ -11,12 +11,15 @@ export interface CatalogueMerchant {
   readonly setup: { readonly merchant: Merchant } | { readonly missingFields: string[] };
 }
 
+/** At once from memory, or from Postgres: most requests need not wait, and waiting costs even when it is over at once. */
+export type AtOnceOrLater<T> = T | Promise<T>;
+
 /** Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. */
 export interface Catalogue {
   /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
-  findKey(hash: string): Promise<ApiKeyRecord | undefined>;
+  findKey(hash: string): AtOnceOrLater<ApiKeyRecord | undefined>;
   /** @throws when Postgres is needed and does not answer. */
-  findMerchant(merchantId: string): Promise<CatalogueMerchant | undefined>;
+  findMerchant(merchantId: string): AtOnceOrLater<CatalogueMerchant | undefined>;
 }
 
 export interface CatalogueOptions {

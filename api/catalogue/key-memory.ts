@@ -1,5 +1,6 @@
 import type { ApiKeyRecord } from '../../db/queries/api-keys';
 import { withDeadline } from '../../db/deadline';
+import type { AtOnceOrLater } from './catalogue';
 
 export interface KeySource {
   loadAllKeys(): Promise<ApiKeyRecord[]>;
@@ -26,11 +27,15 @@ export class KeyMemory {
 
   constructor(private readonly options: KeyMemoryOptions) {}
 
-  async find(hash: string, trusted: boolean): Promise<ApiKeyRecord | undefined> {
+  find(hash: string, trusted: boolean): AtOnceOrLater<ApiKeyRecord | undefined> {
     if (trusted && this.changedWhileLoading === undefined) {
       const known = this.byHash.get(hash);
       if (known !== undefined || this.reading.size === 0) return known;
     }
+    return this.read(hash);
+  }
+
+  private async read(hash: string): Promise<ApiKeyRecord | undefined> {
     const { source, readTimeoutMs } = this.options;
     const found = source.findKeyByHash(Buffer.from(hash, 'hex'));
     return (await withDeadline(found, readTimeoutMs, 'API key')) ?? undefined;

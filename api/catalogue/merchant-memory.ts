@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../../db/deadline';
 import type { StoredMerchant } from '../../db/queries/merchants';
 import { completeMerchant } from '../../domain/merchant';
-import type { CatalogueMerchant } from './catalogue';
+import type { AtOnceOrLater, CatalogueMerchant } from './catalogue';
 
 export interface MerchantSource {
   loadMerchant(merchantId: string): Promise<StoredMerchant | null>;
@@ -34,12 +34,12 @@ export class MerchantMemory {
     this.entries = new LRUCache({ max: options.mostMerchants });
   }
 
-  async find(merchantId: string, trusted: boolean): Promise<CatalogueMerchant | undefined> {
+  find(merchantId: string, trusted: boolean): AtOnceOrLater<CatalogueMerchant | undefined> {
     const known = trusted ? this.entries.get(merchantId) : undefined;
     if (known !== undefined) return known.merchant;
     const underWay = trusted ? this.readings.get(merchantId) : undefined;
     const { entry } = underWay !== undefined && !underWay.stale ? underWay : this.read(merchantId);
-    return (await entry).merchant;
+    return entry.then(({ merchant }) => merchant);
   }
 
   /** The merchant changed. */

@@ -47,31 +47,30 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     redis && new RateLimiterRedis({ ...settings, storeClient: redis, rejectIfRedisNotReady: true });
   let restUntilMs = 0;
 
-  async function count(keyId: string): Promise<RateLimitState> {
-    if (shared && monotonicMs() >= restUntilMs) {
-      try {
-        return await consumeFrom(shared, keyId, limit);
-      } catch (cause) {
-        restUntilMs = monotonicMs() + REST_MS;
-        onFallback(cause);
-      }
-    }
-    return consumeFrom(memory, keyId, limit);
+  function count(keyId: string): Promise<RateLimitState> {
+    const inMemory = () => consumeFrom(memory, keyId, limit);
+    if (shared === null || monotonicMs() < restUntilMs) return inMemory();
+    return consumeFrom(shared, keyId, limit).catch((cause: unknown) => {
+      restUntilMs = monotonicMs() + REST_MS;
+      onFallback(cause);
+      return inMemory();
+    });
   }
   return { windowSeconds, consume: count };
 }
 
-async function consumeFrom(
+function consumeFrom(
   limiter: RateLimiterMemory | RateLimiterRedis,
   keyId: string,
   limit: number,
 ): Promise<RateLimitState> {
-  try {
-    return state(await limiter.consume(keyId), true, limit);
-  } catch (refused) {
-    if (refused instanceof RateLimiterRes) return state(refused, false, limit);
-    throw refused;
-  }
+  return limiter.consume(keyId).then(
+    (counted) => state(counted, true, limit),
+    (refused: unknown) => {
+      if (refused instanceof RateLimiterRes) return state(refused, false, limit);
+      throw refused;
+    },
+  );
 }
 
 function state(result: RateLimiterRes, allowed: boolean, limit: number): RateLimitState {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import type { ApiKeyRecord } from '../../db/queries/api-keys';
 import type { Catalogue } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
 import { bearerKey } from './bearer-key';
@@ -23,9 +24,7 @@ declare module 'fastify' {
  * it is looked up by its SHA-256, and unknown, inactive, revoked, expired and an inactive partner's keys are alike.
  */
 export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => Date) {
-  return async function authenticate(request: FastifyRequest): Promise<Caller> {
-    const key = bearerKey(request);
-    const record = await catalogue.findKey(hash('sha256', key, 'hex'));
+  function callerOf(record: ApiKeyRecord | undefined): Caller {
     const usable =
       record !== undefined &&
       record.state === 'active' &&
@@ -33,5 +32,9 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => 
       (record.expiresAt === null || record.expiresAt.getTime() > now().getTime());
     if (!usable) throw new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
     return { keyId: record.keyId, partnerId: record.partnerId, environment: record.environment };
+  }
+  return function authenticate(request: FastifyRequest): Caller | Promise<Caller> {
+    const found = catalogue.findKey(hash('sha256', bearerKey(request), 'hex'));
+    return found instanceof Promise ? found.then(callerOf) : callerOf(found);
   };
 }

@@ -47,7 +47,7 @@ function send(
 ): FastifyReply {
   const error = toApiError(thrown);
   if (error.code === 'INTERNAL_SERVER_ERROR')
-    request.log.error({ err: publicCause(thrown) }, 'request failed');
+    request.log.error({ requestId: request.id, err: publicCause(thrown) }, 'request failed');
   // The framework would close under a client that still sends, and the reset would take this answer with it. What comes is
   // read and dropped instead, for as long as a request may take (api/server-options).
   if ((thrown as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {

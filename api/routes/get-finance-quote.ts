@@ -7,7 +7,7 @@ import { completeMerchant, type Merchant } from '../../domain/merchant';
 import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import type { Catalogue } from '../catalogue/catalogue';
+import type { Catalogue, CatalogueMerchant } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/validate-body';
 import type { Caller } from '../plugins/authenticate';
@@ -26,7 +26,8 @@ export interface GetFinanceQuoteDeps {
 
 /** `POST /v1/finance-quote` (spec §4.1), for the keyed part of the API. */
 export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
-  const { catalogue, storeQuote, now, newQuoteId } = deps;
+  const { storeQuote, now, newQuoteId } = deps;
+  const find = merchantFinder(deps.catalogue);
   const validate = bodyValidator(quoteRequestSchema);
   const serialize = serializer<QuoteResponseBody>(quoteResponseSchema);
 
@@ -38,7 +39,8 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
         field: 'partner_id',
       });
     }
-    const merchant = await merchantFor(catalogue, body.merchant_id, caller);
+    const found = find(body.merchant_id);
+    const merchant = usable(found instanceof Promise ? await found : found, body.merchant_id, caller);
     checkLimits(body.loan_amount);
 
     const at = now();
@@ -53,6 +55,8 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       today: ukDay(at),
     });
     const response = serialize(quoteToWire(quote, quoteId, body.merchant_reference));
+    // As bytes: given text, its length would be measured first and its bytes made twice.
+    const bytes = Buffer.from(response);
     // Durably stored before it is answered: an id that a partner holds always has its row.
     await storeQuote({
       quoteId,
@@ -68,21 +72,23 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       response,
       fitted: fittedProducts(quote),
     });
-    // As bytes: given text, its length would be measured first and its bytes made twice.
-    return reply.type('application/json; charset=utf-8').send(Buffer.from(response));
+    void reply.type('application/json; charset=utf-8');
+    return bytes;
   });
 }
 
-/** The merchant to quote for. Designated test merchants exist for every key and are never read from anywhere. */
-async function merchantFor(
-  catalogue: Pick<Catalogue, 'findMerchant'>,
-  merchantId: string,
-  caller: Caller,
-): Promise<Merchant> {
-  const designated = TEST_MERCHANTS.get(merchantId);
-  const found = designated
-    ? { onlyFor: null, setup: completeMerchant(designated.merchant) }
-    : await catalogue.findMerchant(merchantId);
+/** Finds merchants. Designated test merchants exist for every key and are never read from anywhere. */
+function merchantFinder(catalogue: Pick<Catalogue, 'findMerchant'>): Catalogue['findMerchant'] {
+  return (merchantId) => {
+    const designated = TEST_MERCHANTS.get(merchantId);
+    return designated
+      ? { merchantId, onlyFor: null, setup: completeMerchant(designated.merchant) }
+      : catalogue.findMerchant(merchantId);
+  };
+}
+
+/** The merchant to quote for. @throws ApiError when it does not exist for the caller, or its set-up is incomplete */
+function usable(found: CatalogueMerchant | undefined, merchantId: string, caller: Caller): Merchant {
   if (found === undefined || (found.onlyFor !== null && !found.onlyFor.has(caller.partnerId))) {
     throw new ApiError('MERCHANT_NOT_FOUND', 'The merchant does not exist.', { merchant_id: merchantId });
   }

@@ -88,7 +88,10 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
       const endsAtMs = performance.now() + WAIT_MS;
       for (;;) {
         const progress = await deps.readProgress(notificationId).catch((error: unknown) => {
-          request.log.warn({ err: error, notificationId }, 'a test notification was not read again');
+          request.log.warn(
+            { requestId: request.id, err: error, notificationId },
+            'a test notification was not read again',
+          );
           return null;
         });
         const status = statusOf(progress);

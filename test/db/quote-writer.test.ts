@@ -78,14 +78,16 @@ test('rows that the database refuses fail alone, each with its code; those of th
     writer.add(row(1)),
     writer.add(row(4, { response: 'a\u0000b' })),
     writer.add(row(5)),
+    writer.add(row(9, { merchantFinanceUrl: 'https://shop.example/\u001Ffinance' })),
   ]);
   expect(outcomes).toMatchObject([
     { status: 'fulfilled' },
     { status: 'rejected', reason: { name: 'PostgresError', code: '23505' } },
     { status: 'rejected', reason: { code: '22021' } },
     { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: '22000' } },
   ]);
-  expect(await stored(3, 4, 5)).toEqual([row(3).quoteId, row(5).quoteId]);
+  expect(await stored(3, 4, 5, 9)).toEqual([row(3).quoteId, row(5).quoteId]);
 });
 
 test('a statement whose session is ended fails all of its rows and is not repeated; the next is stored', async () => {
