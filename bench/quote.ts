@@ -6,6 +6,7 @@ import { migrateDatabase } from '../db/migrate';
 import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
+import { quoteBody } from './quote-body';
 import { compare, jsonFigures, tableHead, tableRows, type Comparison } from './figures';
 import { load } from './load';
 import { runPairs } from './rounds';
@@ -53,7 +54,12 @@ async function main(): Promise<void> {
     const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
     const nodeArgs = options.node.split(' ').filter((argument) => argument !== '');
     if (options.profile !== undefined) nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
-    const common = { databaseUrl: postgres.url, directory, nodeArgs, body: quoteBody(partnerId) };
+    const common = {
+      databaseUrl: postgres.url,
+      directory,
+      nodeArgs,
+      body: quoteBody(partnerId, options.merchant),
+    };
     const ours = await startOurs({ ...common, key: apiKeys.test });
     targets.push(ours);
     const bare = await startBare(common);
@@ -89,17 +95,6 @@ async function main(): Promise<void> {
     await postgres.stop();
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-function quoteBody(partnerId: string): string {
-  return JSON.stringify({
-    merchant_id: options.merchant,
-    partner_id: partnerId,
-    loan_amount: '900.00',
-    customer_deposit: '100.00',
-    merchant_finance_url: 'https://shop.example/finance?basket=1',
-    merchant_reference: 'basket 2041',
-  });
 }
 
 /** Resident memory in MB before and after many quotes; the process is warm, and garbage settles for two seconds. */

@@ -6,6 +6,7 @@ import type { Sql } from '../db/connect';
 import { seedDemo } from '../dev/seed';
 import { DATABASES } from '../dev/temporal-postgres/schema';
 import { startWatchdog } from '../test/support/watchdog';
+import { quoteBody } from './quote-body';
 import { postgresCpuMs, processCpuMs } from './cpu';
 import { runRound } from './delivery/rounds';
 import { setStage, type Stage } from './delivery/stage';
@@ -95,14 +96,7 @@ async function main(): Promise<void> {
 
 async function quotes(directory: string, { database: { sql }, postgres }: Stage): Promise<void> {
   const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
-  const body = JSON.stringify({
-    merchant_id: options.merchant,
-    partner_id: partnerId,
-    loan_amount: '900.00',
-    customer_deposit: '100.00',
-    merchant_finance_url: 'https://shop.example/finance?basket=1',
-    merchant_reference: 'basket 2041',
-  });
+  const body = quoteBody(partnerId, options.merchant);
   const common = { databaseUrl: postgres.url, directory, nodeArgs: ['--max-semi-space-size=64'], body };
   const api = await startOurs({ ...common, key: apiKeys.test });
   const { port, headers } = api;

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../support/free-port';
+import { stackEnvironment } from '../support/stack-environment';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
@@ -46,16 +47,7 @@ test('on a running stack it walks three applications of two lenders, and all arr
   const dataDir = join(directory, 'data');
   const stack = startNode(['--import', 'tsx', 'bin/start.ts', directory], {
     cwd: project,
-    environment: {
-      DATA_DIR: dataDir,
-      API_PORT: String(await freePort()),
-      INTERNAL_PORT: String(await freePort()),
-      POSTGRES_PORT: String(await freePort()),
-      TEMPORAL_PORT: String(await freePort()),
-      TEMPORAL_UI_PORT: String(await freePort()),
-      RECEIVER_PORT: String(await freePort()),
-      TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
-    },
+    environment: await stackEnvironment(dataDir),
     channel: true,
   });
   try {

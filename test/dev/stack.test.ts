@@ -9,6 +9,7 @@ import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/search-attributes';
 import { freePort } from '../support/free-port';
+import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
@@ -27,17 +28,7 @@ const stackFile = () => join(environment['DATA_DIR'] ?? '', 'stack.json');
 beforeAll(async () => {
   directory = await temporaryDirectory('stack with blanks ');
   dismissWatchdog = startWatchdog(directory);
-  environment = {
-    DATA_DIR: join(directory, 'data dir'),
-    API_PORT: String(await freePort()),
-    INTERNAL_PORT: String(await freePort()),
-    POSTGRES_PORT: String(await freePort()),
-    TEMPORAL_PORT: String(await freePort()),
-    TEMPORAL_UI_PORT: String(await freePort()),
-    RECEIVER_PORT: String(await freePort()),
-    SHOP_PORT: String(await freePort()),
-    TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
-  };
+  environment = await stackEnvironment(join(directory, 'data dir'));
   // On a new machine that takes minutes, which no single start below should.
   await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
 }, 1_200_000);

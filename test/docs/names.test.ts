@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { OpsDeps } from '../../ops/call';
@@ -58,7 +58,7 @@ test.each(pages)('%s names commands of ops as they are', (file) => {
   ).toEqual([]);
 });
 
-test.each(handbook)('%s names settings, metrics and files that exist', (file) => {
+test.each(handbook)('%s names settings and metrics that exist', (file) => {
   const text = read(file);
   const settings = Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group));
   const inCode = (name: string) => settings.includes(name) || new RegExp(`\\b${name}\\b`).test(code);
@@ -66,9 +66,19 @@ test.each(handbook)('%s names settings, metrics and files that exist', (file) =>
   const metrics = [...text.matchAll(/\bpfqs_\w+/g)].map(([name]) =>
     name.replace(/_(?:bucket|sum|count)$/, ''),
   );
-  const files = [...text.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.\w+)`/g)].map(([, path = '']) => path);
   expect([...names, ...metrics].filter((name) => !inCode(name))).toEqual([]);
-  expect(files.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test.each(pages)('%s names files and folders that exist', (file) => {
+  const folders = new Set(tracked.map((path) => path.split('/')[0]));
+  const named = [...read(file).matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+)?)`/g)].map(([, path = '']) => path);
+  const ours = named.filter((path) => folders.has(path.split('/')[0] ?? ''));
+  // Some are named from their page, and some without their ending.
+  const isThere = (path: string) =>
+    [root, dirname(join(root, file))].some((from) =>
+      ['', '.ts', '.test.ts'].some((ending) => existsSync(join(from, path + ending))),
+    );
+  expect(ours.filter((path) => !isThere(path))).toEqual([]);
 });
 
 test.each(pages)('%s names npm scripts that exist', (file) => {

@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici';
 import { issueKey } from '../../db/queries/api-key-changes';
 import { createPartner } from '../../db/queries/partners';
+import { workerDeployment } from '../../runtime/worker-deployments';
 import { goodQuote } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
@@ -13,7 +14,7 @@ import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '..
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
 import { startLoad } from './load';
 
-/** Two API processes behind HAProxy as docker-compose.yml has them, and two workers. */
+/** Two API processes behind HAProxy as docker-compose.yml has them, and two workers with the build of their release. */
 const PARTNER = goodQuote.partner_id;
 const temporal = testTemporal();
 const keys = newKeyRingText();
@@ -40,9 +41,27 @@ const startApi = async (nth: number) => {
     },
   });
 };
-const startWorker = async (nth: number) => {
-  workers[nth] = await startWorkerProcess({ databaseUrl: database.url, temporal, taskQueue, receiver, keys });
+const startWorker = async (nth: number, buildId: string) => {
+  workers[nth] = await startWorkerProcess({
+    databaseUrl: database.url,
+    temporal,
+    taskQueue,
+    receiver,
+    keys,
+    environment: { WORKER_DEPLOYMENT: taskQueue, WORKER_BUILD_ID: buildId },
+  });
   await workers[nth].ready();
+};
+/** `ops deployments set-current` */
+const setCurrent = (buildId: string) => {
+  const { address, namespace } = temporal;
+  const orders = workerDeployment({ namespace, connection: { address } }, taskQueue);
+  // Its pollers may be a moment behind its readiness.
+  return until(
+    async () => (await orders.setCurrent(buildId)).kind === 'done',
+    `${buildId} is current`,
+    60_000,
+  );
 };
 
 beforeAll(async () => {
@@ -55,7 +74,8 @@ beforeAll(async () => {
   ports = [];
   for (let nth = 0; nth < 2; nth += 1) ports.push({ port: await freePort(), internalPort: await freePort() });
   proxy = await startHaProxy([ports[0]!, ports[1]!]);
-  await Promise.all([startApi(0), startApi(1), startWorker(0), startWorker(1)]);
+  await Promise.all([startApi(0), startApi(1), startWorker(0, 'old'), startWorker(1, 'old')]);
+  await setCurrent('old');
   await allUp();
 }, 300_000);
 
@@ -119,9 +139,11 @@ test('a rolling restart of API processes and workers loses no request and no not
     await allUp();
     restarts += 1;
   }
+  // As docs/operations/production.md has it: one by one, and the new build becomes current in between.
   for (const nth of [0, 1]) {
     expect(await workers[nth]!.end('SIGTERM')).toBe(0);
-    await startWorker(nth);
+    await startWorker(nth, 'new');
+    if (nth === 0) await setCurrent('new');
     await serving();
     restarts += 1;
   }
