@@ -13,9 +13,16 @@ const FINANCE_URL = new RegExp(FINANCE_URL_PATTERN, 'u');
 /** Half a surrogate pair. Not in the pattern above: it is published, and RE2 and Rust's regex cannot read such a class. */
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
+/**
+ * URLs that need no parser to be judged: a host of plain labels, none of them Punycode, the last without a digit (it might be a
+ * number else), and no port.
+ */
+const PLAIN_HOST = /^https:\/\/(?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]+(?:[/?#]|$)/;
+
 /** Whether it is a full https:// URL without user name and password. */
 export function isFinancePage(text: string): boolean {
   if (!FINANCE_URL.test(text) || LONE_SURROGATE.test(text)) return false;
+  if (PLAIN_HOST.test(text)) return true;
   const url = parsed(text);
   return url !== undefined && url.username === '' && url.password === '';
 }

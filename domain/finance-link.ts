@@ -22,11 +22,11 @@ export interface LinkBase {
 /** Builds one link; `creditProduct` null for the link of the summary. */
 export type FinanceLinks = (loanPence: number, depositPence: number, creditProduct: string | null) => string;
 
-const UNRESERVED = /^[\w.~-]*$/;
+const UNRESERVED_OR_SPACE = /^[\w.~ -]*$/;
 
 /** Percent-encodes everything but RFC 3986 unreserved characters; half a surrogate pair becomes U+FFFD. */
 function encode(text: string): string {
-  if (UNRESERVED.test(text)) return text;
+  if (UNRESERVED_OR_SPACE.test(text)) return text.replaceAll(' ', '%20');
   const wellFormed = /[\ud800-\udfff]/.test(text) ? text.replaceAll(/\p{Surrogate}/gu, '\uFFFD') : text;
   const encoded = encodeURIComponent(wellFormed);
   if (!/[!'()*]/.test(encoded)) return encoded;
@@ -50,12 +50,21 @@ function encodeName(name: string): string {
   return encoded;
 }
 
+/** What a query without any of our parameters does not hold; a name may be written with escapes. */
+const MAYBE_OURS = new RegExp(`[%+]|${[...OUR_PARAMETERS].join('|')}`);
+
 /** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */
 function parameterName(pair: string): string {
   const name = pair.split('=', 1)[0] ?? '';
   if (!name.includes('%') && !name.includes('+')) return name;
   for (const key of new URLSearchParams(name).keys()) return key;
   return '';
+}
+
+function withoutOurs(query: string): string {
+  if (!MAYBE_OURS.test(query)) return query;
+  const pairs = query.split('&').filter((pair) => !OUR_PARAMETERS.has(parameterName(pair)));
+  return pairs.join('&');
 }
 
 /** The merchant's URL up to where our parameters go (with `?` or `&`), and its fragment. Its text is not touched. */
@@ -67,11 +76,7 @@ function splitUrl(merchantUrl: string): { before: string; fragment: string } {
   const page = hash < 0 ? url : url.slice(0, hash);
   const mark = page.indexOf('?');
   if (mark < 0) return { before: `${page}?`, fragment };
-  const own = page
-    .slice(mark + 1)
-    .split('&')
-    .filter((pair) => !OUR_PARAMETERS.has(parameterName(pair)))
-    .join('&');
+  const own = withoutOurs(page.slice(mark + 1));
   const separator = own === '' || own.endsWith('&') ? '' : '&';
   return { before: `${page.slice(0, mark)}?${own}${separator}`, fragment };
 }

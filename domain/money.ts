@@ -58,6 +58,8 @@ export function formatPence(pence: number): string {
 /** Pence for people: 123450 → "£1,234.50". @throws RangeError unless a safe integer. */
 export function formatPounds(pence: number): string {
   const plain = formatPence(Math.abs(pence));
+  // Below a thousand there is nothing to group: the usual case for a monthly payment.
+  if (plain.length <= 6) return `${pence < 0 ? '-' : ''}£${plain}`;
   const grouped = plain.slice(0, -3).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
   return `${pence < 0 ? '-' : ''}£${grouped}${plain.slice(-3)}`;
 }

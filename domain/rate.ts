@@ -1,5 +1,5 @@
 import { roundPercent } from './apr';
-import { divideHalfUp } from './money';
+import { divideFloor, divideHalfUp } from './money';
 import type { AnnualRateShown, ProductTerms } from './product';
 
 /** Basis points in 1. */
@@ -70,7 +70,9 @@ export function annualRateBasisPoints(terms: ProductTerms, loanPence: number, co
 
 /** An APR as it is stated, with one decimal: 990 → "9.9%", 1000 → "10.0%"; interest-free is "0%". */
 export function formatApr(aprBasisPoints: number): string {
-  return aprBasisPoints === 0 ? '0%' : `${(divideHalfUp(aprBasisPoints, 10) / 10).toFixed(1)}%`;
+  if (aprBasisPoints === 0) return '0%';
+  const tenths = divideHalfUp(aprBasisPoints, 10);
+  return `${divideFloor(tenths, 10)}.${tenths % 10}%`;
 }
 
 /** A rate in basis points with its two decimals: 521 → "5.21%". */

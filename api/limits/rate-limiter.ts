@@ -48,12 +48,11 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   let restUntilMs = 0;
 
   function count(keyId: string): Promise<RateLimitState> {
-    const inMemory = () => consumeFrom(memory, keyId, limit);
-    if (shared === null || monotonicMs() < restUntilMs) return inMemory();
+    if (shared === null || monotonicMs() < restUntilMs) return consumeFrom(memory, keyId, limit);
     return consumeFrom(shared, keyId, limit).catch((cause: unknown) => {
       restUntilMs = monotonicMs() + REST_MS;
       onFallback(cause);
-      return inMemory();
+      return consumeFrom(memory, keyId, limit);
     });
   }
   return { windowSeconds, consume: count };
