@@ -11,6 +11,10 @@ const LOGO = Buffer.from(
     'font-family="system-ui, sans-serif">Partner guide · Finance Quote Service</text></svg>',
 );
 
+/** The page sends nothing: no field for a key, none for another document, and no link to a licence that is no page. */
+const HIDDEN =
+  '.topbar form, .auth-wrapper, .authorization__btn, .info__license { display: none !important; }';
+
 /** `GET /openapi.json`, the page made from it at `/docs`, and the partner guide at `/docs/guide`; none needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
   const document = openApiDocument();
@@ -32,7 +36,10 @@ export function getDocumentation(app: FastifyInstance): void {
     routePrefix: '/docs',
     staticCSP: true,
     uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, supportedSubmitMethods: [] },
-    theme: { title: 'Partner Finance Quote Service' },
+    theme: {
+      title: 'Partner Finance Quote Service',
+      css: [{ filename: 'hidden.css', content: HIDDEN }],
+    },
     logo: { type: 'image/svg+xml', content: LOGO, href: '/docs/guide', target: '_self' },
   });
 }

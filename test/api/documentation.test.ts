@@ -38,6 +38,8 @@ test('the page is served with a policy that lets nothing else in', async () => {
   expect(answer.text).toContain('swagger-ui');
   expect(answer.headers['content-security-policy']).toContain("default-src 'self'");
   expect(answer.headers['x-request-id']).toMatch(/^rq_/);
+  const [sheet = ''] = answer.text.match(/static\/theme\/hidden\.css/) ?? [];
+  expect((await api.fetchText(`/docs/${sheet}`)).text).toContain('.auth-wrapper');
 });
 
 test('the partner guide is served as a page, whole, with anchors that its links find', async () => {

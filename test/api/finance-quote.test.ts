@@ -3,7 +3,8 @@ import { decodeFitted } from '../../db/queries/fitted-products';
 import { createPartner } from '../../db/queries/partners';
 import { readFinanceLink } from '../../domain/finance-link';
 import { visibleText } from '../../domain/summary';
-import { startTestApi, type Answer, type TestApi } from '../support/api';
+import { startTestApi, type TestApi } from '../support/api';
+import type { Answer } from '../support/http-call';
 import { addMerchant } from '../support/merchants';
 
 let api: TestApi;

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { registerEndpoint } from '../../db/queries/webhook-endpoints';
-import { startTestApi, type CallOptions, type TestApi } from '../support/api';
+import { startTestApi, type TestApi } from '../support/api';
+import type { CallOptions } from '../support/http-call';
 
 const PATH = '/v1/notifications/test';
 

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../support/free-port';
+import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -72,5 +73,6 @@ test('on a running stack it walks three applications of two lenders, and all arr
   } finally {
     stack.child.kill('SIGTERM');
     await stack.ended;
+    emitStackLogs(dataDir);
   }
 }, 300_000);

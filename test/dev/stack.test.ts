@@ -9,6 +9,7 @@ import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/search-attributes';
 import { freePort } from '../support/free-port';
+import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -35,6 +36,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
+  emitStackLogs(environment['DATA_DIR'] ?? '');
   await removeDirectory(directory);
   dismissWatchdog();
 });

@@ -3,10 +3,12 @@ import type { Merchant } from '../../domain/merchant';
 import type { Product } from '../../domain/product';
 import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../../domain/summary';
+import { TERMS } from '../support/terms';
 
 /** A 12-month 9.9 % product for every loan, changed as a test needs. */
 export function buildProduct(changes: Partial<Product> = {}): Product {
   return {
+    ...TERMS,
     productId: 'prd_1',
     version: 1,
     displayOrder: 1,
@@ -14,22 +16,8 @@ export function buildProduct(changes: Partial<Product> = {}): Product {
     validTo: null,
     lender: 'Lender',
     creditProduct: 'Credit',
-    numberOfRepayments: 12,
-    aprBasisPoints: 990,
-    rateType: 'fixed',
-    rateBasis: 'apr_effective',
-    ratePpm: null,
-    instalmentRounding: 'half_up',
-    finalPayment: 'equal',
-    deferralMonths: 0,
-    firstIntervalDays: null,
-    settlementFeePence: 0,
     minLoanPence: 1_000,
     maxLoanPence: 200_000_000,
-    depositMin: null,
-    depositMax: null,
-    firstPaymentType: 'monthly_repayment',
-    annualRateShown: 'flat',
     ...changes,
   };
 }

@@ -8,25 +8,8 @@ import { startApi } from '../../runtime/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';
 import { emitMetrics, emittedBy } from './emitted';
+import { callOver, type Answer, type CallOptions } from './http-call';
 import { createTestTls } from './tls';
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Record<string, string | string[] | undefined>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
-  readonly body: any;
-  readonly text: string;
-}
-
-export interface CallOptions {
-  readonly method?: string;
-  readonly path?: string;
-  readonly headers?: Record<string, string | string[]>;
-  /** Sent as it is when text or bytes, else as JSON. */
-  readonly body?: unknown;
-  /** API key; null sends none. Default: the test key. */
-  readonly key?: string | null;
-}
 
 export interface TestApi {
   readonly port: number;
@@ -89,35 +72,20 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   const agent = new Agent({ connect: { ca: tls.ca } });
   const scheme = options.ownTls === false ? 'http' : 'https';
 
-  const call = async ({
-    method = 'POST',
-    path = '/v1/finance-quote',
-    headers = {},
-    body,
-    key,
-  }: CallOptions = {}) => {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined;
-    const sentKey = key === undefined ? keys.test : key;
-    const answer = await request(`${scheme}://127.0.0.1:${api.apiPort}${path}`, {
-      method: method as 'POST',
-      dispatcher: agent,
-      headers: {
-        ...(sentKey !== null && { authorization: `Bearer ${sentKey}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
+  const origin = `${scheme}://127.0.0.1:${api.apiPort}`;
+  const call = (wanted: CallOptions = {}) =>
+    callOver(
+      {
+        origin,
+        path: '/v1/finance-quote',
+        key: keys.test,
+        dispatcher: agent,
+        check: (made, answer) => {
+          if (made.path !== '/openapi.json') expectDocumented(made, answer);
+        },
       },
-      body: raw ? ((body ?? null) as string | null) : JSON.stringify(body),
-    });
-    const text = await answer.body.text();
-    if (path !== '/openapi.json')
-      expectDocumented({ method, path }, { status: answer.statusCode, headers: answer.headers, text });
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      text,
-      body: text === '' ? undefined : JSON.parse(text),
-    };
-  };
+      wanted,
+    );
   return {
     port: api.apiPort,
     internalPort: api.internalPort,
@@ -131,7 +99,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     call,
     quote: (fields = {}, callOptions = {}) => call({ body: { ...goodQuote, ...fields }, ...callOptions }),
     async fetchText(path) {
-      const answer = await request(`${scheme}://127.0.0.1:${api.apiPort}${path}`, { dispatcher: agent });
+      const answer = await request(`${origin}${path}`, { dispatcher: agent });
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
     },
     async close() {

@@ -30,6 +30,12 @@ export async function emitMetrics(internalPort: number): Promise<void> {
   if (page !== null) emittedBy('metrics')(await page.text());
 }
 
+/** Adds the logs of an embedded stack: of API and worker, Postgres and Temporal. */
+export function emitStackLogs(dataDir: string): void {
+  for (const name of ['services.log', 'postgres.log', 'temporal.log'])
+    emittedBy(`stack-${name}`)(readFileSync(join(dataDir, name), 'utf8'));
+}
+
 /** Adds every workflow of a server: histories with their payloads, memos, search attributes. */
 export async function emitWorkflows(client: Client): Promise<void> {
   const emit = emittedBy('histories');

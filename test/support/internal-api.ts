@@ -1,24 +1,14 @@
-import { request } from 'undici';
 import type { Database } from '../../db/connect';
 import { issueServiceKey } from '../../db/queries/service-keys';
-import type { Answer, TestApi } from './api';
+import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
-
-export interface InternalCall {
-  readonly method?: string;
-  readonly path?: string;
-  readonly headers?: Record<string, string | string[]>;
-  /** Sent as it is when text or bytes, else as JSON. */
-  readonly body?: unknown;
-  /** Service key; null sends none. Default: the client's own. */
-  readonly key?: string | null;
-}
+import { callOver, type Answer, type CallOptions } from './http-call';
 
 /** A lender's integration: calls the internal listener, and holds every answer against its document. */
 export interface InternalClient {
   readonly key: string;
   readonly keyId: string;
-  call(call?: InternalCall): Promise<Answer>;
+  call(call?: CallOptions): Promise<Answer>;
   /** Opens an application. */
   open(body: unknown): Promise<Answer>;
   /** Tells what a lender said of it. */
@@ -34,29 +24,16 @@ export async function internalClient(
   api: Pick<TestApi, 'internalPort'> & { readonly database: Pick<Database, 'db'> },
 ): Promise<InternalClient> {
   const issued = await issueServiceKey(api.database.db, { name: 'Test integration', expiresInSeconds: null });
-  const call = async ({
-    method = 'POST',
-    path = APPLICATIONS,
-    headers = {},
-    body,
-    key,
-  }: InternalCall = {}) => {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined;
-    const sentKey = key === undefined ? issued.key : key;
-    const answer = await request(`http://127.0.0.1:${api.internalPort}${path}`, {
-      method: method as 'POST',
-      headers: {
-        ...(sentKey !== null && { authorization: `Bearer ${sentKey}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
+  const call = (wanted: CallOptions = {}) =>
+    callOver(
+      {
+        origin: `http://127.0.0.1:${api.internalPort}`,
+        path: APPLICATIONS,
+        key: issued.key,
+        check: expectDocumentedInternally,
       },
-      body: raw ? ((body ?? null) as string | null) : JSON.stringify(body),
-    });
-    const text = await answer.body.text();
-    const { statusCode: status } = answer;
-    expectDocumentedInternally({ method, path }, { status, headers: answer.headers, text });
-    return { status, headers: answer.headers, text, body: JSON.parse(text) };
-  };
+      wanted,
+    );
   return {
     key: issued.key,
     keyId: issued.summary.keyId,

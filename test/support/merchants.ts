@@ -2,28 +2,7 @@ import type { Database } from '../../db/connect';
 import { saveMerchants, type MerchantFields } from '../../db/queries/merchant-changes';
 import { insertProducts } from '../../db/queries/products';
 import type { ProductTerms } from '../../domain/product';
-
-/** A sound product that others vary. */
-export const TERMS: ProductTerms = {
-  lender: 'Example Bank',
-  creditProduct: 'Classic 12',
-  numberOfRepayments: 12,
-  aprBasisPoints: 990,
-  rateType: 'fixed',
-  rateBasis: 'apr_effective',
-  ratePpm: null,
-  instalmentRounding: 'half_up',
-  finalPayment: 'equal',
-  deferralMonths: 0,
-  firstIntervalDays: null,
-  settlementFeePence: 0,
-  minLoanPence: 10_000,
-  maxLoanPence: 1_000_000,
-  depositMin: null,
-  depositMax: null,
-  firstPaymentType: 'monthly_repayment',
-  annualRateShown: 'flat',
-};
+import { TERMS } from './terms';
 
 /** Stores an authorised merchant with these products (variations of TERMS), in this order. */
 export async function addMerchant(
