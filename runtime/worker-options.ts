@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { parseKeyRing } from '../db/key-ring';
@@ -44,7 +45,7 @@ export function workerOptions(
     taskQueue: config.TASK_QUEUE,
     workflows:
       config.WORKFLOW_BUNDLE === undefined
-        ? { path: require.resolve('../workflows') }
+        ? { folder: join(__dirname, '../workflows') }
         : { bundle: { codePath: config.WORKFLOW_BUNDLE } },
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send: (request) => sender.send(request),

@@ -9,6 +9,7 @@ import type { VersioningBehavior } from '@temporalio/common';
 import type { createActivities } from '../activities';
 import type { Build } from '../dispatcher/build-watch';
 import { sendsQueueOf } from '../workflows/names';
+import { workflowCode } from './workflow-code';
 
 /** Above the activity timeout of 40 s: a stop finishes what is being sent. */
 const SHUTDOWN_GRACE = '45 seconds';
@@ -18,8 +19,8 @@ export interface WorkerSessionOptions {
   readonly connection: NativeConnectionOptions;
   readonly namespace: string;
   readonly taskQueue: string;
-  /** Prebuilt workflow code, or the file to build it from. */
-  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly path: string };
+  /** Prebuilt workflow code, or the folder to build it from. */
+  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
   readonly activities: ReturnType<typeof createActivities>;
   /** Most deliveries under way in this process. */
   readonly mostSends: number;
@@ -41,6 +42,12 @@ export interface WorkerSession {
   readonly running: Promise<void>;
   /** Takes no more tasks, finishes those under way within the grace. */
   stop(): Promise<void>;
+}
+
+function codeOf(workflows: WorkerSessionOptions['workflows']) {
+  if ('bundle' in workflows) return { workflowBundle: workflows.bundle };
+  const { workflowsPath, preloadModules } = workflowCode(workflows.folder);
+  return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
 /** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
@@ -77,7 +84,7 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
         activities: { ...activities.records, ...activities.local },
         maxConcurrentWorkflowTaskExecutions: mostWorkflowTasks,
         maxConcurrentLocalActivityExecutions: mostWorkflowTasks,
-        ...('bundle' in workflows ? { workflowBundle: workflows.bundle } : { workflowsPath: workflows.path }),
+        ...codeOf(workflows),
       }),
       await Worker.create({
         ...shared,

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
+import { workflowCode } from '../runtime/workflow-code';
 
 const root = join(__dirname, '..');
 const dist = join(root, 'dist');
@@ -24,7 +25,7 @@ async function main(): Promise<void> {
   for (const path of ['db/migrations', 'docs/partner-guide.md', 'dev/shop/page'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
 
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(dist, 'workflows/index.js') });
+  const { code } = await bundleWorkflowCode(workflowCode(join(dist, 'workflows')));
   writeFileSync(join(dist, 'workflow-bundle.js'), code);
 }
 

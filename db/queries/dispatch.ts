@@ -70,6 +70,14 @@ export async function claimDue(
   return { claimed, waiting, turn: { partnerId: partner, environment } };
 }
 
+const MARK_STARTED = `
+  update notifications n set state = 'started',
+    started_at = coalesce(started_at, service_now()), checked_at = service_now()
+  from unnest($1::text[], $2::text[]) as s (notification_id, generation)
+  where n.notification_id = any($1::text[])
+    and n.notification_id = s.notification_id and n.generation::text = s.generation
+    and (n.state = 'pending' or (n.state = 'started' and (n.started_at is null or n.checked_at is null)))`;
+
 /**
  * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
  * attempt has noted it.
@@ -79,15 +87,9 @@ export async function markStarted(
   started: readonly ClaimedNotification[],
 ): Promise<void> {
   if (started.length === 0) return;
-  const ids = sql.join(
-    started.map(({ notificationId, generation }) => sql`(${notificationId}, ${generation}::int)`),
-    sql`, `,
-  );
-  await db.execute(sql`
-    update notifications set state = 'started',
-      started_at = coalesce(started_at, service_now()), checked_at = service_now()
-    where (notification_id, generation) in (${ids})
-      and (state = 'pending' or (state = 'started' and (started_at is null or checked_at is null)))`);
+  const ids = started.map(({ notificationId }) => notificationId);
+  const generations = started.map(({ generation }) => String(generation));
+  await runPrepared(db, MARK_STARTED, [ids, generations]);
 }
 
 /**

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
+import { workflowCode } from '../../runtime/workflow-code';
 import { emitWorkflows } from './emitted';
 import { freePort } from './free-port';
 
@@ -18,7 +19,7 @@ export interface SharedTimeSkipping {
   readonly executable: string;
 }
 
-const workflows = join(__dirname, '..', '..', 'workflows', 'index.ts');
+const workflows = join(__dirname, '..', '..', 'workflows');
 const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
 
 /** The run's dev server, its workflow bundle and its time-skipping program, each made when first asked for. */
@@ -38,7 +39,7 @@ export function temporalOfRun(directory: string) {
         if (!existsSync(workflows)) throw new Error(`there are no workflows to bundle (${workflows})`);
         // Loading webpack takes a second, which most runs need not spend.
         const { bundleWorkflowCode } = await import('@temporalio/worker');
-        const { code } = await bundleWorkflowCode({ workflowsPath: workflows });
+        const { code } = await bundleWorkflowCode(workflowCode(workflows));
         const codePath = join(directory, 'workflow-bundle.js');
         await writeFile(codePath, code);
         return { codePath };
