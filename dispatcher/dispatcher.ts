@@ -1,5 +1,6 @@
 import { FIRST_TURN, type Claim, type ClaimedNotification, type ClaimOptions } from '../db/queries/dispatch';
 import type { StartDelivery } from './delivery-starter';
+import { createClaimPace } from './claim-pace';
 import { createPause } from './pause';
 import { createStartNotes } from './start-notes';
 
@@ -7,10 +8,8 @@ import { createStartNotes } from './start-notes';
 const LEASE_MS = 10_000;
 /** What could not be started is tried again after this; a Temporal that is away is asked no more often. */
 const PAUSE_MS = 1_000;
-/** A claim is followed by a rest of so many times what it took: what comes meanwhile goes with the next one. */
-const REST = 9;
-/** Nobody waits for longer than this because another's claim has just been made, in milliseconds. */
-const LONGEST_REST_MS = 50;
+/** What failed at about the same time is tried again together. */
+const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
 
@@ -56,21 +55,20 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let again: NodeJS.Timeout | undefined;
   const pause = createPause();
   const rest = createPause();
+  const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes({ markStarted: deps.markStarted, onError: unreachable });
 
   const running = (async () => {
     while (!stopped) {
       woken = false;
-      const begunMs = deps.monotonicMs();
       const more = await round().catch((error: unknown) => {
         unreachable(error);
         return false;
       });
-      const endedMs = deps.monotonicMs();
       if (!more && !woken && !stopped)
         await pause.wait(waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs);
-      const restMs = Math.min((endedMs - begunMs) * REST, LONGEST_REST_MS) + endedMs - deps.monotonicMs();
+      const restMs = pace.restMs();
       if (restMs >= 1 && !stopped) await rest.wait(restMs);
     }
     await Promise.all(rounds);
@@ -85,10 +83,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       waiting = true;
       return false;
     }
-    claiming = true;
-    const { claimed, ...left } = await claim({ limit, leaseMs: LEASE_MS, turn }).finally(
-      () => (claiming = false),
-    );
+    const { claimed, ...left } = await paced(() => claim({ limit, leaseMs: LEASE_MS, turn }));
     ({ waiting, turn } = left);
     if (claimed.length === 0) return false;
     starting += claimed.length;
@@ -97,6 +92,17 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       .finally(() => rounds.delete(own));
     rounds.add(own);
     return waiting;
+  }
+
+  async function paced<T>(task: () => Promise<T>): Promise<T> {
+    const begunMs = deps.monotonicMs();
+    claiming = true;
+    try {
+      return await task();
+    } finally {
+      claiming = false;
+      pace.spent(deps.monotonicMs() - begunMs);
+    }
   }
 
   async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
@@ -123,7 +129,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     again ??= setTimeout(() => {
       again = undefined;
       wake();
-    }, PAUSE_MS + LONGEST_REST_MS);
+    }, PAUSE_MS + GATHER_MS);
   };
   const wake = () => {
     woken = true;
