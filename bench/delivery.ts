@@ -6,6 +6,7 @@ import { startWatchdog } from '../test/support/watchdog';
 import { countSteps } from './delivery/counting';
 import { jsonFigures, summarise, table } from './delivery/figures';
 import { measureIsolation } from './delivery/isolation';
+import { measureOvertake } from './delivery/overtake';
 import { runRound, runTriples, WAYS } from './delivery/rounds';
 import { setStage } from './delivery/stage';
 
@@ -28,6 +29,8 @@ const { values: options } = parseArgs({
     'in-flight': { type: 'string', default: '64' },
     /** Pairs with and without a hanging endpoint; 0 leaves isolation out (NaN). */
     isolation: { type: 'string', default: '3' },
+    /** Notifications due to one partner, for the time that another's takes meanwhile; 0 leaves that out. */
+    overtake: { type: 'string', default: '5000' },
     /** Writes a CPU profile of each worker into this folder. */
     profile: { type: 'string' },
     /** Lists the statements of each way, and how often each delivery takes them, on standard error. */
@@ -77,10 +80,13 @@ async function main(): Promise<void> {
       ours: await countSteps(stage, 'ours', 100, tell),
       local: await countSteps(stage, 'local', 100, tell),
     };
-    say('one endpoint hangs, with 500 due to it');
     const pairs = Number(options.isolation);
+    if (pairs > 0) say('one endpoint hangs, with 500 due to it');
     const isolation = await measureIsolation(stage, { pairs, count: 150, everyMs: 40, due: 500 });
-    const found = summarise(loaded, unloaded, steps, isolation);
+    const due = Number(options.overtake);
+    if (due > 0) say(`${due} are due to one partner`);
+    const overtake = due > 0 ? await measureOvertake(stage, { due, singles: 30 }) : null;
+    const found = summarise(loaded, unloaded, steps, { isolation, overtake });
     console.log(options.json ? JSON.stringify(jsonFigures(found)) : table(found));
   } finally {
     say('stopping');

@@ -1,6 +1,7 @@
 import { median } from '../rounds';
 import type { Steps } from './counting';
 import type { Isolation } from './isolation';
+import type { Overtake } from './overtake';
 import { eachCpu, WAYS, type DeliveryCpu, type Round, type Triple, type Way } from './rounds';
 
 /** Medians of one way's rounds, and what a delivery takes in steps. */
@@ -24,13 +25,14 @@ export interface DeliveryFigures {
   /** Ours to (a), unloaded. */
   readonly latencyRatio: number;
   readonly isolation: Isolation;
+  readonly overtake: Overtake | null;
 }
 
 export function summarise(
   loaded: readonly Triple[],
   unloaded: readonly Triple[],
   steps: Readonly<Record<Way, Steps>>,
-  isolation: Isolation,
+  { isolation, overtake }: Pick<DeliveryFigures, 'isolation' | 'overtake'>,
 ): DeliveryFigures {
   const figures = (way: Way): WayFigures => {
     const of = (triples: readonly Triple[], pick: (round: Round) => number) =>
@@ -49,6 +51,7 @@ export function summarise(
     throughputRatioBest: median(loaded.map(({ ours, local }) => ours.perSecond / local.perSecond)),
     latencyRatio: median(unloaded.map(({ ours, regular }) => ours.p50Ms / regular.p50Ms)),
     isolation,
+    overtake,
   };
 }
 
@@ -62,6 +65,8 @@ export function jsonFigures(found: DeliveryFigures): Record<string, number> {
   put('isolation_p95_shift', found.isolation.shift);
   put('isolation_p95_without_ms', found.isolation.withoutMs);
   put('isolation_p95_with_ms', found.isolation.withMs);
+  put('overtake_p50_ms', found.overtake?.medianMs ?? NaN);
+  put('overtake_worst_ms', found.overtake?.worstMs ?? NaN);
   for (const way of WAYS) {
     const { perSecond, cpu, p50Ms, p99Ms, steps } = found.ways[way];
     const name = NAMES[way].json;
@@ -119,7 +124,7 @@ export function table(found: DeliveryFigures): string {
       `${(localShare * 100).toFixed(0)} %`,
     ]);
   });
-  const { isolation } = found;
+  const { isolation, overtake } = found;
   return [
     `${' '.repeat(27)}${' '.repeat(33)}CPU ms per delivery at 64${' '.repeat(19)}per delivery`,
     line('', COLUMNS),
@@ -128,7 +133,12 @@ export function table(found: DeliveryFigures): string {
     `throughput at 64 in flight: ours / (a) ${found.throughputRatio.toFixed(2)}, ours / (c) ${found.throughputRatioBest.toFixed(2)}`,
     `unloaded p50: ours / (a) ${found.latencyRatio.toFixed(2)}`,
     `other partners' p95 with one endpoint hanging: ${isolation.withMs.toFixed(0)} ms, without ${isolation.withoutMs.toFixed(0)} ms (${(isolation.shift * 100).toFixed(0)} %)`,
+    ...(overtake === null ? [] : [overtakeLine(overtake)]),
   ].join('\n');
+}
+
+function overtakeLine({ due, left, medianMs, worstMs }: Overtake): string {
+  return `others' while ${due} are due to one partner (${left} were left): p50 ${medianMs.toFixed(0)} ms, the slowest ${worstMs.toFixed(0)} ms`;
 }
 
 function line(name: string, cells: readonly string[]): string {

@@ -1,0 +1,80 @@
+import { sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { Database } from '../../db/connect';
+import { NOTIFICATIONS_CHANNEL } from '../../db/queries/test-notifications';
+import { notifications } from '../../db/schema';
+import { benchEvent } from './event';
+import { storeChange } from './feed';
+import type { Moment } from './messages';
+import { pause, settled } from './rounds';
+import type { Stage } from './stage';
+
+/** What one partner's backlog costs another. */
+export interface Overtake {
+  /** Notifications that were due to the one partner. */
+  readonly due: number;
+  /** How many of them were still due after the last of the others had arrived. */
+  readonly left: number;
+  /** The other partner's, one at a time, from commit to arrival, ms. */
+  readonly medianMs: number;
+  readonly worstMs: number;
+}
+
+export interface OvertakeOptions {
+  readonly due: number;
+  /** Notifications of the other partner. */
+  readonly singles: number;
+}
+
+/** Stored together: more parameters than these take no statement holds. */
+const ROWS_AT_ONCE = 500;
+const PATIENCE_MS = 60_000;
+
+/** Makes thousands due to one partner, whose endpoint answers as fast as ever, then one after the other to another. */
+export async function measureOvertake(stage: Stage, { due, singles }: OvertakeOptions): Promise<Overtake> {
+  const { database, receivers, partners, slow } = stage;
+  receivers.arrivals.clear();
+  receivers.onArrival = () => undefined;
+  await storeBacklog(database, slow.partnerId, due);
+  const times: number[] = [];
+  for (let at = 0; at < singles; at += 1) {
+    const moment = await storeChange(database, partners[at % partners.length] ?? '');
+    times.push((await arrival(receivers.arrivals, moment)) - moment[1]);
+  }
+  const [row] = await database.sql<{ left: number }[]>`
+    select /* bench */ count(*)::int as left from notifications where state = 'pending'`;
+  // To send them all would take a minute and a half, and say nothing more.
+  await database.sql`update /* bench */ notifications set state = 'cancelled', ended_at = service_now()
+    where state = 'pending' and due_at <= service_now()`;
+  await settled(stage);
+  times.sort((a, b) => a - b);
+  const [medianMs = NaN, worstMs = NaN] = [times[Math.floor(times.length / 2)], times.at(-1)];
+  return { due, left: row?.left ?? NaN, medianMs, worstMs };
+}
+
+async function arrival(arrivals: ReadonlyMap<string, number>, [eventId]: Moment): Promise<number> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const at = arrivals.get(eventId);
+    if (at !== undefined) return at;
+    if (performance.now() > deadline) throw new Error(`${eventId} has not arrived within a minute`);
+    await pause(2);
+  }
+}
+
+/** All become due with one commit. */
+async function storeBacklog({ db }: Database, partnerId: string, count: number): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (let stored = 0; stored < count; stored += ROWS_AT_ONCE) {
+      const rows = Array.from({ length: Math.min(ROWS_AT_ONCE, count - stored) }, () => {
+        const [eventId, applicationId] = [`evt_${ulid()}`, `app_${ulid()}`];
+        const body = benchEvent(eventId, applicationId);
+        const { event_type: eventType, environment, sequence } = body;
+        const ids = { notificationId: `ntf_${ulid()}`, eventId, applicationId, partnerId };
+        return { ...ids, eventType, environment, sequence, body: JSON.stringify(body) };
+      });
+      await tx.insert(notifications).values(rows);
+    }
+    await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, 'backlog')`);
+  });
+}
