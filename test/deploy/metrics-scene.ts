@@ -1,4 +1,3 @@
-import { createTestDatabase } from '../support/database';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { randomTaskQueue, type TestTemporal } from '../support/temporal';
@@ -17,9 +16,7 @@ export interface MetricPages {
  * that fails.
  */
 export async function scrapeAfterTraffic(temporal: TestTemporal): Promise<MetricPages> {
-  const clone = await createTestDatabase();
   const scene = await openCrashScene({
-    databaseUrl: clone.url,
     temporal,
     client: () => temporal.env.client,
     environment: { TEST_LADDER_SECONDS: '0,1' },
@@ -38,7 +35,6 @@ export async function scrapeAfterTraffic(temporal: TestTemporal): Promise<Metric
     return { text, served: samplesOf(text) };
   } finally {
     await scene.close();
-    await clone.close();
   }
 }
 

@@ -1,21 +1,15 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-let clone: TestDatabase;
 let scene: CrashScene;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
 }, 300_000);
-afterAll(async () => {
-  await scene?.close();
-  await clone?.close();
-});
+afterAll(() => scene?.close());
 beforeEach(() => scene.reset());
 afterEach(() => scene.stopProcesses());
 

@@ -1,5 +1,4 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -7,14 +6,11 @@ import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 
 let temporal: OwnTemporal;
-let clone: TestDatabase;
 let scene: CrashScene;
 
 beforeAll(async () => {
   temporal = await ownTemporal();
-  clone = await createTestDatabase();
   scene = await openCrashScene({
-    databaseUrl: clone.url,
     temporal,
     client: () => temporal.client,
     environment: { RECONCILE_AFTER_MS: '1000' },
@@ -23,7 +19,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await scene?.close();
   await temporal?.close();
-  await clone?.close();
 });
 beforeEach(() => scene.reset());
 afterEach(() => scene.stopProcesses());

@@ -1,6 +1,5 @@
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -8,15 +7,12 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-let clone: TestDatabase;
 let scene: CrashScene;
 /** Stands before the receiver. */
 let door: TcpProxy;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
   scene = await openCrashScene({
-    databaseUrl: clone.url,
     temporal,
     client: () => temporal.env.client,
     receiverPort: async ({ port }) => {
@@ -28,7 +24,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await scene?.close();
   await door?.close();
-  await clone?.close();
 });
 beforeEach(() => scene.reset());
 afterEach(() => scene.stopProcesses());

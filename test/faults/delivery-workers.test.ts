@@ -1,7 +1,6 @@
 import { Client } from '@temporalio/client';
 import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -9,18 +8,13 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
 const OTHERS = ['P100002', 'P100003', 'P100004'];
-let clone: TestDatabase;
 let scene: CrashScene;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
   for (const partnerId of OTHERS) await scene.addPartner(partnerId);
 }, 300_000);
-afterAll(async () => {
-  await scene?.close();
-  await clone?.close();
-});
+afterAll(() => scene?.close());
 beforeEach(() => scene.reset());
 afterEach(() => scene.stopProcesses());
 

@@ -1,6 +1,5 @@
 import { ulid } from 'ulid';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { startNode } from '../support/project-process';
 import { testTemporal } from '../support/temporal';
@@ -10,17 +9,12 @@ const EVENTS_EACH = 8;
 const PLACES = 16;
 const APPLICATIONS = 10;
 const temporal = testTemporal();
-let clone: TestDatabase;
 let scene: CrashScene;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  scene = await openCrashScene({ databaseUrl: clone.url, temporal, client: () => temporal.env.client });
+  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
 }, 300_000);
-afterAll(async () => {
-  await scene?.close();
-  await clone?.close();
-});
+afterAll(() => scene?.close());
 beforeEach(() => scene.reset());
 
 /** An event of an application, as the state machine stores it. */
@@ -39,7 +33,7 @@ async function store(application: string, sequence: number, state: 'failed' | 'h
 const recover = (...more: string[]) =>
   startNode(['--import', 'tsx', 'bin/ops.ts', 'notifications', 'recover', ...more], {
     cwd: process.cwd(),
-    environment: { DATABASE_URL: clone.url },
+    environment: { DATABASE_URL: scene.databaseUrl },
   });
 const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
   select generation, priority from notifications where application_id like 'app_old%' order by 1`;

@@ -1,11 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/connect';
+import type { Database } from '../../db/connect';
 import { issueKey } from '../../db/queries/api-key-changes';
 import { createPartner } from '../../db/queries/partners';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { expectDocumented } from './contract';
+import { openDatabaseAt, openTestDatabase } from './database';
 import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import { expectInvariants } from './invariants';
@@ -32,6 +33,7 @@ export interface NotificationRow {
 /** A partner with an endpoint, on a given Postgres and Temporal; API and worker processes to kill. */
 export interface CrashScene {
   readonly database: Database;
+  readonly databaseUrl: string;
   readonly receiver: WebhookReceiver;
   readonly taskQueue: string;
   readonly partnerId: string;
@@ -64,7 +66,8 @@ export interface CrashScene {
 }
 
 export interface CrashSceneOptions {
-  readonly databaseUrl: string;
+  /** Without it the scene has a database of its own. */
+  readonly databaseUrl?: string;
   readonly temporal: { readonly address: string; readonly namespace: string };
   readonly client: () => Client;
   /** Way to the receiver, where that is not its own port. */
@@ -73,13 +76,12 @@ export interface CrashSceneOptions {
 }
 
 export async function openCrashScene(options: CrashSceneOptions): Promise<CrashScene> {
-  const { databaseUrl, temporal } = options;
-  const database = connectDatabase({
-    url: databaseUrl,
-    poolSize: 6,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  const { temporal } = options;
+  const database =
+    options.databaseUrl === undefined
+      ? await openTestDatabase({ poolSize: 6, statementTimeoutMs: 0 })
+      : openDatabaseAt(options.databaseUrl, { poolSize: 6, statementTimeoutMs: 0 });
+  const databaseUrl = database.url;
   const { db, sql } = database;
   const receiver = await startWebhookReceiver();
   const receiverPort = (await options.receiverPort?.(receiver)) ?? receiver.port;
@@ -130,6 +132,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
   const isOpen = ({ state }: NotificationRow) => state === 'pending' || state === 'started';
   return {
     database,
+    databaseUrl,
     receiver,
     taskQueue,
     partnerId,

@@ -36,21 +36,23 @@ export interface OpenTestDatabase extends Database {
   close(): Promise<void>;
 }
 
+/** A connection to a database that stays. */
+export function openDatabaseAt(
+  url: string,
+  limits: { readonly poolSize: number; readonly statementTimeoutMs: number },
+): Database & { readonly url: string } {
+  return { ...connectDatabase({ url, applicationName: 'test', ...limits }), url };
+}
+
 /** @param options.statementTimeoutMs 0: no limit. */
 export async function openTestDatabase({
   poolSize = 4,
   statementTimeoutMs = 10_000,
 } = {}): Promise<OpenTestDatabase> {
   const clone = await createTestDatabase();
-  const database = connectDatabase({
-    url: clone.url,
-    poolSize,
-    applicationName: 'test',
-    statementTimeoutMs,
-  });
+  const database = openDatabaseAt(clone.url, { poolSize, statementTimeoutMs });
   return {
     ...database,
-    url: clone.url,
     async close() {
       await database.close();
       await clone.close();

@@ -23,6 +23,15 @@ test('a pinned delivery ends on the build that it began on, and waits while that
   const two = await release('two', PINNED);
   await two.ready();
   await setCurrent('two');
+  // Until it has heard of that, build one starts deliveries of its own.
+  for (const [worker, current] of [
+    [one, 0],
+    [two, 1],
+  ] as const)
+    await until(
+      async () => (await worker.metrics()).includes(`\npfqs_worker_build_current ${current}\n`),
+      'both know which build is current',
+    );
   const before = await attempts(early.id);
   const late = await notify();
   await until(async () => (await attempts(late.id)) > 0, 'an attempt of build two', 60_000);

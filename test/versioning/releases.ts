@@ -4,7 +4,6 @@ import type { DeploymentState } from '../../ops/call';
 import { workerDeployment } from '../../runtime/worker-deployments';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene, type CrashScene, type NotificationRow } from '../support/crash-scene';
-import { createTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { deploymentsOf } from '../support/deployments';
 import { storeTest } from '../support/notifications';
@@ -37,9 +36,7 @@ export interface Releases {
 
 export async function openReleases(temporal: TestTemporal): Promise<Releases> {
   const deploymentName = `rollout-${randomBytes(4).toString('hex')}`;
-  const clone = await createTestDatabase();
   const scene = await openCrashScene({
-    databaseUrl: clone.url,
     temporal,
     client: () => temporal.env.client,
   });
@@ -74,9 +71,6 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
     rowOf,
     attempts: async (id) => (await rowOf(id))?.attempts.length ?? 0,
     builds: async (handle) => [...new Set(await deploymentsOf(handle))],
-    async close() {
-      await scene.close();
-      await clone.close();
-    },
+    close: () => scene.close(),
   };
 }
