@@ -18,7 +18,12 @@ const TIMEOUTS = {
   headersTimeout: 10_000,
   /** Idle keep-alive connection; longer than the 60 s at which common proxies close theirs, so that they close first. */
   keepAliveTimeout: 72_000,
-  /** How often the two limits above are looked at. */
+  /**
+   * Nothing sent and nothing taken of an answer for so long (once or twice that, as Node looks): who asks for pages and reads none
+   * would hold them in memory for ever. Longer than any answer is waited for (a test notification: 10 s).
+   */
+  connectionTimeout: 20_000,
+  /** How often the limits of a request are looked at. */
   connectionsCheckingInterval: 2_000,
   /** Bytes of request line and headers. */
   maxHeaderSize: 16 * 1024,
@@ -34,8 +39,8 @@ const OWN_LOGGER = { childLoggerFactory: (logger: FastifyBaseLogger) => logger }
 
 /** Fastify's options for a listener with or without its own TLS (1.2 and later). */
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
-  const { requestTimeout, keepAliveTimeout, ...server } = TIMEOUTS;
-  const timeouts = { ...OWN_LOGGER, requestTimeout, keepAliveTimeout };
+  const { requestTimeout, keepAliveTimeout, connectionTimeout, ...server } = TIMEOUTS;
+  const timeouts = { ...OWN_LOGGER, requestTimeout, keepAliveTimeout, connectionTimeout };
   if (tls === null) return { ...timeouts, http: server };
   // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
   const https = { ...server, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 };

@@ -18,7 +18,7 @@ import {
  */
 const PATIENCE_MS = 16_000;
 
-jest.setTimeout(60_000);
+jest.setTimeout(90_000);
 
 let api: TestApi;
 beforeAll(async () => {
@@ -121,6 +121,31 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
   // The honest client keeps its own.
   expect(await openConnections()).toBeLessThan(5);
+});
+
+test('who asks for pages and reads none of them is cut off; who reads slowly is not', async () => {
+  const page = 'GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n';
+  const before = await openConnections();
+  const idler = openTls(api).pause();
+  const reader = openTls(api);
+  let read = 0;
+  // Some 300 KB a second: its share of the answers outlasts the test.
+  reader.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+    reader.pause();
+    setTimeout(() => reader.resume(), 50);
+  });
+  await Promise.all([idler, reader].map((socket) => once(socket, 'secureConnect')));
+  // More than the buffers of two sockets hold.
+  for (const socket of [idler, reader]) socket.write(page.repeat(30));
+  while ((await openConnections()) < before + 2) await pause(100);
+  const startedAt = performance.now();
+  while ((await openConnections()) > before + 1 && performance.now() - startedAt < 60_000) await pause(200);
+  expect(performance.now() - startedAt).toBeGreaterThan(15_000);
+  const soFar = read;
+  while (read === soFar && !reader.closed) await pause(200);
+  expect([await openConnections(), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
+  for (const socket of [idler, reader]) socket.destroy();
 });
 
 test('a client that closes its side while it is served counts as gone', async () => {
