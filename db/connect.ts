@@ -79,8 +79,25 @@ function impatientSocket(quietMs: number) {
     const [host = 'localhost'] = options.host;
     const [port = 5432] = options.port;
     const socket = options.path ? net.connect(options.path) : net.connect(port, host);
-    return socket.setTimeout(quietMs, () =>
-      socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)),
-    );
+    socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
+    return failTwice(socket);
   };
+}
+
+/**
+ * postgres.js 3.4.9 rejects what is under way when it hears of an error, and nothing more when the connection then closes. But
+ * a turn of the event loop lies between the two, in which it still hands statements to that connection: they would never
+ * settle. So it hears of an error once more, right before the close.
+ */
+function failTwice(socket: net.Socket): net.Socket {
+  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  socket.emit = (name: string | symbol, ...args: unknown[]) => {
+    if (name === 'close' && args[0] === true)
+      emit(
+        'error',
+        Object.assign(new Error('the connection to Postgres is gone'), { code: 'CONNECTION_CLOSED' }),
+      );
+    return emit(name, ...args);
+  };
+  return socket;
 }

@@ -79,6 +79,9 @@ export interface WorkerProcess {
   close(): Promise<void>;
 }
 
+/** Far above what a claim may take. One that never settles would keep the dispatcher from ever claiming again. */
+const CLAIM_MS = 30_000;
+
 /**
  * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, and both Temporal workers. It comes
  * up without Temporal, and keeps trying: until then rows wait in Postgres.
@@ -240,7 +243,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     const own = startDispatcher({
       claim: async (wanted) =>
         ownBuild.current()
-          ? claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT })
+          ? withDeadline(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), CLAIM_MS, 'claim')
           : { claimed: [], waiting: false, turn: wanted.turn },
       markStarted: (started) => markStarted(db, started),
       giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
