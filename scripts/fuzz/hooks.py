@@ -96,6 +96,7 @@ def error_code_fits_status(ctx, response, case):
         "UNAUTHENTICATED": 401,
         "MERCHANT_NOT_FOUND": 404,
         "NOT_FOUND": 404,
+        "WEBHOOK_NOT_REGISTERED": 409,
         "AMOUNT_TOO_LOW": 422,
         "AMOUNT_TOO_HIGH": 422,
         "MERCHANT_CONFIGURATION_INCOMPLETE": 500,
