@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { createActivities, createLanes, SENDS_PER_ENDPOINT, type SendWebhook } from '../activities';
 import { createRetentionActivities } from '../activities/remove-expired';
@@ -9,29 +8,18 @@ import { withDeadline } from '../db/deadline';
 import type { KeyRing } from '../db/key-ring';
 import { readTrace } from '../db/queries/notification-trace';
 import { deliveryFigures } from '../db/queries/delivery-figures';
-import {
-  backlog,
-  claimDue,
-  claimUnchecked,
-  giveBack,
-  markStarted,
-  restartNotification,
-} from '../db/queries/dispatch';
+import { backlog } from '../db/queries/dispatch';
 import { endpointHistory } from '../db/queries/endpoint-attempts';
-import { ATTEMPTS_CHANNEL, endNotification } from '../db/queries/record-attempt';
+import { ATTEMPTS_CHANNEL } from '../db/queries/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../db/queries/test-notifications';
-import { createDeliveryStarter } from '../dispatcher/delivery-starter';
-import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
-import { watchBuild, type BuildWatch } from '../dispatcher/build-watch';
 import { createPause } from '../dispatcher/pause';
 import { createEndpointSpeed } from '../dispatcher/endpoint-speed';
 import { createFastPath } from '../dispatcher/fast-path';
-import { startReconciler } from '../dispatcher/reconciler';
 import { ENDPOINTS_CHANNEL } from '../db/queries/webhook-endpoints';
 import { hmacSha256 } from '../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
-import { keepRetentionSchedule, type RetentionSchedule } from './retention-schedule';
 import { createFigureMetrics } from './figure-metrics';
+import { startWorkerDispatch, type WorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
 import { createWorkerEvents } from './worker-events';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
@@ -46,25 +34,17 @@ const LONGEST_RECONNECT_MS = 5_000;
 /** Of what the retention removes; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
 
-export interface WorkerProcessOptions {
+export interface WorkerProcessOptions extends WorkerDispatchOptions {
   readonly databaseUrl: string;
   readonly databaseListenUrl: string;
   readonly databasePoolSize: number;
   readonly databaseTimeoutMs: number;
   readonly temporal: TemporalTarget;
-  readonly taskQueue: string;
   readonly workflows: WorkerSessionOptions['workflows'];
   readonly keyRing: KeyRing;
   readonly send: SendWebhook;
-  readonly ladderFor: (eventType: string) => readonly number[];
-  readonly logger: Logger;
-  /** Longest time until a row that was not heard of is found. */
-  readonly sweepMs: number;
-  readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
   readonly mostSends: number;
   readonly mostWorkflowTasks: number;
-  readonly retention: RetentionSchedule;
-  readonly version: NonNullable<WorkerSessionOptions['version']> | null;
   /** Null or absent: no traces are made. */
   readonly tracing?: Tracing | null;
   /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
@@ -78,9 +58,6 @@ export interface WorkerProcess {
   /** Starts nothing more, finishes what is under way, then lets go of Temporal and Postgres. */
   close(): Promise<void>;
 }
-
-/** Far above what a claim may take. One that never settles would keep the dispatcher from ever claiming again. */
-const CLAIM_MS = 30_000;
 
 /**
  * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, and both Temporal workers. It comes
@@ -110,7 +87,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => lanes.underWay(),
-    buildIsCurrent: () => build?.current() ?? false,
+    buildIsCurrent: () => dispatch?.build.current() ?? false,
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
@@ -145,7 +122,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     onEnd: events.ended,
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      dispatcher?.attemptEnded();
+      dispatch?.dispatcher.attemptEnded();
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
@@ -164,8 +141,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   let session: WorkerSession | null = null;
   /** Why there is no session. */
   let fault = 'not connected yet';
-  let dispatcher: Dispatcher | null = null;
-  let build: BuildWatch | null = null;
+  let dispatch: WorkerDispatch | null = null;
   let stopping = false;
   const pause = createPause();
 
@@ -175,14 +151,14 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
     onConnect: async () => {
-      dispatcher?.wake();
+      dispatch?.dispatcher.wake();
       keeper.wake();
     },
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
-      else if (channel !== ATTEMPTS_CHANNEL) dispatcher?.wake();
+      else if (channel !== ATTEMPTS_CHANNEL) dispatch?.dispatcher.wake();
       // What could not be started has freed nothing.
-      else if (!subject.endsWith(':delayed')) dispatcher?.attemptEnded();
+      else if (!subject.endsWith(':delayed')) dispatch?.dispatcher.attemptEnded();
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
@@ -213,73 +189,14 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   })();
 
   async function serve(current: WorkerSession): Promise<void> {
-    const own = dispatch(current);
-    dispatcher = own.dispatcher;
+    const own = startWorkerDispatch(current.client, options, { db, sql, fastPath, events, metrics });
+    dispatch = own;
     try {
       await current.running;
     } finally {
-      dispatcher = null;
-      build = null;
+      dispatch = null;
       await own.stop();
     }
-  }
-
-  function dispatch({ client }: WorkerSession) {
-    const ownBuild = watchBuild({
-      client,
-      taskQueue,
-      build: options.version,
-      monotonicMs: () => performance.now(),
-      onChange: (current) => {
-        if (current) dispatcher?.wake();
-        logger.info(
-          { current, buildId: options.version?.buildId ?? null },
-          'worker: whether its build is current',
-        );
-      },
-      onError: (error) => logger.warn({ err: error }, 'which build is current cannot be asked for now'),
-    });
-    build = ownBuild;
-    const own = startDispatcher({
-      claim: async (wanted) =>
-        ownBuild.current()
-          ? withDeadline(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), CLAIM_MS, 'claim')
-          : { claimed: [], waiting: false, turn: wanted.turn },
-      markStarted: (started) => markStarted(db, started),
-      giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
-      start: createDeliveryStarter({
-        client,
-        taskQueue,
-        ladderFor: options.ladderFor,
-        fastPath,
-        build: ownBuild,
-        onPath: (path) => metrics.paths.inc({ path }),
-      }),
-      onStarted: events.started,
-      onError: events.dispatchFailed,
-      monotonicMs: () => performance.now(),
-      sweepMs: options.sweepMs,
-      batch: 64,
-    });
-    const reconciler = startReconciler({
-      client,
-      claimUnchecked: (wanted) => claimUnchecked(db, wanted),
-      restart: (one) => restartNotification(db, one),
-      end: async (one, state, reason) => {
-        await endNotification(db, one, { state, reason });
-        events.ended({ state, reason });
-      },
-      onFound: (one, what) => events.mended({ ...one }, what),
-      onError: (error, what) => logger.warn({ err: error }, what),
-      ...options.reconcile,
-    });
-    const schedule = keepRetentionSchedule(client, taskQueue, options.retention, (error) =>
-      logger.warn({ err: error }, 'the schedule of the retention could not be set'),
-    );
-    return {
-      dispatcher: own,
-      stop: () => Promise.all([own.stop(), reconciler.stop(), schedule.stop(), ownBuild.stop()]),
-    };
   }
 
   return {
@@ -294,7 +211,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       stopping = true;
       pause.end();
       // First, so that nothing new is started while the workers finish.
-      await Promise.all([dispatcher?.stop(), keeper.stop()]);
+      await Promise.all([dispatch?.dispatcher.stop(), keeper.stop()]);
       await session?.stop();
       await running;
       await feed.close();

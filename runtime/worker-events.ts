@@ -56,6 +56,8 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
   };
 }
 
+export type WorkerEvents = ReturnType<typeof createWorkerEvents>;
+
 function withWorkflow(details: Details): Details {
   const { notificationId, generation } = details;
   if (typeof notificationId !== 'string' || typeof generation !== 'number') return details;

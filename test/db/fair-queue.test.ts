@@ -106,6 +106,19 @@ describe('places of an endpoint', () => {
     expect((await claim()).claimed).toHaveLength(32);
   });
 
+  it.each([-100, 100])('is one over all months, and what is %i days away goes too', async (days) => {
+    const one = await newPartner();
+    const ids = await store(one, 20);
+    await database.sql`
+      update notifications set notification_id = 'ntf_'
+        || substr(ulid_floor(service_now() + make_interval(days => ${days})), 1, 10) || substr(notification_id, 15)
+      where notification_id in ${database.sql(ids.slice(0, 10))}`;
+    const first = await claim();
+    expect(first).toMatchObject({ claimed: { length: 16 }, waiting: true });
+    expect(idsOf(first).filter((id) => !ids.includes(id))).toHaveLength(10);
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+  });
+
   it('is given back by a dispatcher that dies', async () => {
     const one = await newPartner();
     await store(one, 20);
