@@ -9,7 +9,7 @@ import { freePort } from '../test/support/free-port';
 import { quoteBody } from './quote-body';
 import { compare, jsonFigures, tableHead, tableRows, type Comparison } from './figures';
 import { load } from './load';
-import { runPairs } from './rounds';
+import { median, runPairs } from './rounds';
 import { end, startBare, startOurs, type Target } from './targets';
 
 /**
@@ -81,12 +81,14 @@ async function main(): Promise<void> {
     }
     const memory = await memoryOver(ours, Number(options.quotes));
     say(
-      `memory over ${options.quotes} quotes: ${memory.before.toFixed(0)} MB, then ${memory.after.toFixed(0)} MB`,
+      `memory over ${options.quotes} quotes: ${memory.before.toFixed(0)} MB in the first quarter, ` +
+        `${memory.after.toFixed(0)} MB in the last, ${memory.most.toFixed(0)} MB at most`,
     );
     if (options.json) {
       const rss = {
         rss_growth_mb: Math.round(memory.after - memory.before),
         rss_mb: Math.round(memory.after),
+        rss_most_mb: Math.round(memory.most),
       };
       console.log(JSON.stringify({ ...jsonFigures(comparisons), ...rss }));
     }
@@ -97,16 +99,23 @@ async function main(): Promise<void> {
   }
 }
 
-/** Resident memory in MB before and after many quotes; the process is warm, and garbage settles for two seconds. */
-async function memoryOver({ port, internalPort, headers, body }: Target, requests: number) {
-  const settledMb = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+/** How often memory is read meanwhile: it goes up and down with every collection, so that two readings alone say little. */
+const READINGS = 20;
+
+/** Resident memory in MB while so many quotes are made: medians of the first and of the last quarter of the readings. */
+async function memoryOver({ port, internalPort, headers, body }: Target, quotes: number) {
+  const readings: number[] = [];
+  for (let nth = 0; nth < READINGS; nth += 1) {
+    await load({ port, headers, body, connections: 64, requests: Math.ceil(quotes / READINGS) });
     const metrics = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
-    return Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20;
+    readings.push(Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20);
+  }
+  const quarter = READINGS / 4;
+  return {
+    before: median(readings.slice(0, quarter)),
+    after: median(readings.slice(-quarter)),
+    most: Math.max(...readings),
   };
-  const before = await settledMb();
-  await load({ port, headers, body, connections: 64, requests });
-  return { before, after: await settledMb() };
 }
 
 main().catch((error: unknown) => {

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SENDS_PER_ENDPOINT } from '../activities';
 import type { Db, Sql } from '../db/connect';
-import { withDeadline } from '../db/deadline';
+import { inPatience } from './patience';
 import { claimDue, claimUnchecked, giveBack, markStarted, restartNotification } from '../db/queries/dispatch';
 import { endNotification } from '../db/queries/record-attempt';
 import { watchBuild, type BuildWatch } from '../dispatcher/build-watch';
@@ -17,8 +17,6 @@ import type { WorkerSessionOptions } from './worker-session';
 
 /** Most workflows that are being started at once. */
 const BATCH = 64;
-/** Far above what a claim may take. One that never settles would keep the dispatcher from ever claiming again. */
-const CLAIM_MS = 30_000;
 
 export interface WorkerDispatchOptions {
   readonly taskQueue: string;
@@ -72,10 +70,10 @@ export function startWorkerDispatch(
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? withDeadline(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), CLAIM_MS, 'claim')
+        ? inPatience(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), 'claim')
         : { claimed: [], waiting: false, turn: wanted.turn },
-    markStarted: (started) => markStarted(db, started),
-    giveBack: (claimed, pauseMs) => giveBack(db, claimed, pauseMs),
+    markStarted: (started) => inPatience(markStarted(db, started), 'mark started'),
+    giveBack: (claimed, pauseMs) => inPatience(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -92,10 +90,10 @@ export function startWorkerDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => claimUnchecked(db, wanted),
-    restart: (one) => restartNotification(db, one),
+    claimUnchecked: (wanted) => inPatience(claimUnchecked(db, wanted), 'reconciler'),
+    restart: (one) => inPatience(restartNotification(db, one), 'reconciler'),
     end: async (one, state, reason) => {
-      await endNotification(db, one, { state, reason });
+      await inPatience(endNotification(db, one, { state, reason }), 'reconciler');
       events.ended({ state, reason });
     },
     onFound: (one, what) => events.mended({ ...one }, what),

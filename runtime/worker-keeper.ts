@@ -9,6 +9,7 @@ import { lanesToRelease, releaseHeld } from '../db/queries/release-held';
 import { startKeeper, type Keeper } from '../dispatcher/keeper';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { createHealthMetrics } from './health-metrics';
+import { inPatience } from './patience';
 
 export interface WorkerKeeperOptions {
   readonly db: Db;
@@ -21,12 +22,13 @@ export interface WorkerKeeperOptions {
 export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Keeper {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
   return startKeeper({
-    lanesToHold: () => lanesToHold(db),
-    hold: (lane, limit) => holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }),
-    lanesToRelease: () => lanesToRelease(db),
-    release: (lane, limit) => releaseHeld(db, lane, { limit }),
-    expire: (limit) => expireHeld(db, { limit }),
-    warn: () => warnOfExpiry(db),
+    lanesToHold: () => inPatience(lanesToHold(db), 'keeper'),
+    hold: (lane, limit) =>
+      inPatience(holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }), 'keeper'),
+    lanesToRelease: () => inPatience(lanesToRelease(db), 'keeper'),
+    release: (lane, limit) => inPatience(releaseHeld(db, lane, { limit }), 'keeper'),
+    expire: (limit) => inPatience(expireHeld(db, { limit }), 'keeper'),
+    warn: () => inPatience(warnOfExpiry(db), 'keeper'),
     onMoved(what, { partnerId, environment }, count) {
       if (what === 'released') metrics.released.inc(count);
       logger.info({ partnerId, environment, count }, `notifications were ${what}`);

@@ -6,6 +6,7 @@ import { completeMerchant } from '../../domain/merchant';
 import { importMerchants } from '../../ops/import/import-merchants';
 import { importProducts } from '../../ops/import/import-products';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { TERMS } from '../support/terms';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {
@@ -78,24 +79,11 @@ test.each([
     productId: expect.stringMatching(/^prd_[0-9A-Z]{26}$/),
     version: 1,
     displayOrder: 1,
-    lender: 'Example Bank',
-    creditProduct: 'Classic 12',
-    numberOfRepayments: 12,
-    aprBasisPoints: 990,
-    rateType: 'fixed',
-    rateBasis: 'apr_effective',
-    ratePpm: null,
-    instalmentRounding: 'half_up',
-    finalPayment: 'equal',
-    deferralMonths: 0,
-    firstIntervalDays: null,
-    settlementFeePence: 0,
+    ...TERMS,
     minLoanPence: 25_000,
     maxLoanPence: 200_000_000,
     depositMin: { basisPoints: 1_250, fixedPence: 0 },
     depositMax: { basisPoints: 10_000, fixedPence: 500_000 },
-    firstPaymentType: 'monthly_repayment',
-    annualRateShown: 'flat',
     validFrom: null,
     validTo: '2099-12-31',
   });

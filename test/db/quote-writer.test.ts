@@ -1,7 +1,7 @@
 import { connectDatabase, type Database } from '../../db/connect';
-import type { QuoteRow } from '../../db/queries/insert-quotes';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quote-writer';
 import { createTestDatabase, type TestDatabase } from '../support/database';
+import { quoteRow } from '../support/quote-row';
 
 let clone: TestDatabase;
 let reader: Database;
@@ -28,26 +28,8 @@ afterAll(async () => {
   await clone.close();
 });
 
-function row(number: number, fields: Partial<QuoteRow> = {}): QuoteRow {
-  return {
-    quoteId: `qte_${String(number).padStart(26, '0')}`,
-    partnerId: 'P100001',
-    keyId: 'key_1',
-    environment: 'sandbox',
-    merchantId: 'M100001',
-    loanPence: 120_000,
-    depositPence: null,
-    merchantFinanceUrl: 'https://shop.example/finance',
-    merchantReference: 'basket 1',
-    requestId: 'rq_1',
-    response: '{"success":true}',
-    fitted: [],
-    ...fields,
-  };
-}
-
 async function stored(...numbers: number[]): Promise<string[]> {
-  const ids = numbers.map((number) => row(number).quoteId);
+  const ids = numbers.map((number) => quoteRow(number).quoteId);
   const rows = await reader.sql`select quote_id from quotes where quote_id = any(${ids}) order by 1`;
   return rows.map((found) => String(found['quote_id']));
 }
@@ -55,12 +37,12 @@ async function stored(...numbers: number[]): Promise<string[]> {
 test('rows are stored as they were handed over, letters beyond ASCII included', async () => {
   const response = JSON.stringify({ text: 'from £38.58, “quoted” 𝄞' });
   await Promise.all([
-    writer.add(row(1, { response, merchantReference: null, depositPence: 5 })),
-    writer.add(row(2)),
+    writer.add(quoteRow(1, { response, merchantReference: null, depositPence: 5 })),
+    writer.add(quoteRow(2)),
   ]);
   const rows = await reader.sql`
     select response, merchant_reference, deposit_pence, loan_pence from quotes
-    where quote_id in (${row(1).quoteId}, ${row(2).quoteId}) order by quote_id`;
+    where quote_id in (${quoteRow(1).quoteId}, ${quoteRow(2).quoteId}) order by quote_id`;
   expect(rows).toEqual([
     { response, merchant_reference: null, deposit_pence: '5', loan_pence: '120000' },
     {
@@ -74,11 +56,11 @@ test('rows are stored as they were handed over, letters beyond ASCII included', 
 
 test('rows that the database refuses fail alone, each with its code; those of the same statement are stored', async () => {
   const outcomes = await Promise.allSettled([
-    writer.add(row(3)),
-    writer.add(row(1)),
-    writer.add(row(4, { response: 'a\u0000b' })),
-    writer.add(row(5)),
-    writer.add(row(9, { merchantFinanceUrl: 'https://shop.example/\u001Ffinance' })),
+    writer.add(quoteRow(3)),
+    writer.add(quoteRow(1)),
+    writer.add(quoteRow(4, { response: 'a\u0000b' })),
+    writer.add(quoteRow(5)),
+    writer.add(quoteRow(9, { merchantFinanceUrl: 'https://shop.example/\u001Ffinance' })),
   ]);
   expect(outcomes).toMatchObject([
     { status: 'fulfilled' },
@@ -87,13 +69,13 @@ test('rows that the database refuses fail alone, each with its code; those of th
     { status: 'fulfilled' },
     { status: 'rejected', reason: { code: '22000' } },
   ]);
-  expect(await stored(3, 4, 5, 9)).toEqual([row(3).quoteId, row(5).quoteId]);
+  expect(await stored(3, 4, 5, 9)).toEqual([quoteRow(3).quoteId, quoteRow(5).quoteId]);
 });
 
 test('a statement whose session is ended fails all of its rows and is not repeated; the next is stored', async () => {
   await reader.sql.begin(async (tx) => {
     await tx`lock table quotes in access exclusive mode`;
-    const held = Promise.allSettled([writer.add(row(6)), writer.add(row(7))]);
+    const held = Promise.allSettled([writer.add(quoteRow(6)), writer.add(quoteRow(7))]);
     const end = () => reader.sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name = 'test quotes' and wait_event_type = 'Lock'`;
@@ -102,6 +84,6 @@ test('a statement whose session is ended fails all of its rows and is not repeat
     const lost = { status: 'rejected', reason: { code } };
     expect(await held).toMatchObject([lost, lost]);
   });
-  await writer.add(row(8));
-  expect(await stored(6, 7, 8)).toEqual([row(8).quoteId]);
+  await writer.add(quoteRow(8));
+  expect(await stored(6, 7, 8)).toEqual([quoteRow(8).quoteId]);
 });

@@ -18,6 +18,8 @@ async function keyOf({ partnerId }: HostilePartner, environment: 'sandbox' | 'li
   const { key } = await scene().database.db.transaction((tx) =>
     issueKey(tx, { partnerId, environment, expiresInSeconds: null }),
   );
+  // The API hears of it within a moment; on a busy machine its first call may come sooner.
+  await until(async () => (await api.quote({}, { key })).status !== 401, 'the key is known');
   return key;
 }
 

@@ -3,6 +3,7 @@ import { insertQuotes } from '../../db/queries/insert-quotes';
 import { connectDatabase } from '../../db/connect';
 import { runOps } from '../../ops/program';
 import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
+import { quoteRow } from '../support/quote-row';
 
 let ops: OpsUnderTest;
 
@@ -128,18 +129,8 @@ test('products: switches off and on; quotes: shows one with the versions behind 
   expect((await ops.run(['products', 'import', '-'], JSON.stringify([row]))).out).toContain('1 created');
   const { product_id: productId } = await ops.json('products', 'show', 'M300001', 'Classic 12');
   await insertQuotes(ops.database.sql, [
-    {
-      quoteId: `qte_${'0'.repeat(26)}`,
-      partnerId: 'P100001',
-      keyId: 'key_1',
-      environment: 'sandbox',
+    quoteRow(0, {
       merchantId: 'M300001',
-      loanPence: 120_000,
-      depositPence: null,
-      merchantFinanceUrl: 'https://shop.example/finance',
-      merchantReference: 'basket 1',
-      requestId: 'rq_1',
-      response: '{"success":true}',
       fitted: [productId, 'prd_unknown'].map((id) => ({
         productId: id,
         version: 1,
@@ -150,7 +141,7 @@ test('products: switches off and on; quotes: shows one with the versions behind 
         monthlyRepaymentPence: 10_521,
         totalPayablePence: 126_252,
       })),
-    },
+    }),
   ]);
   await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, apr: '12.9' }]));
   expect(await ops.json('quotes', 'show', `qte_${'0'.repeat(26)}`)).toMatchObject({
