@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
     /** Demo merchant to quote for. M1000002 has three products, as most merchants do; M100001 has nine. */
     merchant: { type: 'string', default: 'M1000002' },
     /** Pairs of rounds for each number of connections. */
-    pairs: { type: 'string', default: '7' },
+    pairs: { type: 'string', default: '15' },
     connections: { type: 'string', default: '1,16,64' },
     /** Quotes over which memory is watched. */
     quotes: { type: 'string', default: '100000' },
