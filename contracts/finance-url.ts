@@ -1,3 +1,5 @@
+import { parsedUrl } from '../domain/parsed-url';
+
 /**
  * Characters that no URL may hold (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
  * by parsers silently, and some end an HTML attribute: control characters, white space, `"<>\^{|}`, the backtick and a byte
@@ -23,15 +25,6 @@ const PLAIN_HOST = /^https:\/\/(?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!
 export function isFinancePage(text: string): boolean {
   if (!FINANCE_URL.test(text) || LONE_SURROGATE.test(text)) return false;
   if (PLAIN_HOST.test(text)) return true;
-  const url = parsed(text);
+  const url = parsedUrl(text);
   return url !== undefined && url.username === '' && url.password === '';
-}
-
-/** Not URL.canParse: Node 20's says yes to hosts that its own constructor refuses. */
-function parsed(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import { formatPence, parsePence } from './money';
+import { parsedUrl } from './parsed-url';
 
 /** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
 const OUR_PARAMETERS: ReadonlySet<string> = new Set([
@@ -122,8 +123,8 @@ export interface LinkParameters {
  * @returns null when the text is no URL; `repeated` names a parameter that stands there twice.
  */
 export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } | null {
-  if (!URL.canParse(link)) return null;
-  const { searchParams } = new URL(link);
+  const searchParams = parsedUrl(link)?.searchParams;
+  if (searchParams === undefined) return null;
   const get = (name: string) => searchParams.get(name);
   const repeated = [...OUR_PARAMETERS].find((name) => searchParams.getAll(name).length > 1) ?? null;
   const sent = {

@@ -1,3 +1,5 @@
+import { parsedUrl } from './parsed-url';
+
 /** Why a URL cannot be registered. */
 export type WebhookUrlFault =
   | 'not_a_url'
@@ -59,8 +61,9 @@ export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): Webh
     reason,
     message: MESSAGES[reason],
   });
-  if (text.length > MAX_LENGTH || REWRITTEN.test(text) || !URL.canParse(text)) return fault('not_a_url');
-  const url = new URL(text);
+  if (text.length > MAX_LENGTH || REWRITTEN.test(text)) return fault('not_a_url');
+  const url = parsedUrl(text);
+  if (url === undefined) return fault('not_a_url');
   if (url.protocol !== 'https:') return fault('not_https');
   if (!/^https:\/\/[^/]/i.test(text)) return fault('not_a_url');
   // On the text: a parser does not tell an empty query, fragment or user name from none.

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
 import type { RetentionDays } from '../domain/retention';
+import { parsedUrl } from '../domain/parsed-url';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from './config';
 import { retentionDays } from './retention-settings';
@@ -92,9 +93,9 @@ function stackFile(config: Config): StackFile {
 /** The embedded stack's worker may send to its receiver on this machine; so that one can be registered. */
 function receiverOf(config: Config) {
   const { receiverUrl } = stackFile(config);
-  if (typeof receiverUrl !== 'string' || !URL.canParse(receiverUrl))
-    return { cidrs: [], ports: [], hosts: [] };
-  const { hostname, port } = new URL(receiverUrl);
+  const url = typeof receiverUrl === 'string' ? parsedUrl(receiverUrl) : undefined;
+  if (url === undefined) return { cidrs: [], ports: [], hosts: [] };
+  const { hostname, port } = url;
   const address = '127.0.0.1';
   return { cidrs: [`${address}/32`], ports: [Number(port)], hosts: [[hostname, [address]] as const] };
 }

@@ -131,3 +131,9 @@ test('what is accepted is stable, https, and has nothing that the rules forbid',
     ),
   );
 });
+
+it('still accepts a name with an umlaut once the check is optimised', () => {
+  // Node 20's URL.canParse then takes Latin-1 for UTF-8, and refuses it.
+  for (let times = 0; times < 100_000; times += 1) checkWebhookUrl('https://hooks.example.com/');
+  expect(checkWebhookUrl('https://b\u00fccher.example/')).toMatchObject({ ok: true });
+});
