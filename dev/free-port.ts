@@ -1,11 +1,9 @@
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
 /** A loopback port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
-  const server = await listen(0);
-  const { port } = server.address() as AddressInfo;
-  await close(server);
-  return port;
+  const [port] = await freeLowPorts(1);
+  return port as number;
 }
 
 /** Several, all different, from 20000 to 32767: below what the system gives to outgoing connections. */
