@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { answeredAmount } from './answered-amount';
 import { lenderEventSchema, moment, state } from './lender-event';
 
-const money = () => z.string().meta({ pattern: '^\\d+\\.\\d{2}$', examples: ['900.00'] });
+const money = () => answeredAmount('900.00');
 
 const application = {
   credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { answeredAmount } from './answered-amount';
 import { FINANCE_URL_PATTERN } from './finance-url';
 
-const money = (description: string) =>
-  z.string().meta({ description, pattern: '^\\d+\\.\\d{2}$', examples: ['1000.00'] });
+const money = (description: string) => answeredAmount('1000.00', description);
 
 /** One representative example (spec §2.4). Field names are made for display: `_` becomes a space. */
 export const productItemSchema = z

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
+import { answeredAmount } from './answered-amount';
 
 /** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
 export const MAX_EVENT_BYTES = 20_000;
 
 export const TEST_EVENT_TYPE = 'credit_application.test';
 
-const money = (description: string) =>
-  z.string().meta({ description, pattern: '^\\d+\\.\\d{2}$', examples: ['900.00'] });
+const money = (description: string) => answeredAmount('900.00', description);
 const moment = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.000Z'] });
 

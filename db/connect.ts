@@ -52,7 +52,7 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
 
 /** Opens a pool; connects lazily, so it never fails by itself. */
 export function connectDatabase(config: DatabaseConfig): Database {
-  const sql: Sql = postgres(config.url, {
+  const options = {
     max: config.poolSize,
     // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
     connect_timeout: 5,
@@ -62,24 +62,27 @@ export function connectDatabase(config: DatabaseConfig): Database {
       ...connectionSettings(config),
       ...(config.plannedOnce && { plan_cache_mode: 'force_generic_plan' }),
     },
-    ...(config.statementTimeoutMs > 0 && { socket: impatientSocket(config.statementTimeoutMs + 2_000) }),
+    socket: socketFor(config.statementTimeoutMs),
     onnotice: () => undefined,
-  });
+  };
+  const sql: Sql = postgres(config.url, options);
   guardTransactions(sql);
   return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
 }
 
 /**
- * Sockets that close after `quietMs` without a byte. The server ends every statement before that, so such a socket is
- * idle (and cheap to open again) or its server hangs; without this a frozen server would hold the whole pool for as
- * long as TCP keeps trying, which is a quarter of an hour.
+ * Where statements have a limit, sockets close after as long, and two seconds, without a byte. The server ends every statement
+ * before that, so such a socket is idle (and cheap to open again) or its server hangs; without this a frozen server would hold
+ * the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
  */
-function impatientSocket(quietMs: number) {
+function socketFor(statementTimeoutMs: number) {
+  const quietMs = statementTimeoutMs + 2_000;
   return (options: { path?: string | undefined; host: string[]; port: number[] }) => {
     const [host = 'localhost'] = options.host;
     const [port = 5432] = options.port;
     const socket = options.path ? net.connect(options.path) : net.connect(port, host);
-    socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
+    if (statementTimeoutMs > 0)
+      socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
     return failTwice(socket);
   };
 }

@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import type { ConnectionLike } from '@temporalio/client';
 
 /** Temporal did not answer in the time we give it. What was asked may still happen. */
 export class TemporalSilent extends Error {
@@ -10,7 +10,11 @@ export class TemporalSilent extends Error {
  * applies it to each of its retries, and knows no abort signal.
  * @throws TemporalSilent
  */
-export async function inTime<T>(client: Client, ms: number, call: () => Promise<T>): Promise<T> {
+export async function inTime<T>(
+  client: Pick<ConnectionLike, 'withDeadline'>,
+  ms: number,
+  call: () => Promise<T>,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const expiry = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new TemporalSilent(`no answer from Temporal within ${ms} ms`)), ms);

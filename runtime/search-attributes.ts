@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
+import { inTime } from '../dispatcher/in-time';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { grpcStatus } from './grpc-status';
 import { connectTemporal } from './temporal';
-import { grpcStatus, inTime } from './temporal-call';
 import { externalTemporal } from './temporal-target';
 import type { Config } from './config';
 
 /** A server that caches its search attributes reads them again after a minute at most. */
 const PATIENCE_MS = 90_000;
+const CALL_TIMEOUT_MS = 5_000;
 /** gRPC status. */
 const INVALID_ARGUMENT = 3;
 /** temporal.api.enums.v1.IndexedValueType */
@@ -24,7 +26,7 @@ export async function missingSearchAttributes(
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
     try {
-      await inTime(connection, () =>
+      await inTime(connection, CALL_TIMEOUT_MS, () =>
         connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
       );
     } catch (error) {
@@ -46,7 +48,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
   while (missing.length > 0) {
     const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
     try {
-      await inTime(connection, () =>
+      await inTime(connection, CALL_TIMEOUT_MS, () =>
         connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
       );
     } catch (error) {

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
+import { inTime } from '../dispatcher/in-time';
+import { grpcStatus } from './grpc-status';
 import { ensureSearchAttributes } from './search-attributes';
-import { grpcStatus, inTime } from './temporal-call';
 
 /** A namespace is known everywhere once the caches have been read again: seconds. */
 const PATIENCE_MS = 60_000;
+const CALL_TIMEOUT_MS = 5_000;
 /** gRPC statuses. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
@@ -22,7 +24,9 @@ export async function ensureNamespace(
   { namespace, keepDays }: { readonly namespace: string; readonly keepDays: number },
 ): Promise<void> {
   const ask = async () =>
-    inTime(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query: '' }));
+    inTime(connection, CALL_TIMEOUT_MS, () =>
+      connection.workflowService.countWorkflowExecutions({ namespace, query: '' }),
+    );
   const missing = await ask().then(
     () => false,
     (error: unknown) => {
@@ -32,7 +36,7 @@ export async function ensureNamespace(
   );
   if (missing) {
     const workflowExecutionRetentionPeriod = msToTs(keepDays * DAY_MS);
-    await inTime(connection, () =>
+    await inTime(connection, CALL_TIMEOUT_MS, () =>
       connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod }),
     ).catch((error: unknown) => {
       if (grpcStatus(error) !== ALREADY_EXISTS) throw error;

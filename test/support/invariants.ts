@@ -1,5 +1,6 @@
-import { isGrpcServiceError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/connect';
+import { grpcStatus } from '../../runtime/grpc-status';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 
@@ -120,8 +121,7 @@ export async function historyOf(client: Client, workflowId: string): Promise<str
     const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
     return textOf(events);
   } catch (error) {
-    const code: number | undefined = isGrpcServiceError(error) ? error.code : undefined;
-    if (code === NOT_FOUND) return '';
+    if (grpcStatus(error) === NOT_FOUND) return '';
     throw error;
   }
 }
