@@ -81,11 +81,11 @@ test("an inactive partner's keys are refused", async () => {
 
 test('rotation lets the old key live for the overlap and no longer', async () => {
   const { key, keyId } = await newKey();
-  const rotated = await rotateKey(api.database.db, { keyId, overlapSeconds: 1 });
+  const rotated = await rotateKey(api.database.db, { keyId, overlapSeconds: 3 });
   await heardOf(rotated.key);
   expect(await statusOf(key)).toBe(200);
   expect(await statusOf(rotated.key)).toBe(200);
-  await pause(1_200);
+  await pause(3_200);
   expect(await statusOf(key)).toBe(401);
   expect(await statusOf(rotated.key)).toBe(200);
 });

@@ -78,7 +78,7 @@ test('rotated, both keys work until the overlap has ended', async () => {
   const old = await issue();
   const { key, replaced } = await rotateServiceKey(api.database.db, {
     keyId: old.summary.keyId,
-    overlapSeconds: 1,
+    overlapSeconds: 3,
   });
   expect([await statusOf(old.key), await statusOf(key)]).toEqual([404, 404]);
   await until(async () => (await statusOf(old.key)) === 401, 'the overlap has ended');

@@ -69,17 +69,14 @@ test('stores products that all pass the check of figures', async () => {
   }
 });
 
-test('changes nothing when it runs again, keeps the keys, and is quick', async () => {
+test('changes nothing when it runs again, and keeps the keys', async () => {
   const before = await listChanges(database.db, { limit: 1_000 });
-  const startedAt = performance.now();
   const second = await seedDatabase(database, first);
-  const elapsedMs = performance.now() - startedAt;
   expect(second).toEqual(first);
   expect(await listChanges(database.db, { limit: 1_000 })).toEqual(before);
   expect((await listProducts(database.db, { limit: 1_000 })).every(({ version }) => version === 1)).toBe(
     true,
   );
-  expect(elapsedMs).toBeLessThan(500);
 });
 
 test('replaces a previous key that has been revoked, and only that', async () => {
