@@ -34,19 +34,21 @@ async function newKey(expiresInSeconds: number | null = null) {
 
 /** The change feed tells of a new key within a moment; a call may come sooner. */
 const heardOf = (key: string, by: TestApi = api) =>
-  until(async () => (await statusOf(key, by)) !== 401, 'the new key is known', 1_000);
+  until(async () => (await statusOf(key, by)) !== 401, 'the new key is known', 10_000);
 
 async function statusOf(key: string, of: TestApi = api): Promise<number> {
   return (await of.quote({}, { key })).status;
 }
 
-/** Milliseconds until the key answers 401 for good, asking without pause. */
+/** Milliseconds until the last call that is not answered 401 is made, asking without pause. */
 async function timeToRefusal(of: TestApi, key: string): Promise<number> {
   const start = performance.now();
-  while ((await statusOf(key, of)) !== 401) {
-    if (performance.now() - start > 5_000) throw new Error('the key is still accepted after 5 s');
+  let accepted = 0;
+  for (let made = 0; (await statusOf(key, of)) !== 401; made = performance.now() - start) {
+    accepted = made;
+    if (accepted > 5_000) throw new Error('the key is still accepted after 5 s');
   }
-  return performance.now() - start;
+  return accepted;
 }
 
 test('a key works within a moment of being issued', async () => {
@@ -55,9 +57,9 @@ test('a key works within a moment of being issued', async () => {
 });
 
 test('an expired key is refused', async () => {
-  const { key } = await newKey(0.3);
+  const { key } = await newKey(3);
   expect(await statusOf(key)).toBe(200);
-  await pause(400);
+  await pause(3_100);
   expect(await statusOf(key)).toBe(401);
 });
 
@@ -66,7 +68,7 @@ test('an inactive key is refused until it is active again', async () => {
   await setKeyState(api.database.db, keyId, 'inactive');
   await timeToRefusal(api, key);
   await setKeyState(api.database.db, keyId, 'active');
-  await pause(200);
+  await heardOf(key);
   expect(await statusOf(key)).toBe(200);
 });
 
@@ -75,7 +77,7 @@ test("an inactive partner's keys are refused", async () => {
   await timeToRefusal(api, api.keys.test);
   expect(await statusOf(api.keys.live)).toBe(401);
   await setPartnerState(api.database.db, PARTNER_ID, 'active');
-  await pause(200);
+  await heardOf(api.keys.test);
   expect(await statusOf(api.keys.test)).toBe(200);
 });
 

@@ -33,7 +33,8 @@ async function pidOf(tx: Pick<Database['db'], 'execute'>): Promise<number> {
 }
 
 const end = async (pid: number) => {
-  await other.sql`select pg_terminate_backend(${pid})`;
+  await other.sql`select pg_terminate_backend(${pid}, 10000)`;
+  // Its process has gone; the news is on its way here.
   await sleep(200);
 };
 

@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { migrateDatabase } from '../../db/migrate';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { addMerchant } from '../support/merchants';
+import { until } from '../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 
@@ -106,16 +107,16 @@ describe('behind a proxy that fails', () => {
   test('socket cut at the commit: 500, at most one row, never an id without a row (fault 14)', async () => {
     // Every connection of the pool has prepared the statement: it then takes one message.
     for (let calls = 0; calls < 5; calls += 1) expect((await api.quote()).status).toBe(200);
-    proxy.delay(200);
+    const { sql } = outer.database;
+    const rows = () => sql`select quote_id from quotes where merchant_reference = 'cut at commit'`;
+    proxy.delay(500);
     const answer = api.quote({ merchant_reference: 'cut at commit' });
-    // The statement is with Postgres after 200 ms, and its answer would be here after 400.
-    await pause(300);
+    // Stored after 500 ms; its answer would be here after a thousand.
+    await until(async () => (await rows()).length === 1, 'the commit');
     proxy.cut();
     expect(await answer).toMatchObject(SERVER_FAULT);
     proxy.delay(0);
-    const rows = await outer.database
-      .sql`select quote_id from quotes where merchant_reference = 'cut at commit'`;
-    expect(rows).toHaveLength(1);
+    expect(await rows()).toHaveLength(1);
     expect((await api.call({ body: { ...goodQuote, merchant_reference: 'again' } })).status).toBe(200);
   });
 
