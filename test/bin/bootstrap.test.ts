@@ -116,7 +116,7 @@ test('killed, it takes the stack with it', async () => {
   signal(running.pid, 'SIGKILL');
   await running.waitFor(/channel closed/).catch(() => undefined);
   expect(running.output()).toMatch(/channel closed/);
-  expect(await waitForEnd(Number(/up (\d+)/.exec(running.output())?.[1]), 2_000)).toBe(true);
+  expect(await waitForEnd(Number(/up (\d+)/.exec(running.output())?.[1]), 10_000)).toBe(true);
 });
 
 test('refuses a command that does not exist', async () => {

@@ -96,7 +96,7 @@ test('recovers after kill -9 of the server', async () => {
   const server = await start({ fsync: 'on' });
   await query(server.url, 'create table survives as select 2 as two');
   signal(server.pid, 'SIGKILL');
-  await waitForEnd(server.pid, 2_000);
+  await waitForEnd(server.pid, 10_000);
   const next = await start({ fsync: 'on' });
   expect(await query(next.url, 'select two from survives')).toEqual([{ two: 2 }]);
   await next.stop();

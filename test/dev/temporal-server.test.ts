@@ -98,7 +98,7 @@ test('keeps workflows over an orderly stop and over kill -9, in a process group 
   const second = await start();
   await startSomeWorkflow(second, 'before-kill');
   signal(second.pid, 'SIGKILL');
-  await waitForEnd(second.pid, 2_000);
+  await waitForEnd(second.pid, 10_000);
   const third = await start();
   expect(await survives(third, 'before-stop')).toBe(true);
   expect(await survives(third, 'before-kill')).toBe(true);
