@@ -10,7 +10,8 @@ export interface Finding {
 export interface Row {
   readonly id: string;
   readonly eventId: string;
-  readonly applicationId: string;
+  /** Null for a test notification. */
+  readonly applicationId: string | null;
   readonly sequence: number;
   readonly body: string;
   readonly state: string;
@@ -22,10 +23,11 @@ export interface Row {
   readonly unanswered: readonly string[];
 }
 
-/** Rows by application. */
+/** Rows by application; test notifications have none. */
 export function byApplication(rows: readonly Row[]): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
+    if (row.applicationId === null) continue;
     const own = groups.get(row.applicationId);
     if (own === undefined) groups.set(row.applicationId, [row]);
     else own.push(row);

@@ -6,6 +6,7 @@ import { counted, ended, kept, money, sequences } from './stored';
 import type { Kills } from './killer';
 import type { Promised } from './lenders';
 import type { StormScene } from './scene';
+import { limited, type Tested } from './tester';
 
 /** Histories cost a call each: this many are read, evenly spread. */
 const HISTORIES = 200;
@@ -13,6 +14,7 @@ const HISTORIES = 200;
 export async function findings(
   scene: StormScene,
   promised: readonly Promised[],
+  tested: Tested,
   kills: Kills,
 ): Promise<Finding[]> {
   const rows = await scene.database.sql<Row[]>`
@@ -27,6 +29,7 @@ export async function findings(
   return [
     ended(rows),
     await kept(scene, promised),
+    await limited(scene, tested),
     await counted(scene),
     sequences(rows, promised),
     ordered(scene, rows),

@@ -16,7 +16,7 @@ export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]
   }
   const overtakes: string[] = [];
   let patient = 0;
-  for (const own of byApplication(rows).values()) {
+  for (const [applicationId, own] of byApplication(rows)) {
     const events = own.toSorted((a, b) => a.sequence - b.sequence);
     for (const [at, later] of events.entries()) {
       const earlier = events[at - 1];
@@ -24,7 +24,7 @@ export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]
       const [took, came] = [taken.get(earlier.eventId) ?? 0, firstAt.get(later.eventId) ?? 0];
       if (came >= took) continue;
       if (came - (firstAt.get(earlier.eventId) ?? 0) >= PATIENCE_MS) patient += 1;
-      else overtakes.push(`${later.applicationId}: ${later.sequence} before ${earlier.sequence}`);
+      else overtakes.push(`${applicationId}: ${later.sequence} before ${earlier.sequence}`);
     }
   }
   return {

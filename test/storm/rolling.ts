@@ -4,6 +4,7 @@ import { killOne, noKills, random } from './killer';
 import { runLenders } from './lenders';
 import { conclude, type StormEnd } from './run';
 import { openStorm } from './scene';
+import { PATIENCE_MS, runTester } from './tester';
 
 export interface RollingPlan {
   readonly minutes: number;
@@ -19,6 +20,7 @@ export interface RollingPlan {
 export async function runRolling(plan: RollingPlan): Promise<StormEnd & { readonly p99Ms: number }> {
   const { minutes, minuteMs, applications, lenders, say } = plan;
   const scene = await openStorm({ partners: 4, apis: 1, workers: 4 });
+  const tester = runTester(scene);
   try {
     const kills = noKills();
     const next = random(plan.seed);
@@ -33,9 +35,11 @@ export async function runRolling(plan: RollingPlan): Promise<StormEnd & { readon
       say(`minute ${minute}: ${scene.receiver.received.length} requests received`);
     }
     const seconds = () => Math.round((performance.now() - startedAt) / 1_000);
-    const end = await conclude(scene, await load, kills, 120_000, seconds);
+    const record = { promised: await load, tested: await tester.stop(PATIENCE_MS), kills };
+    const end = await conclude(scene, record, 120_000, seconds);
     return { ...end, p99Ms: (await delays(scene)).p99 };
   } finally {
+    await tester.stop(0);
     await scene.close();
   }
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Finding } from './finding';
 import { delays, findings, reportText } from './findings';
-import { killOne, noKills, random, shuffled, type Victim } from './killer';
+import { killOne, noKills, random, shuffled, type Kills, type Victim } from './killer';
 import { runLenders, type Promised } from './lenders';
 import { openStorm, type StormOptions, type StormScene } from './scene';
+import { PATIENCE_MS, runTester, type Tested } from './tester';
 
 export interface StormPlan extends StormOptions {
   readonly applications: number;
@@ -26,6 +27,7 @@ export interface StormEnd {
 /** Applications in flight while processes are killed at random; then every invariant is looked at. */
 export async function runStorm(plan: StormPlan): Promise<StormEnd> {
   const scene = await openStorm(plan);
+  const tester = runTester(scene);
   try {
     const kills = noKills();
     const next = random(plan.seed);
@@ -41,17 +43,24 @@ export async function runStorm(plan: StormPlan): Promise<StormEnd> {
     }
     const promised = await lenders;
     plan.say(`${seconds()} s: ${promised.length} applications told; ${await standing(scene)}`);
-    return await conclude(scene, promised, kills, plan.patienceMs, seconds);
+    const tested = await tester.stop(PATIENCE_MS);
+    return await conclude(scene, { promised, tested, kills }, plan.patienceMs, seconds);
   } finally {
+    await tester.stop(0);
     await scene.close();
   }
+}
+
+export interface StormRecord {
+  readonly promised: readonly Promised[];
+  readonly tested: Tested;
+  readonly kills: Kills;
 }
 
 /** Waits until all are delivered, and holds the invariants against what was seen. */
 export async function conclude(
   scene: StormScene,
-  promised: readonly Promised[],
-  kills: ReturnType<typeof noKills>,
+  { promised, tested, kills }: StormRecord,
   patienceMs: number,
   seconds: () => number,
 ): Promise<StormEnd> {
@@ -59,7 +68,7 @@ export async function conclude(
   const until = performance.now() + patienceMs;
   while ((await open(scene)) > 0 && performance.now() < until) await sleep(500);
   const took = seconds();
-  const all = await findings(scene, promised, kills);
+  const all = await findings(scene, promised, tested, kills);
   const { p50, p99, most } = await delays(scene);
   const killed = Object.entries(kills.counts)
     .map(([victim, times]) => `${victim} ${times}`)

@@ -38,6 +38,8 @@ export interface StormScene {
   readonly database: Database;
   readonly receiver: WebhookReceiver;
   readonly partners: readonly StormPartner[];
+  /** One more, which asks for test notifications. */
+  readonly tester: StormPartner;
   /** Null in the place of one that is being started again. */
   readonly apis: (ApiProcess | null)[];
   readonly workers: WorkerProcess[];
@@ -91,16 +93,18 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
     if (nth % 40 !== 23) return status;
     return (response) => void setTimeout(() => response.writeHead(status).end(), 300);
   });
-  const partners: StormPartner[] = [];
-  for (let at = 0; at < options.partners; at += 1) {
-    const partnerId = `P${200_001 + at}`;
+  async function newPartner(number: number): Promise<StormPartner> {
+    const partnerId = `P${200_001 + number}`;
     await createPartner(db, { partnerId, name: 'Storm' });
     const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
     const { key } = await db.transaction((tx) => issueKey(tx, wanted));
     const { secret } = await addEndpoint(database, { partnerId, url: receiver.url, keyRing });
     secretOf.set(partnerId, secret);
-    partners.push({ partnerId, apiKey: key, secret });
+    return { partnerId, apiKey: key, secret };
   }
+  const partners: StormPartner[] = [];
+  while (partners.length < options.partners) partners.push(await newPartner(partners.length));
+  const tester = await newPartner(partners.length);
   const service = await issueServiceKey(db, { name: 'Storm', expiresInSeconds: null });
   const apis: (ApiProcess | null)[] = [];
   const workers: WorkerProcess[] = [];
@@ -117,9 +121,14 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
     database,
     receiver,
     partners,
+    tester,
     apis,
     workers,
-    hidden: [keyRing, service.key, ...partners.flatMap(({ apiKey, secret }) => [apiKey, secret])],
+    hidden: [
+      keyRing,
+      service.key,
+      ...[...partners, tester].flatMap(({ apiKey, secret }) => [apiKey, secret]),
+    ],
     answered,
     signatureFaults,
     improperAnswers,
@@ -141,7 +150,7 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
             'content-type': 'application/json',
             ...(key !== null && { authorization: `Bearer ${key}` }),
           },
-          body: JSON.stringify(body),
+          body: body === null ? null : JSON.stringify(body),
           headersTimeout: 20_000,
           bodyTimeout: 20_000,
         });

@@ -4,9 +4,13 @@ import type { Promised } from './lenders';
 import type { StormScene } from './scene';
 
 export function ended(rows: readonly Row[]): Finding {
-  const open = rows.filter(({ state, unfinished }) => state !== 'delivered' || unfinished > 0);
+  const open = rows.filter(({ applicationId, state, unfinished }) => {
+    // The short ladder of a test notification may end before an outage does.
+    const well = state === 'delivered' || (applicationId === null && state === 'failed');
+    return !well || unfinished > 0;
+  });
   return {
-    invariant: 'I1  every notification is delivered, none is lost',
+    invariant: 'I1  every notification is delivered or, for a test, has ended; none is lost',
     seen: `${rows.length} notifications`,
     offenders: open.map(({ id, state, unfinished }) => `${id} ${state}, ${unfinished} unfinished`),
   };
