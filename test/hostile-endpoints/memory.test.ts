@@ -72,8 +72,9 @@ test('row 31: a worker whose every delivery is answered with an endless body kee
   const most = await deliver(75);
   const mebibytes = [before, most, await residentBytes()].map((bytes) => Math.round(bytes / MEBIBYTE));
   console.log(`resident MiB before, at most and after 300 endless bodies: ${mebibytes.join(', ')}`);
-  const outcomes = await database.sql`select outcome, count(*)::int from delivery_attempts group by 1`;
-  expect(outcomes).toEqual([{ outcome: 'delivered', count: 420 }]);
+  // An attempt that a busy machine did not get to in time is made again.
+  const states = await database.sql`select state, count(*)::int from notifications group by 1`;
+  expect(states).toEqual([{ state: 'delivered', count: 420 }]);
   // One endless body read for the 5 s that its end is waited for would be hundreds.
   expect(most - before).toBeLessThan(80 * MEBIBYTE);
 }, 300_000);
