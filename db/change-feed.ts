@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { connectionSettings, type DatabaseConfig } from './connect';
+import { serverSocket } from './server-socket';
 
 /** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
 export const CATALOGUE_CHANNEL = 'catalogue';
@@ -47,13 +48,14 @@ interface Session {
  */
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;
+  const server = serverSocket(options.database.url, 0);
   let closed = false;
   let session: Session | undefined;
   let wake: () => void = () => undefined;
 
   const running = (async () => {
     while (!closed) {
-      const current = connect(options);
+      const current = connect(options, server);
       session = current;
       let quietSinceMs = monotonicMs();
       while (!closed && !current.closed) {
@@ -87,12 +89,12 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   };
 }
 
-function connect(options: ChangeFeedOptions): Session {
+function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof serverSocket>): Session {
   const { database, channels, onConnect, onChange, onError, monotonicMs } = options;
   const [echoChannel] = channels;
   const mark = randomUUID();
   const sentAtMs = new Map<string, number>();
-  const sql = postgres(database.url, {
+  const sql = postgres(url, {
     max: 1,
     connect_timeout: 3,
     idle_timeout: 0,
@@ -102,6 +104,7 @@ function connect(options: ChangeFeedOptions): Session {
       applicationName: `${database.applicationName} feed`,
       statementTimeoutMs: 3_000,
     }),
+    socket,
     onnotice: () => undefined,
     onclose: () => {
       session.closed = true;

@@ -1,11 +1,11 @@
-import net from 'node:net';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { guardTransactions } from './lost-transactions';
 import * as schema from './schema';
+import { serverSocket } from './server-socket';
 
 export interface DatabaseConfig {
-  /** `postgres://…`. */
+  /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
   readonly url: string;
   /** Most connections this process may hold. */
   readonly poolSize: number;
@@ -50,8 +50,12 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
   };
 }
 
-/** Opens a pool; connects lazily, so it never fails by itself. */
+/** Opens a pool; connects lazily. @throws when the URL asks for what TLS it cannot have (readServerTls). */
 export function connectDatabase(config: DatabaseConfig): Database {
+  const { statementTimeoutMs } = config;
+  // The server ends every statement before that, so a socket that is silent for longer is idle (and cheap to open again) or its
+  // server hangs: a frozen one would hold the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
+  const { url, socket } = serverSocket(config.url, statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0);
   const options = {
     max: config.poolSize,
     // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
@@ -62,45 +66,10 @@ export function connectDatabase(config: DatabaseConfig): Database {
       ...connectionSettings(config),
       ...(config.plannedOnce && { plan_cache_mode: 'force_generic_plan' }),
     },
-    socket: socketFor(config.statementTimeoutMs),
+    socket,
     onnotice: () => undefined,
   };
-  const sql: Sql = postgres(config.url, options);
+  const sql: Sql = postgres(url, options);
   guardTransactions(sql);
   return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
-}
-
-/**
- * Where statements have a limit, sockets close after as long, and two seconds, without a byte. The server ends every statement
- * before that, so such a socket is idle (and cheap to open again) or its server hangs; without this a frozen server would hold
- * the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
- */
-function socketFor(statementTimeoutMs: number) {
-  const quietMs = statementTimeoutMs + 2_000;
-  return (options: { path?: string | undefined; host: string[]; port: number[] }) => {
-    const [host = 'localhost'] = options.host;
-    const [port = 5432] = options.port;
-    const socket = options.path ? net.connect(options.path) : net.connect(port, host);
-    if (statementTimeoutMs > 0)
-      socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
-    return failTwice(socket);
-  };
-}
-
-/**
- * postgres.js 3.4.9 rejects what is under way when it hears of an error, and nothing more when the connection then closes. But
- * a turn of the event loop lies between the two, in which it still hands statements to that connection: they would never
- * settle. So it hears of an error once more, right before the close.
- */
-function failTwice(socket: net.Socket): net.Socket {
-  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
-  socket.emit = (name: string | symbol, ...args: unknown[]) => {
-    if (name === 'close' && args[0] === true)
-      emit(
-        'error',
-        Object.assign(new Error('the connection to Postgres is gone'), { code: 'CONNECTION_CLOSED' }),
-      );
-    return emit(name, ...args);
-  };
-  return socket;
 }

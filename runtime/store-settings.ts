@@ -1,13 +1,24 @@
 import { z } from 'zod';
+import { readServerTls } from '../db/server-tls';
+import { parsedUrl } from '../domain/parsed-url';
 import { milliseconds } from './setting-types';
 
-const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ });
+const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).superRefine((url, context) => {
+  if (parsedUrl(url) === undefined) return;
+  try {
+    readServerTls(url);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
 
 /** Settings of Postgres and Redis. */
 export const storeSettings = {
   DATABASE_URL: postgresUrl
     .optional()
-    .describe('Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own.'),
+    .describe(
+      'Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own. TLS: `?sslmode=verify-full&sslrootcert=/path/ca.pem`.',
+    ),
   DATABASE_LISTEN_URL: postgresUrl
     .optional()
     .describe(

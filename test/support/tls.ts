@@ -7,14 +7,17 @@ export interface TestTls {
   readonly key: string;
 }
 
+const LOOPBACK = [
+  { type: 'dns', value: 'localhost' },
+  { type: 'ip', value: '127.0.0.1' },
+] as const;
+
 /** A certificate for loopback, from an authority of its own. */
-export async function createTestTls(): Promise<TestTls> {
+export async function createTestTls(
+  names: Parameters<typeof issueCertificate>[1] = LOOPBACK,
+): Promise<TestTls> {
   const day = 86_400_000;
   const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
   const authority = await createAuthority('Test authority', validity);
-  const names = [
-    { type: 'dns', value: 'localhost' },
-    { type: 'ip', value: '127.0.0.1' },
-  ] as const;
   return { ca: authority.cert, ...(await issueCertificate(authority, names, validity)) };
 }

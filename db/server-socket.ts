@@ -1,0 +1,58 @@
+import net from 'node:net';
+import { Duplex } from 'node:stream';
+import { connectSecurely, readServerTls } from './server-tls';
+
+/** postgres.js' option of this name, which its types do not know. */
+type SocketOption = (options: {
+  path?: string | undefined;
+  host: string[];
+  port: number[];
+}) => net.Socket | Promise<Duplex>;
+
+/** Longest that TCP and TLS may take together. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * What postgres.js is given for a database URL: the URL without what it says of TLS, and a socket that does it. A socket ends after
+ * `quietMs` without a byte; 0: never.
+ * @throws see readServerTls.
+ */
+export function serverSocket(databaseUrl: string, quietMs: number): { url: string; socket: SocketOption } {
+  const { url, tls } = readServerTls(databaseUrl);
+  const ours = <Socket extends net.Socket>(socket: Socket) => {
+    if (quietMs > 0)
+      socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
+    return failTwice(socket);
+  };
+  const socket: SocketOption = (options) => {
+    const [host = 'localhost'] = options.host;
+    const [port = 5432] = options.port;
+    if (options.path) return ours(net.connect(options.path));
+    if (tls === null) return ours(net.connect(port, host));
+    return connectSecurely({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, stillborn);
+  };
+  return { url, socket };
+}
+
+/** postgres.js never uses a connection again whose socket it was not given. One that fails at its first write it opens anew. */
+function stillborn(error: Error): Duplex {
+  return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
+}
+
+/**
+ * postgres.js 3.4.9 rejects what is under way when it hears of an error, and nothing more when the connection then closes. But
+ * a turn of the event loop lies between the two, in which it still hands statements to that connection: they would never
+ * settle. So it hears of an error once more, right before the close.
+ */
+function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
+  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  socket.emit = (name: string | symbol, ...args: unknown[]) => {
+    if (name === 'close' && args[0] === true)
+      emit(
+        'error',
+        Object.assign(new Error('the connection to Postgres is gone'), { code: 'CONNECTION_CLOSED' }),
+      );
+    return emit(name, ...args);
+  };
+  return socket;
+}
