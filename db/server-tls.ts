@@ -58,12 +58,11 @@ export async function connectSecurely(
   try {
     await heard(socket, 'connect');
     socket.write(SSL_REQUEST);
-    const answer = (await heard(socket, 'data')) as Buffer;
-    // Anything behind the one letter was not sent by who holds the certificate.
-    if (answer.toString('latin1') !== 'S') {
-      if (answer.toString('latin1') === 'N' && wanted.optional) return socket;
-      throw new Error('Postgres has no TLS');
-    }
+    const answer = ((await heard(socket, 'data')) as Buffer).toString('latin1');
+    if (answer === 'N' && wanted.optional) return socket;
+    if (answer === 'N') throw new Error('Postgres has no TLS');
+    // A message of a server in need; and anything behind the one letter was not sent by who holds the certificate.
+    if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
     const { host } = server;
     const secured = tls.connect({ ...wanted.options, socket, host, servername: net.isIP(host) ? '' : host });
     await heard(secured, 'secureConnect');
