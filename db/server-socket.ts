@@ -9,6 +9,13 @@ type SocketOption = (options: {
   port: number[];
 }) => net.Socket | Promise<Duplex>;
 
+/** What sockets of ours ended with. */
+const losses = new WeakSet<object>();
+
+/** Whether it is by this that a connection to Postgres was lost, whatever its code. */
+export const endedConnection = (error: unknown) =>
+  typeof error === 'object' && error !== null && losses.has(error);
+
 /** Longest that TCP and TLS may take together. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -36,6 +43,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
 
 /** postgres.js never uses a connection again whose socket it was not given. One that fails at its first write it opens anew. */
 function stillborn(error: Error): Duplex {
+  losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
 
@@ -47,6 +55,7 @@ function stillborn(error: Error): Duplex {
 function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
+    if (name === 'error') losses.add(args[0] as Error);
     if (name === 'close' && args[0] === true)
       emit(
         'error',

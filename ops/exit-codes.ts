@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { Refused } from '../db/queries/refused';
+import { endedConnection } from '../db/server-socket';
 import { ImportRefused, type Fault } from './import/faults';
 
 /** What the process ends with (docs/operations/every-day.md, "The ops command"). */
@@ -51,7 +52,7 @@ export function toFailure(error: unknown): Failure {
   const { code: given } = (cause ?? {}) as { code?: unknown };
   const code = typeof given === 'string' ? given : '';
   const message = cause instanceof Error && cause.message !== '' ? cause.message : code || 'unknown error';
-  if (UNREACHABLE.test(code) || message.startsWith('Postgres was silent')) {
+  if (UNREACHABLE.test(code) || endedConnection(cause)) {
     return {
       exitCode: EXIT.unreachable,
       code: 'database_unreachable',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { connectDatabase, type Database } from '../../db/connect';
+import { startTcpProxy } from '../support/tcp-proxy';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 
 let clone: TestDatabase;
@@ -65,6 +66,30 @@ test.each([false, true])(
     expect(await database.sql`select 1 as one`).toEqual([{ one: 1 }]);
   },
 );
+
+test('so does one whose server falls silent, whatever it would do afterwards', async () => {
+  const address = new URL(clone.url);
+  const proxy = await startTcpProxy({ port: Number(address.port) });
+  address.port = String(proxy.port);
+  const behind = connectDatabase({
+    url: address.href,
+    poolSize: 1,
+    applicationName: 'test',
+    statementTimeoutMs: 200,
+  });
+  const hung = behind.db.transaction(async (tx) => {
+    await tx.execute(sql`select 1`);
+    proxy.freeze();
+    await tx.execute(sql`select 2`).catch(() => sleep(50));
+    await tx.execute(sql`select 3`);
+  });
+  await expect(hung).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await sleep(200);
+  proxy.unfreeze();
+  expect(await behind.sql`select 1 as one`).toEqual([{ one: 1 }]);
+  await behind.close();
+  await proxy.close();
+});
 
 test('what a transaction throws itself still rolls back', async () => {
   const failing = database.db.transaction(async (tx) => {

@@ -38,6 +38,15 @@ test('as a process it ends with 3 when the database cannot be reached, without a
   });
 });
 
+test('as a process it ends with 3 when the database has no TLS that is asked for', async () => {
+  const failed = start(['keys', 'list'], `${ops.url}?sslmode=require`);
+  await expect(failed).rejects.toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: 'error: The database cannot be reached: Postgres has no TLS\n',
+  });
+});
+
 test('as a process it seals with WEBHOOK_KEYS, and ends with 3 within seconds when Temporal is not there', async () => {
   const keys = newKeyRingText();
   await addEndpoint(ops.database, { partnerId: 'P100001', url: 'https://hook.example/x', keyRing: keys });
