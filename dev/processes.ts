@@ -8,6 +8,8 @@ interface ProcessStatus {
   readonly parent: number;
   /** One letter, `Z` for a process that has ended and that nobody has collected. */
   readonly state: string;
+  /** Those that are left; 1 where the system does not tell. */
+  readonly threads: number;
   /** When it started, in the system's own unit: together with the pid it names one process for ever. */
   readonly startedAt: string;
 }
@@ -21,21 +23,26 @@ export async function processStatus(pid: number): Promise<ProcessStatus | undefi
     if (!hasProc) {
       const { stdout } = await run('ps', ['-o', 'ppid=,state=,lstart=', '-p', String(pid)]);
       const [parent = '', state = '', ...started] = stdout.trim().split(/\s+/);
-      return { parent: Number(parent), state: state.charAt(0), startedAt: started.join(' ') };
+      return { parent: Number(parent), state: state.charAt(0), threads: 1, startedAt: started.join(' ') };
     }
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
     // The command name, in brackets, may itself hold blanks and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state: fields[0] ?? '', parent: Number(fields[1]), startedAt: fields[19] ?? '' };
+    return {
+      state: fields[0] ?? '',
+      parent: Number(fields[1]),
+      threads: Number(fields[17]),
+      startedAt: fields[19] ?? '',
+    };
   } catch {
     return undefined;
   }
 }
 
-/** True while it runs; a zombie does not count. */
+/** True while it runs. A zombie does not count, but for one whose threads are still ending: they hold its ports. */
 export async function isRunning(pid: number): Promise<boolean> {
   const status = await processStatus(pid);
-  return status !== undefined && status.state !== 'Z';
+  return status !== undefined && (status.state !== 'Z' || status.threads > 1);
 }
 
 /** The argument list of a process, empty when it has ended or is not ours to see. */
