@@ -19,6 +19,8 @@ export interface Row {
   readonly attempts: number;
   readonly unknown: number;
   readonly unfinished: number;
+  /** When its first attempt was stored, by the database, in milliseconds: what is patient counts from it, arrived or not. */
+  readonly firstTriedMs: number;
   /** Why, for each attempt that says of itself that nothing was answered. */
   readonly unanswered: readonly string[];
 }

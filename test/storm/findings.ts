@@ -22,6 +22,7 @@ export async function findings(
       n.generation, count(attempt_number)::int as attempts,
       (count(*) filter (where outcome = 'unknown'))::int as unknown,
       (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished,
+      (extract(epoch from min(a.started_at)) * 1000)::float8 as "firstTriedMs",
       coalesce(array_agg(failure || ' ' || coalesce(a.answer, '')) filter (where outcome = 'failed' and http_status is null),
         '{}') as unanswered
     from notifications n left join delivery_attempts a on a.notification_id = n.notification_id

@@ -2,7 +2,7 @@ import { byApplication, type Finding, type Row } from './finding';
 import type { Kills } from './killer';
 import type { StormScene } from './scene';
 
-/** An application's later event may overtake one whose first attempt is so long ago. */
+/** An application's later event may overtake one that was first tried so long before. */
 const PATIENCE_MS = 60_000;
 
 /** By the first request for each event that was answered 2xx. */
@@ -23,8 +23,13 @@ export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]
       if (earlier === undefined) continue;
       const [took, came] = [taken.get(earlier.eventId) ?? 0, firstAt.get(later.eventId) ?? 0];
       if (came >= took) continue;
-      if (came - (firstAt.get(earlier.eventId) ?? 0) >= PATIENCE_MS) patient += 1;
-      else overtakes.push(`${applicationId}: ${later.sequence} before ${earlier.sequence}`);
+      const waitedMs = later.firstTriedMs - earlier.firstTriedMs;
+      if (waitedMs >= PATIENCE_MS) patient += 1;
+      else
+        overtakes.push(
+          `${applicationId}: ${later.sequence} before ${earlier.sequence}, tried ${Math.round(waitedMs)} ms after it, ` +
+            `${earlier.attempts} attempts of it, ${earlier.unknown} unknown`,
+        );
     }
   }
   return {
