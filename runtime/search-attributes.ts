@@ -9,7 +9,8 @@ import type { Config } from './config';
 
 /** A server that caches its search attributes reads them again after a minute at most. */
 const PATIENCE_MS = 90_000;
-const CALL_TIMEOUT_MS = 5_000;
+/** Longest that Temporal's API is waited for. */
+export const CALL_TIMEOUT_MS = 5_000;
 /** gRPC status. */
 const INVALID_ARGUMENT = 3;
 /** temporal.api.enums.v1.IndexedValueType */

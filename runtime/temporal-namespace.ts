@@ -3,11 +3,10 @@ import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { inTime } from '../dispatcher/in-time';
 import { grpcStatus } from './grpc-status';
-import { ensureSearchAttributes } from './search-attributes';
+import { CALL_TIMEOUT_MS, ensureSearchAttributes } from './search-attributes';
 
 /** A namespace is known everywhere once the caches have been read again: seconds. */
 const PATIENCE_MS = 60_000;
-const CALL_TIMEOUT_MS = 5_000;
 /** gRPC statuses. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;

@@ -9,6 +9,7 @@ import { migrateDatabase } from '../../db/migrate';
 import { storeSettings } from '../../runtime/store-settings';
 import { startTestApi } from '../support/api';
 import { until } from '../support/delivery';
+import { statementAfterFreeze } from '../support/frozen-process';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
@@ -131,19 +132,7 @@ test('a server that hangs holds a connection no longer than without TLS, and is 
 
 test('a statement made while its connection is being closed is not lost', async () => {
   const { sql } = connect(urlOf(server, '?sslmode=require'));
-  await sql`select 1`;
-  const made = new Promise((resolve) => {
-    const make = () => {
-      sql`select 1`.then(
-        () => resolve('answered'),
-        () => resolve('refused'),
-      );
-    };
-    setTimeout(make, QUIET_MS + 50);
-  });
-  // As in closing-connection.test.ts.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
-  expect(await made).toMatch(/answered|refused/);
+  expect(await statementAfterFreeze(sql, QUIET_MS)).toMatch(/answered|refused/);
   await expect(sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
 }, 15_000);
 

@@ -75,6 +75,8 @@ test('row 31: a worker whose every delivery is answered with an endless body kee
   // An attempt that a busy machine did not get to in time is made again.
   const states = await database.sql`select state, count(*)::int from notifications group by 1`;
   expect(states).toEqual([{ state: 'delivered', count: 420 }]);
+  const taken = await database.sql`select count(*)::int from delivery_attempts where outcome = 'delivered'`;
+  expect(taken).toEqual([{ count: 420 }]);
   // One endless body read for the 5 s that its end is waited for would be hundreds.
   expect(most - before).toBeLessThan(80 * MEBIBYTE);
 }, 300_000);

@@ -168,7 +168,7 @@ test('while another build becomes current under load, no eager start lands on th
   const since = await currentSince();
   const tasks = await Promise.all(handles.map(firstTaskOf));
   const eager = tasks.filter((task) => task.eager);
-  expect(eager.length).toBeGreaterThan(0);
+  expect(eager.length).toBeGreaterThan(5);
   expect(eager.filter((task) => task.build !== 'one' || task.startedAt >= since)).toEqual([]);
   // While the server itself is changing over, it may still give a task to build one; not after it has said that it is done.
   const after = tasks.slice(-15);
