@@ -24,9 +24,11 @@ export async function deferLater(tx: DbOrTransaction, event: Notification): Prom
     update notifications n set due_at = later.at from later where n.notification_id = later.notification_id`);
 }
 
-/** An event that was retried has ended: the later ones are due at once. */
+/** An event has ended: the later ones of its application, which a failed attempt of it had put off, are due at once. */
 export async function hastenLater(tx: DbOrTransaction, event: Notification): Promise<void> {
-  if (event.applicationId === null || event.attempts < 2) return;
+  if (event.applicationId === null) return;
+  // It ends before or with its first attempt, so none has failed and nothing was put off.
+  if (event.attempts < 2 && event.takenAt !== null) return;
   await tx.execute(sql`
     with later as (
       select notification_id from notifications

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../connect';
 import { notifications } from '../schema';
+import { hastenLater } from './application-order';
 import { lockNotification, type NotificationState } from './notifications';
 import { closeUnfinished } from './open-attempt';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
@@ -36,6 +37,7 @@ export async function cancelNotification(
     .update(notifications)
     .set({ state: 'cancelled', endReason: 'operator', reservedMonth: null, endedAt: sql`service_now()` })
     .where(eq(notifications.notificationId, notificationId));
+  await hastenLater(tx, row);
   await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
   return { kind: 'cancelled', was: state };
 }

@@ -55,6 +55,8 @@ export async function openAttempt(
         attempts: attemptNumber,
         reservedMonth: moved.month,
         state: 'started',
+        startedAt: sql`coalesce(${notifications.startedAt}, service_now())`,
+        checkedAt: sql`service_now()`,
         firstAttemptAt: sql`coalesce(${notifications.firstAttemptAt}, service_now())`,
         // A start that Temporal did not confirm in time was given back; its first attempt holds a place all the same.
         ...(row.firstAttemptAt === null && {
@@ -92,7 +94,11 @@ export async function forgetAttempt(
     if (deleted.length === 0) return;
     await tx
       .update(notifications)
-      .set({ attempts: attemptNumber - 1 })
+      .set({
+        attempts: attemptNumber - 1,
+        firstAttemptAt: sql`(select min(a.started_at) from delivery_attempts a
+          where a.notification_id = ${notificationId} and a.generation = ${row.generation})`,
+      })
       .where(eq(notifications.notificationId, notificationId));
   });
 }

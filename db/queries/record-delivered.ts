@@ -5,7 +5,8 @@ import { ATTEMPTS_CHANNEL, type AttemptRef } from './record-attempt';
 
 /**
  * `recordAttempt` for the common case, in one statement: a 2xx of the generation under way, whose notification has never
- * been delivered nor counted as failed, from an endpoint whose health it does not change. Whoever holds a place in the month
+ * been delivered nor counted as failed, from an endpoint whose health it does not change. An event of an application that
+ * was retried is left to `recordAttempt`: the later ones of its application may have been put off, and are due now. Whoever holds a place in the month
  * (a test) has that month's row already: it gives the place up for the count. Only tests are told of, as callers wait for them:
  * notifying makes commits wait for one another, and the worker that records tells its own dispatcher.
  */
@@ -14,7 +15,7 @@ const RECORD = `
     select notification_id, partner_id, environment, event_type, generation, reserved_month
     from notifications
     where notification_id = $1 and state in ('pending', 'started') and delivered_at is null
-      and failed_month is null
+      and failed_month is null and (application_id is null or attempts = 1)
     for update),
   attempt as (
     update delivery_attempts a

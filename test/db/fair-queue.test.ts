@@ -6,9 +6,11 @@ import {
   type Claim,
   type ClaimOptions,
 } from '../../db/queries/dispatch';
+import { createRecordResult, type AttemptResult } from '../../activities/record-result';
 import { openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
-import { recordAttempt } from '../../db/queries/record-attempt';
+import { cancelNotification } from '../../db/queries/cancel-notification';
+import { endNotification } from '../../db/queries/record-attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeStatus } from '../support/notifications';
@@ -23,10 +25,21 @@ const FAILED: DeliveryOutcome = {
 };
 const keyRing = newKeyRingText();
 let database: OpenTestDatabase;
+let recordResult: (result: AttemptResult) => Promise<void>;
 let partners = 100_000;
 
 beforeAll(async () => {
   database = await openTestDatabase({ poolSize: 12 });
+  const { db, sql } = database;
+  const ignore = () => undefined;
+  recordResult = createRecordResult({
+    db,
+    sql,
+    warn: ignore,
+    onEnd: ignore,
+    onRecorded: ignore,
+    monotonicMs: () => 0,
+  });
 });
 beforeEach(() => database.sql`truncate notifications, delivery_attempts`);
 afterEach(() => setServiceClock(database, null));
@@ -58,12 +71,12 @@ const claim = (options: Partial<ClaimOptions> = {}): Promise<Claim> =>
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
-/** One attempt, from beginning to end. */
+/** One attempt, from beginning to end, recorded as a worker records it. */
 async function attempt(notificationId: string, outcome: DeliveryOutcome, generation = 1): Promise<void> {
   const opened = await openAttempt(database.db, { notificationId, generation });
   if (opened.kind !== 'open') throw new Error(opened.kind);
   const { attemptNumber } = opened;
-  await recordAttempt(database.db, { notificationId, attemptNumber }, { outcome, address: null }, null);
+  await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null });
 }
 
 describe('places of an endpoint', () => {
@@ -230,6 +243,41 @@ describe('events of one application', () => {
     await attempt(first, FAILED);
     expect(await claim()).toMatchObject({ claimed: [], waiting: false });
     await attempt(first, DELIVERED);
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it('are due at once though the endpoint was well in between, when the quick way would record the end', async () => {
+    const partnerId = await newPartner();
+    const [first, second] = await events(partnerId, 2);
+    await claim();
+    await attempt(first, FAILED);
+    const [other = ''] = await store(partnerId, 1);
+    await claim();
+    await attempt(other, DELIVERED);
+    await attempt(first, DELIVERED);
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it.each<[string, (first: string) => Promise<unknown>]>([
+    [
+      'ended by its workflow',
+      (first) =>
+        endNotification(
+          database.db,
+          { notificationId: first, generation: 1 },
+          { state: 'cancelled', reason: 'operator' },
+        ),
+    ],
+    [
+      'cancelled without a workflow',
+      (first) => database.db.transaction((tx) => cancelNotification(tx, first, 1)),
+    ],
+  ])('are due as soon as one that failed once is %s', async (_how, end) => {
+    const [first, second] = await events(await newPartner(), 2);
+    await claim();
+    await attempt(first, FAILED);
+    expect((await claim()).claimed).toEqual([]);
+    await end(first);
     expect(idsOf(await claim())).toEqual([second]);
   });
 

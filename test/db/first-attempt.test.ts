@@ -1,5 +1,5 @@
 import { restartNotification } from '../../db/queries/dispatch';
-import { openAttempt } from '../../db/queries/open-attempt';
+import { forgetAttempt, openAttempt } from '../../db/queries/open-attempt';
 import { createPartner } from '../../db/queries/partners';
 import { endNotification, recordAttempt } from '../../db/queries/record-attempt';
 import { resendNotification } from '../../db/queries/resend-notification';
@@ -59,6 +59,18 @@ it('keeps the start of the first attempt through later ones, and gives up the pl
   expect(await first(notificationId)).toEqual({ at: '2027-03-01 10:00:00', taken: false });
   await attempt(notificationId, 1, '2027-03-01T10:01:00Z');
   expect(await first(notificationId)).toEqual({ at: '2027-03-01 10:00:00', taken: false });
+});
+
+it('is none when it could not be signed, and counts from the one that is sent', async () => {
+  const { notificationId } = await storeTest(database, { partnerId });
+  await setServiceClock(database, '2027-03-01T10:00:00Z');
+  await openAttempt(database.db, { notificationId, generation: 1 });
+  await forgetAttempt(database.db, { notificationId, attemptNumber: 1 });
+  expect(await first(notificationId)).toMatchObject({ at: null });
+  await attempt(notificationId, 1, '2027-03-01T10:01:00Z');
+  await openAttempt(database.db, { notificationId, generation: 1 });
+  await forgetAttempt(database.db, { notificationId, attemptNumber: 2 });
+  expect(await first(notificationId)).toMatchObject({ at: '2027-03-01 10:01:00' });
 });
 
 it('begins anew with the next generation: sent again, or restarted', async () => {

@@ -29,7 +29,8 @@ async function stored() {
 }
 const rowsOf = async ({ notificationId }: { notificationId: string }) => ({
   notification: (
-    await database.sql`select state, attempts, started_at is not null as started, reserved_month
+    await database.sql`select state, attempts, started_at is not null as started, checked_at is not null as checked,
+        first_attempt_at is not null as tried, taken_at is not null as taken, reserved_month
       from notifications where notification_id = ${notificationId}`
   )[0],
   attempts: [
@@ -53,8 +54,10 @@ test('opens what openAttempt would open, to the letter', async () => {
   const [body] = await database.sql`select event_id as "eventId", event_type as "eventType", body,
     partner_id as "partnerId", environment from notifications where notification_id = ${one.notificationId}`;
   expect(first.notification).toMatchObject(body ?? {});
-  expect(await rowsOf(one)).toEqual({
-    notification: { state: 'started', attempts: 1, started: true, reserved_month: expect.any(String) },
+  const written = await rowsOf(one);
+  expect(written).toEqual(await rowsOf(other));
+  expect(written).toMatchObject({
+    notification: { state: 'started', attempts: 1, started: true, checked: true, tried: true, taken: true },
     attempts: [{ attempt_number: 1, generation: 1, endpoint_id: endpointId, outcome: null }],
   });
 });

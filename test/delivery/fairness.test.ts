@@ -219,3 +219,18 @@ test("an application's events arrive one after the other, in their order", async
   expect(receiver.received.map(eventOf)).toEqual(order);
   expect(held.most()).toBe(1);
 }, 120_000);
+
+test('later events leave at once when a retry is delivered, though the endpoint was well in between (fault 97)', async () => {
+  await startWorkers(1, { DISPATCH_SWEEP_MS: '1000', DELIVERY_LADDER_SECONDS: '0,2,60' });
+  const partnerId = await newPartner();
+  const applicationId = `app_${ulid()}`;
+  receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  const order: string[] = [];
+  for (let sequence = 1; sequence <= 3; sequence += 1)
+    order.push((await storeStatus(database, { partnerId, applicationId, sequence })).eventId);
+  await until(async () => receiver.received.length === 1, 'the refused attempt');
+  // Another application's event is delivered meanwhile, so that the endpoint's health has nothing new to record.
+  const other = (await storeStatus(database, { partnerId })).eventId;
+  await until(async () => (await countState(partnerId, 'delivered')) === 4, 'all four', 30_000);
+  expect(receiver.received.map(eventOf).filter((one) => one !== other)).toEqual([order[0], ...order]);
+}, 120_000);
