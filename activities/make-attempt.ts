@@ -19,7 +19,7 @@ export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'war
     warn({ ...ref, ...refusal }, 'a notification is not sent');
     await endNotification(db, ref, refusal);
     onEnd(refusal);
-    return { kind: 'ended', ...refusal };
+    return { kind: 'over', ...refusal };
   };
 }
 

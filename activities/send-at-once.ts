@@ -26,8 +26,8 @@ export function createSendAtOnce(deps: ActivityDeps) {
   const recordResult = createRecordResult(deps);
   const makeAttempt = createMakeAttempt(deps);
   return async function sendAtOnce({ lane, ...ref }: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
-    const place = lane === undefined ? null : fastPath.enter(ref.notificationId);
-    if (lane === undefined || place === null) return { kind: 'declined' };
+    const place = fastPath.enter(ref.notificationId);
+    if (place === null) return { kind: 'declined' };
     try {
       const sent = await lanes.within(lane, () => attempt(ref, place.endpointId));
       const delivered = sent.kind === 'sent' && sent.outcome.kind === 'delivered';

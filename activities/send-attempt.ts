@@ -1,10 +1,11 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { NOT_REGISTERED } from '../db/queries/hold';
-import { openAttempt, type OpenedAttempt } from '../db/queries/open-attempt';
+import type { NotificationState } from '../db/queries/notifications';
+import { openAttempt } from '../db/queries/open-attempt';
 import type { ActivityDeps } from './deps';
 import type { Busy } from './lanes';
-import { createMakeAttempt, createRefuse, type Refusal } from './make-attempt';
+import { createMakeAttempt, createRefuse } from './make-attempt';
 
 /** Which notification, and in whose name: a workflow of an older generation is told that it is over. */
 export interface NotificationRef {
@@ -14,8 +15,8 @@ export interface NotificationRef {
 
 /** What `sendAttempt` is asked to send. */
 export interface SendOrder extends NotificationRef {
-  /** Names the endpoint, for the limit on what is under way to it; workflows of releases before that limit have none. */
-  readonly lane?: string;
+  /** Names the endpoint, for the limit on what is under way to it. */
+  readonly lane: string;
 }
 
 /** What became of one step of the ladder. Ids and outcomes only: it is stored in the workflow's history. */
@@ -27,8 +28,10 @@ export type SendResult =
       readonly address: string | null;
     }
   | Busy
-  /** No attempt was made, and none will be. */
-  | { readonly kind: 'ended'; readonly state: string; readonly reason: string };
+  /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
+  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
+  /** A later generation has taken over. */
+  | { readonly kind: 'superseded' };
 
 /**
  * Makes one attempt: opens its row, signs and sends. It returns for whatever the partner does, and throws only for our
@@ -40,20 +43,24 @@ export function createSendAttempt(deps: ActivityDeps) {
   const refuse = createRefuse(deps);
 
   return async function sendAttempt({ lane, ...ref }: SendOrder): Promise<SendResult> {
-    return lane === undefined ? attempt(ref) : lanes.within(lane, () => attempt(ref));
+    return lanes.within(lane, () => attempt(ref));
   };
 
   async function attempt(ref: NotificationRef): Promise<SendResult> {
     const opened = await openAttempt(db, ref);
-    if (opened.kind === 'over') return { kind: 'ended', state: opened.state, reason: 'over' };
-    if (opened.kind !== 'open') return refuse(ref, refusalOf(opened));
-    return makeAttempt(ref, opened);
+    switch (opened.kind) {
+      case 'open':
+        return makeAttempt(ref, opened);
+      case 'over':
+      case 'superseded':
+        return opened;
+      case 'monthly_limit':
+        return refuse(ref, { state: 'failed', reason: 'monthly_limit' });
+      case 'no_endpoint': {
+        // A test exists to be heard of at once; what tells of an application waits for an endpoint.
+        const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
+        return refuse(ref, { state, reason: NOT_REGISTERED });
+      }
+    }
   }
-}
-
-function refusalOf(opened: Exclude<OpenedAttempt, { kind: 'open' | 'over' }>): Refusal {
-  if (opened.kind === 'monthly_limit') return { state: 'failed', reason: 'monthly_limit' };
-  // A test exists to be heard of at once; what tells of an application waits for an endpoint.
-  const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
-  return { state, reason: NOT_REGISTERED };
 }

@@ -3,6 +3,7 @@ import { connectDatabase } from '../db/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config';
 import { opsOptions } from '../runtime/ops-options';
+import { deliveryStoryUrl } from '../workflows/names';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -52,10 +53,14 @@ async function main(): Promise<void> {
       retention: () => options.retention(),
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),
-      signalDelivery: async (delivery, signal) => {
+      orderDelivery: async (delivery, order) => {
         // Only here: its client takes longer to load than most commands take to run.
-        const { signalDelivery } = await import('../runtime/signal-delivery.js');
-        return signalDelivery(options.temporal(), delivery, signal);
+        const { orderDelivery } = await import('../runtime/order-delivery.js');
+        return orderDelivery(options.temporal(), delivery, order);
+      },
+      storyUrl: (delivery) => {
+        const page = options.temporalUi();
+        return page === null ? null : deliveryStoryUrl(page, options.temporal().namespace, delivery);
       },
       deployment: {
         describe: async () => (await deployment()).describe(),

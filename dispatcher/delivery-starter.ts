@@ -65,7 +65,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
               generation,
               ladderMs,
               lane: `${partnerId}/${environment}`,
-              ...(fast && { fast }),
+              fast,
             },
           ],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',

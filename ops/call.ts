@@ -29,8 +29,10 @@ export interface OpsDeps {
   readonly keyRing: () => KeyRing;
   /** Checks a URL that is to be registered: its form, that its name resolves, and that all addresses are public ones. */
   readonly checkTarget: (url: string) => Promise<TargetCheck>;
-  /** Signals the workflow of a delivery, waiting for Temporal for 1.5 s at most. */
-  readonly signalDelivery: (delivery: DeliveryRef, signal: DeliveryOrder) => Promise<SignalAnswer>;
+  /** Gives an order to the workflow of a delivery, waiting for Temporal for 1.5 s at most. */
+  readonly orderDelivery: (delivery: DeliveryRef, order: DeliveryOrder) => Promise<OrderAnswer>;
+  /** Address of a delivery in Temporal's web page; null when no such page is known. */
+  readonly storyUrl: (delivery: DeliveryRef) => string | null;
   /** The builds of the worker, as Temporal knows them. */
   readonly deployment: DeploymentOrders;
 }
@@ -74,8 +76,8 @@ export interface DeliveryRef {
 /** What an operator can tell a delivery. */
 export type DeliveryOrder = 'retryNow' | 'pause' | 'resume' | 'cancel';
 
-export type SignalAnswer =
-  | { readonly kind: 'signalled' }
+export type OrderAnswer =
+  | { readonly kind: 'taken' }
   /** Temporal knows no such workflow, or it has ended. */
   | { readonly kind: 'no_workflow' }
   | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };

@@ -73,7 +73,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   ): Promise<Answer | null> {
     const { notificationId, generation } = delivery;
     const taken = await db.transaction(async (tx) => {
-      const answer = await deps.signalDelivery(delivery, order);
+      const answer = await deps.orderDelivery(delivery, order);
       if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
       if (answer.kind === 'no_workflow') return false;
       const action = `notifications.${name}`;
@@ -82,7 +82,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     });
     if (!taken) return null;
     return {
-      json: { notification_id: notificationId, generation, signalled: order },
+      json: { notification_id: notificationId, generation, order },
       text: `Notification ${notificationId} ${TOLD[order]}.`,
     };
   }

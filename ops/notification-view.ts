@@ -5,7 +5,7 @@ import type {
   Notification,
   NotificationSummary,
 } from '../db/queries/notifications';
-import type { Answer } from './call';
+import type { Answer, OpsDeps } from './call';
 import { facts, printable, table } from './output';
 
 export const notificationView = (one: NotificationSummary) => ({
@@ -29,9 +29,18 @@ export const notificationView = (one: NotificationSummary) => ({
   request_id: one.requestId,
 });
 
-export const listedView = (one: ListedNotification) => ({
+/** Where a delivery's story is read; what no workflow has worked on has none. */
+export type StoryOf = (one: NotificationSummary) => string | null;
+
+export const storyOf =
+  (storyUrl: OpsDeps['storyUrl']): StoryOf =>
+  (one) =>
+    one.startedAt === null ? null : storyUrl(one);
+
+export const listedView = (one: ListedNotification, story: StoryOf) => ({
   ...notificationView(one),
   last_outcome: one.lastOutcome,
+  story: story(one),
 });
 
 export const attemptView = (one: AttemptSummary) => ({
@@ -63,7 +72,11 @@ export const notificationStatus = ({ state, endReason, lastOutcome }: ListedNoti
 };
 
 /** A notification with its body and all of its attempts. */
-export function notificationAnswer(one: Notification, attempts: readonly DeliveryAttempt[]): Answer {
+export function notificationAnswer(
+  one: Notification,
+  attempts: readonly DeliveryAttempt[],
+  story: StoryOf,
+): Answer {
   const head = ['attempt', 'started', 'outcome', 'status', 'ms', 'failure', 'address', 'retry after'];
   const rows = attempts.map((attempt) => [
     attempt.attemptNumber,
@@ -81,11 +94,12 @@ export function notificationAnswer(one: Notification, attempts: readonly Deliver
   return {
     json: {
       ...notificationView(one),
+      story: story(one),
       body: one.body,
       delivery_attempts: attempts.map((attempt) => ({ ...attemptView(attempt), answer: attempt.answer })),
     },
     text: [
-      facts(Object.entries(notificationView(one))),
+      facts(Object.entries({ ...notificationView(one), story: story(one) })),
       '',
       'Body:',
       quoted(one.body),

@@ -11,7 +11,7 @@ import { NOTIFICATION_STATES } from '../db/schema/notifications';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
-import { listedView, notificationAnswer, notificationStatus } from './notification-view';
+import { listedView, notificationAnswer, notificationStatus, storyOf } from './notification-view';
 import { age, table } from './output';
 import { addRecoveryCommands } from './recoveries';
 
@@ -93,7 +93,10 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     ]);
     const last = found.length === limit ? found.at(-1) : undefined;
     const more = last === undefined ? '' : `\nThere may be more: --after ${last.notificationId}`;
-    return { json: found.map(listedView), text: table(head, rows) + more };
+    const story = storyOf(deps.storyUrl);
+    const example = found.map(story).find((url) => url !== null);
+    const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
+    return { json: found.map((one) => listedView(one, story)), text: table(head, rows) + stories + more };
   });
 
   const show = notifications
@@ -108,7 +111,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
         `Notification ${notificationId} does not exist, or its month has been dropped.`,
       );
     }
-    return notificationAnswer(found, await listAttempts(db, notificationId));
+    return notificationAnswer(found, await listAttempts(db, notificationId), storyOf(deps.storyUrl));
   });
 
   addNotificationOrders(notifications, deps);

@@ -14,6 +14,7 @@ import { targetRules } from './worker-options';
 interface StackFile {
   readonly databaseUrl?: unknown;
   readonly temporalAddress?: unknown;
+  readonly temporalUiUrl?: unknown;
   readonly receiverUrl?: unknown;
 }
 
@@ -24,6 +25,8 @@ export interface OpsOptions {
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
   keyRing(): KeyRing;
   temporal(): TemporalTarget;
+  /** Address of Temporal's web page; null when none is known. */
+  temporalUi(): string | null;
   /** Of the workers. */
   deploymentName(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
@@ -63,6 +66,13 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const { temporalAddress } = stackFile(config);
       if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
       return { ...named, connection: { address: temporalAddress } };
+    },
+    temporalUi() {
+      const config = readSettings();
+      if (config.TEMPORAL_UI_URL !== undefined) return config.TEMPORAL_UI_URL;
+      const { temporalUiUrl } = stackFile(config);
+      const embedded = externalTemporal(config) === undefined && typeof temporalUiUrl === 'string';
+      return embedded ? temporalUiUrl : null;
     },
     deploymentName: () => readSettings().WORKER_DEPLOYMENT,
     retention() {

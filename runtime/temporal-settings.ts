@@ -22,6 +22,10 @@ export const temporalSettings = {
   TEMPORAL_CONFIG_FILE: text
     .optional()
     .describe('TOML file with all of these, as the Temporal CLI writes it. Read only when named here.'),
+  TEMPORAL_UI_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Address of Temporal's web page; `ops` then gives the address of each delivery there."),
   TEMPORAL_PROFILE: text.optional().describe('Which profile of that file.'),
 } as const;
 

@@ -1,12 +1,15 @@
 import {
+  ApplicationFailure,
+  CancellationScope,
   condition,
   defineQuery,
   defineSignal,
+  isCancellation,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { ApplicationFailureCategory, defineSearchAttributeKey } from '@temporalio/common';
 import { afterOutcome, describeOutcome } from '../domain/delivery-outcome';
 import { nextWait, type Wait } from '../domain/retry-schedule';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
@@ -20,23 +23,25 @@ export interface DeliverNotificationInput {
   readonly generation: number;
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
   readonly ladderMs: readonly number[];
-  /** Names the endpoint, for the limit on what is under way to it; runs that began before that limit have none. */
-  readonly lane?: string;
-  /** Whether the first attempt runs within the workflow task; runs that were started without it do not. */
-  readonly fast?: boolean;
+  /** Names the endpoint, for the limit on what is under way to it. */
+  readonly lane: string;
+  /** Whether the first attempt runs within the workflow task. */
+  readonly fast: boolean;
 }
 
-/** How a delivery ended. */
+/**
+ * The result of a workflow that completed. A delivery that failed ends its workflow as Failed, with the reason as the type
+ * of the failure; one that was cancelled ends it as Canceled.
+ */
 export interface DeliveryEnd {
-  readonly status: string;
-  readonly reason: string | null;
+  /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. */
+  readonly status: 'delivered' | 'held' | 'superseded';
   readonly attempts: number;
 }
 
 export const retryNowSignal = defineSignal(DELIVERY_SIGNALS.retryNow);
 export const pauseSignal = defineSignal(DELIVERY_SIGNALS.pause);
 export const resumeSignal = defineSignal(DELIVERY_SIGNALS.resume);
-export const cancelSignal = defineSignal(DELIVERY_SIGNALS.cancel);
 /** Where the delivery stands. */
 export const progressQuery = defineQuery<DeliveryProgress>('progress');
 
@@ -50,52 +55,75 @@ const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
  * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted.
- * What the partner does is a result and moves this loop on; only our own faults are retried by Temporal.
+ * What the partner does is a result and moves this loop on; only our own faults are retried by Temporal. Temporal's own
+ * cancellation ends it between attempts: one that is under way is finished and recorded first.
+ * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs, lane, fast = false } = input;
-  const steps = createSteps({ notificationId, generation, ...(lane !== undefined && { lane }) }, fast);
+  const { notificationId, generation, ladderMs, lane, fast } = input;
+  const steps = createSteps({ notificationId, generation, lane }, fast);
 
-  const orders = { wake: false, paused: false, cancelled: false };
+  const orders = { wake: false, paused: false };
   const story = createStory(notificationId);
   setHandler(retryNowSignal, () => void (orders.wake = true));
   setHandler(pauseSignal, () => void (orders.paused = true));
   setHandler(resumeSignal, () => void (orders.paused = false));
-  setHandler(cancelSignal, () => void (orders.cancelled = true));
   setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
 
   let status = 'sending';
+  /** Tells where a delivery stands that is under way. How it ended is told by the end of the workflow. */
   const tell = (next: string) => {
     setCurrentDetails(story.text());
     if (next !== status) upsertSearchAttributes([{ key: statusKey, value: next }]);
     status = next;
   };
-  const finish = (end: string, reason: string | null): DeliveryEnd => {
-    story.ended(end, reason);
-    tell(end);
-    return { status: end, reason, attempts: story.progress().attempts };
+  const complete = (end: DeliveryEnd['status']): DeliveryEnd => {
+    closeStory(end, null);
+    return { status: end, attempts: story.progress().attempts };
   };
+  const fail = (reason: string): ApplicationFailure => {
+    closeStory('failed', reason);
+    return ApplicationFailure.create({
+      type: reason,
+      message: story.lastAttempt() ?? 'not sent',
+      nonRetryable: true,
+      // The partner's failure, not ours: no error in the worker's log.
+      category: ApplicationFailureCategory.BENIGN,
+    });
+  };
+  function closeStory(end: string, reason: string | null): void {
+    story.ended(end, reason);
+    setCurrentDetails(story.text());
+  }
 
-  let wait: Wait = { waitMs: ladderMs[0] ?? 0, because: 'ladder' };
-  for (let made = 0; ; made += 1) {
-    await waitForTurn(wait, made + 1);
-    if (orders.cancelled) {
-      await steps.endDelivery({
-        notificationId,
-        generation,
-        end: { state: 'cancelled', reason: 'operator' },
-      });
-      return finish('cancelled', 'operator');
+  try {
+    let wait: Wait = { waitMs: ladderMs[0] ?? 0, because: 'ladder' };
+    for (let made = 0; ; made += 1) {
+      await waitForTurn(wait, made + 1);
+      const next = await CancellationScope.nonCancellable(() => attempt(made));
+      if ('status' in next) return next;
+      // Neither an attempt nor a step of the ladder was spent.
+      if (next.because === 'busy') made -= 1;
+      wait = next;
     }
+  } catch (error) {
+    if (isCancellation(error)) {
+      const end = { state: 'cancelled', reason: 'operator' } as const;
+      await CancellationScope.nonCancellable(() => steps.endDelivery({ notificationId, generation, end }));
+      closeStory('cancelled', 'operator');
+    }
+    throw error;
+  }
+
+  /** Makes and records an attempt. @returns the wait before the next one, or the end. */
+  async function attempt(made: number): Promise<Wait | DeliveryEnd> {
     const sent = await steps.send(made + 1);
-    if (sent.kind === 'ended') return finish(sent.state, sent.reason);
-    if (sent.kind === 'busy') {
-      // Neither an attempt nor a step of the ladder is spent.
-      wait = { waitMs: sent.waitMs, because: 'busy' };
-      made -= 1;
-      continue;
+    if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
+    if (sent.kind === 'superseded') return complete('superseded');
+    if (sent.kind === 'over') {
+      if (sent.state === 'failed') throw fail(sent.reason ?? 'failed');
+      return complete(sent.state === 'delivered' || sent.state === 'held' ? sent.state : 'superseded');
     }
-
     const { outcome, attemptNumber, address } = sent;
     const then = afterOutcome(outcome);
     const retryAfterMs = outcome.kind === 'failed' ? outcome.retryAfterMs : null;
@@ -111,26 +139,29 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
       { notificationId, attemptNumber, outcome, address, end },
       `attempt ${attemptNumber} ${text}`,
     );
-    if (then === 'done') return finish('delivered', null);
-    if (coming === null) return finish('failed', reason);
-    wait = coming;
+    if (then === 'done') return complete('delivered');
+    if (coming === null) throw fail(reason);
     tell('retrying');
+    return coming;
   }
 
-  /** Waits out a step of the ladder, or until an operator says otherwise; no attempt while paused. */
-  async function waitForTurn({ waitMs, because }: Wait, attempt: number): Promise<void> {
+  /**
+   * Waits out a step of the ladder, or until an operator says otherwise; no attempt while paused.
+   * @throws CancelledFailure once the workflow has been asked to end.
+   */
+  async function waitForTurn({ waitMs, because }: Wait, attemptNumber: number): Promise<void> {
     if (waitMs > 0) {
       const why = WHY[because];
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
-      const summary = `wait ${Number((waitMs / 1_000).toFixed(1))} s before attempt ${attempt}: ${why}`;
-      await condition(() => orders.wake || orders.cancelled, waitMs, { summary });
+      const summary = `wait ${Number((waitMs / 1_000).toFixed(1))} s before attempt ${attemptNumber}: ${why}`;
+      await condition(() => orders.wake, waitMs, { summary });
     }
-    if (orders.paused && !orders.wake && !orders.cancelled) {
+    if (orders.paused && !orders.wake) {
       const before = status;
       story.paused();
       tell('paused');
-      await condition(() => !orders.paused || orders.wake || orders.cancelled);
+      await condition(() => !orders.paused || orders.wake);
       tell(before);
     }
     // One order is good for one attempt; one that comes during it is for the next.

@@ -32,6 +32,8 @@ export function createStory(notificationId: string) {
       phase = 'ended';
       now = `Ended: ${status}${reason === null ? '' : ` (${reason})`}.`;
     },
+    /** What the last attempt came to; null before there was one. */
+    lastAttempt: (): string | null => log.at(-1) ?? null,
     progress: (): DeliveryProgress => ({ phase, attempts, log: [...log], paused: false }),
     /** Markdown. */
     text: () => [`**${notificationId}**: ${now}`, '', ...log.map((line) => `- ${line}`)].join('\n'),

@@ -7,6 +7,19 @@ export const sendsQueueOf = (taskQueue: string) => `${taskQueue}-sends`;
 export const deliveryWorkflowId = (notificationId: string, generation: number) =>
   `notification/${notificationId}/${generation}`;
 
+/**
+ * Address of a delivery in Temporal's web page.
+ * @param page address of that page.
+ */
+export function deliveryStoryUrl(
+  page: string,
+  namespace: string,
+  { notificationId, generation }: { readonly notificationId: string; readonly generation: number },
+): string {
+  const workflow = encodeURIComponent(deliveryWorkflowId(notificationId, generation));
+  return `${page.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${workflow}`;
+}
+
 /** Signals of `deliverNotification`. */
 export const DELIVERY_SIGNALS = {
   /** Wait no longer for the next attempt. */
@@ -14,8 +27,6 @@ export const DELIVERY_SIGNALS = {
   /** Make no attempt until resumed. */
   pause: 'pause',
   resume: 'resume',
-  /** Make no further attempt. One that is under way is finished first. */
-  cancel: 'cancel',
 } as const;
 
 export type DeliverySignal = keyof typeof DELIVERY_SIGNALS;

@@ -20,8 +20,10 @@ export type OpenedAttempt =
       readonly endpoint: { readonly endpointId: string; readonly url: string };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
     }
-  /** It has ended, or another generation has taken over: whoever asks has nothing left to do. */
-  | { readonly kind: 'over'; readonly state: Notification['state'] }
+  /** It has ended, or is held: whoever asks has nothing left to do. */
+  | { readonly kind: 'over'; readonly state: Notification['state']; readonly reason: string | null }
+  /** Another generation has taken over, or the row is gone. */
+  | { readonly kind: 'superseded' }
   | { readonly kind: 'no_endpoint'; readonly eventType: string }
   /** A test whose new month has no place left. */
   | { readonly kind: 'monthly_limit' };
@@ -37,9 +39,9 @@ export async function openAttempt(
 ): Promise<OpenedAttempt> {
   return db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
-    if (row === null) return { kind: 'over', state: 'expired' };
-    const live = row.state === 'pending' || row.state === 'started';
-    if (!live || row.generation !== generation) return { kind: 'over', state: row.state };
+    if (row === null || row.generation !== generation) return { kind: 'superseded' };
+    const { state, endReason } = row;
+    if (state !== 'pending' && state !== 'started') return { kind: 'over', state, reason: endReason };
     await closeUnfinished(tx, notificationId);
     const endpoint = await findEndpoint(tx, row.partnerId, row.environment);
     if (endpoint?.state !== 'active') return { kind: 'no_endpoint', eventType: row.eventType };

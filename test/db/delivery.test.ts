@@ -152,9 +152,9 @@ describe('an attempt', () => {
   test('is refused to another generation, and after the end', async () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
-    expect(await openAttempt(database.db, { ...ref, generation: 2 })).toMatchObject({ kind: 'over' });
+    expect(await openAttempt(database.db, { ...ref, generation: 2 })).toEqual({ kind: 'superseded' });
     await record(await opened(ref), DELIVERED);
-    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'over', state: 'delivered' });
+    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'over', state: 'delivered', reason: null });
   });
 
   test('goes to the endpoint of now, with the secrets of now', async () => {
@@ -247,7 +247,7 @@ describe('dispatching', () => {
     expect(unchecked).toEqual([ref]);
     expect(await restartNotification(database.db, ref)).toBe(true);
     expect(await restartNotification(database.db, ref)).toBe(false);
-    expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'over' });
+    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'superseded' });
     expect((await opened({ ...ref, generation: 2 })).attemptNumber).toBe(1);
   });
 });

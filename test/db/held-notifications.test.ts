@@ -123,10 +123,11 @@ describe('holding', () => {
     expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({
       kind: 'over',
       state: 'held',
+      reason: 'webhook_not_registered',
     });
     await set('active');
     await release();
-    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toMatchObject({ kind: 'over' });
+    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'superseded' });
     expect(await openAttempt(database.db, { notificationId, generation: 2 })).toMatchObject({ kind: 'open' });
   });
 });

@@ -1,9 +1,9 @@
 import { SENDS_PER_ENDPOINT } from '../../activities';
-import { cancelSignal, progressQuery } from '../../workflows/deliver-notification';
+import { progressQuery } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory } from '../support/histories';
 import { timeSkippingServer } from '../support/temporal';
-import { LANE, openStage, timersOf, type Delivery, type Stage } from './time';
+import { endOf, LANE, openStage, timersOf, type Delivery, type Stage } from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -43,7 +43,7 @@ test('who finds every place taken waits without an attempt, and with its whole l
   expect(await attemptsOf(notificationId)).toEqual({ attempts: 0 });
 
   ends.forEach((end) => end());
-  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 2 });
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 2 });
   const timers = await timersOf(handle);
   const waits = timers.slice(0, -1);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(1_000);
@@ -54,7 +54,7 @@ test('who finds every place taken waits without an attempt, and with its whole l
 test('one that waits for a place can be cancelled', async () => {
   const { handle, notificationId } = await stage.start([0]);
   await asleep(handle);
-  await handle.signal(cancelSignal);
-  expect(await handle.result()).toEqual({ status: 'cancelled', reason: 'operator', attempts: 0 });
+  await handle.cancel();
+  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
   expect(await attemptsOf(notificationId)).toEqual({ attempts: 0 });
 });

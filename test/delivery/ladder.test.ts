@@ -4,7 +4,6 @@ import { setEndpointState } from '../../db/queries/webhook-endpoints';
 import { generateWebhookSecret } from '../../db/webhook-secret';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
 import {
-  cancelSignal,
   pauseSignal,
   progressQuery,
   resumeSignal,
@@ -15,7 +14,7 @@ import { keepHistory } from '../support/histories';
 import { addEndpoint, storeTest } from '../support/notifications';
 import { timeSkippingServer } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';
-import { openStage, PARTNER_ID, timersOf, type Stage } from './time';
+import { endOf, openStage, PARTNER_ID, timersOf, type Stage } from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -39,7 +38,7 @@ const rowOf = async (notificationId: string) =>
 
 test('a first 2xx ends it, without a timer', async () => {
   const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await handle.result()).toEqual({ status: 'delivered', reason: null, attempts: 1 });
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
   expect(await timersOf(handle)).toEqual([]);
   expect(await rowOf(notificationId)).toMatchObject({ state: 'delivered', attempts: 1 });
   await keepHistory('delivered-at-once', handle);
@@ -53,10 +52,10 @@ test.each([
   async (kind, ladderMs, hours) => {
     stage.receiver.behave(() => 500);
     const { handle, notificationId } = await stage.start(ladderMs);
-    expect(await handle.result()).toEqual({
-      status: 'failed',
+    expect(await endOf(handle)).toMatchObject({
+      workflow: 'FAILED',
       reason: 'exhausted',
-      attempts: ladderMs.length,
+      message: expect.stringContaining(`attempt ${ladderMs.length} answered 500`),
     });
     const timers = await timersOf(handle);
     expect(timers).toHaveLength(ladderMs.length - 1);
@@ -86,7 +85,7 @@ test('the jitter differs from delivery to delivery', async () => {
   const runs = await Promise.all([1, 2, 3].map(() => stage.start([0, 600_000])));
   const waits = [];
   for (const { handle } of runs) {
-    await handle.result();
+    await endOf(handle);
     waits.push((await timersOf(handle))[0]);
   }
   expect(new Set(waits).size).toBe(3);
@@ -111,7 +110,11 @@ test.each([
 test('410 ends it at once and disables the endpoint', async () => {
   stage.receiver.behave(() => 410);
   const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await handle.result()).toEqual({ status: 'failed', reason: 'gone', attempts: 1 });
+  expect(await endOf(handle)).toMatchObject({
+    workflow: 'FAILED',
+    reason: 'gone',
+    message: expect.stringMatching(/^attempt 1 answered 410/),
+  });
   expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'gone' });
   await keepHistory('gone', handle);
   const enabled = await stage.database.db.transaction((tx) =>
@@ -173,7 +176,7 @@ test('a test whose endpoint is gone fails, unsent', async () => {
   const { handle, notificationId } = await stage.start([0, HOUR_MS]);
   await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
   await stage.database.sql`update webhook_endpoints set state = 'disabled' where state = 'active'`;
-  expect(await handle.result()).toMatchObject({ status: 'failed', reason: 'webhook_not_registered' });
+  expect(await endOf(handle)).toMatchObject({ workflow: 'FAILED', reason: 'webhook_not_registered' });
   expect(received()).toHaveLength(1);
   await keepHistory('no-endpoint', handle);
   await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;
@@ -221,11 +224,40 @@ test('cancelled by an operator, it ends without a further attempt and gives its 
   stage.receiver.behave(() => 500);
   const { handle, notificationId } = await stage.start([0, HOUR_MS]);
   await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
-  await handle.signal(cancelSignal);
-  expect(await handle.result()).toMatchObject({ status: 'cancelled', reason: 'operator' });
+  await handle.cancel();
+  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
   expect(received()).toHaveLength(1);
   expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reserved_month: null });
   await keepHistory('cancelled', handle);
+});
+
+test('cancelled during an attempt, it ends as soon as that has been recorded', async () => {
+  stage.receiver.behave(() => (response) => void handle.cancel().then(() => response.writeHead(503).end()));
+  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', attempts: 1 });
+  const attempts = await stage.database
+    .sql`select outcome, http_status from delivery_attempts where notification_id = ${notificationId}`;
+  expect([...attempts]).toEqual([{ outcome: 'failed', http_status: 503 }]);
+  await keepHistory('cancelled-during-an-attempt', handle);
+});
+
+test('cancelled during the attempt that is delivered, it is delivered', async () => {
+  stage.receiver.behave(() => (response) => void handle.cancel().then(() => response.writeHead(200).end()));
+  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+  expect(await endOf(handle)).toMatchObject({ workflow: 'COMPLETED', status: 'delivered' });
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'delivered' });
+});
+
+test('cancelled while it is paused, it ends', async () => {
+  stage.receiver.behave(() => 500);
+  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+  await handle.signal(pauseSignal);
+  await temporal.env.sleep('2 hours');
+  await handle.cancel();
+  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled' });
 });
 
 test('a body that is no event ends at once as poison, unsent (fault 72)', async () => {
@@ -233,7 +265,7 @@ test('a body that is no event ends at once as poison, unsent (fault 72)', async 
   await stage.database
     .sql`update notifications set body = '{"event_id":' where notification_id = ${notificationId}`;
   const handle = await stage.deliver(notificationId, [0, HOUR_MS]);
-  expect(await handle.result()).toMatchObject({ status: 'failed', reason: 'poison' });
+  expect(await endOf(handle)).toEqual({ workflow: 'FAILED', reason: 'poison', message: 'not sent' });
   expect(received()).toHaveLength(0);
   expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'poison' });
 });

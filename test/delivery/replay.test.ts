@@ -8,12 +8,11 @@ import { removeDirectory, temporaryDirectory } from '../support/temporary-direct
 const BRANCHES = [
   'busy',
   'cancelled',
+  'cancelled-during-an-attempt',
   'delivered-at-once',
   'fast-declined',
-  'fast-delivered-at-once',
   'fast-failed-then-ladder',
   'fast-gone',
-  'fast-record-failed',
   'fast-record-left',
   'fast-recorded-with-its-send',
   'fast-retry-now',

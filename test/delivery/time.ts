@@ -1,4 +1,5 @@
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { createActivities, createLanes, type Lanes } from '../../activities';
 import { connectDatabase, type Database } from '../../db/connect';
 import { createPartner } from '../../db/queries/partners';
@@ -120,9 +121,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, 1),
       taskQueue,
-      args: [
-        { notificationId, generation: 1, ladderMs, lane: LANE, ...(path !== 'regular' && { fast: true }) },
-      ],
+      args: [{ notificationId, generation: 1, ladderMs, lane: LANE, fast: path !== 'regular' }],
     });
   };
   return {
@@ -145,6 +144,16 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       await clone.close();
     },
   };
+}
+
+/** How a delivery ended: as Temporal shows it, with the type and the message of a failure. */
+export async function endOf(handle: Delivery) {
+  const end = await handle.result().catch((error: unknown) => {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    const { cause } = error;
+    return cause instanceof ApplicationFailure ? { reason: cause.type, message: cause.message } : {};
+  });
+  return { workflow: (await handle.describe()).status.name, ...end };
 }
 
 /** The timers of a run, in milliseconds, in order. */

@@ -28,9 +28,9 @@ beforeEach(async () => {
   await ops.json('partners', 'create', '--name', 'Example', '--id', partnerId);
   const keyRing = parseKeyRing(ops.webhookKeys ?? '');
   await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
-  ops.signals.length = 0;
-  ops.signalAnswer = { kind: 'signalled' };
-  ops.onSignal = async () => undefined;
+  ops.orders.length = 0;
+  ops.orderAnswer = { kind: 'taken' };
+  ops.onOrder = async () => undefined;
 });
 
 afterAll(() => ops.close());
@@ -96,7 +96,12 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
       },
     ],
   });
+  const story = `http://temporal.example/namespaces/quotes/workflows/notification%2F${id}%2F1`;
+  expect(await ops.json('notifications', 'show', id)).toMatchObject({ story });
+  const listed = await ops.json('notifications', 'list', '--partner', partnerId);
+  expect(listed).toContainEqual(expect.objectContaining({ notification_id: id, story }));
   const human = await ops.run(['notifications', 'show', id]);
+  expect(human.out).toContain(story);
   for (const told of ['exhausted', '192.0.2.1', '120 s', '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second line']) {
     expect(human.out).toContain(told);
   }
@@ -110,20 +115,20 @@ describe('orders to a delivery under way', () => {
     ['pause', 'pause'],
     ['resume', 'resume'],
     ['cancel', 'cancel'],
-  ])('%s signals its workflow and is logged', async (verb, signal) => {
+  ])('%s goes to its workflow and is logged', async (verb, order) => {
     const id = await attempted(await stored());
     expect(await ops.json('notifications', verb, id)).toEqual({
       notification_id: id,
       generation: 1,
-      signalled: signal,
+      order,
     });
-    expect(ops.signals).toEqual([{ notificationId: id, generation: 1, signal }]);
+    expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order }]);
     expect(await logOf(id)).toEqual([`notifications.${verb}`]);
   });
 
   test('end with 3, name the setting, and are not logged when Temporal is away', async () => {
     const id = await attempted(await stored());
-    ops.signalAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
+    ops.orderAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
     for (const verb of ['retry-now', 'pause', 'resume', 'cancel']) {
       const away = await ops.run(['notifications', verb, id, '--json']);
       expect(away.code).toBe(3);
@@ -141,7 +146,7 @@ describe('orders to a delivery under way', () => {
 
   test('are refused when there is no workflow, but for cancel, which then ends the row itself', async () => {
     const id = await attempted(await stored());
-    ops.signalAnswer = { kind: 'no_workflow' };
+    ops.orderAnswer = { kind: 'no_workflow' };
     expect(await ops.run(['notifications', 'pause', id])).toMatchObject({
       code: 1,
       err: expect.stringContaining('no workflow at the moment'),
@@ -153,8 +158,8 @@ describe('orders to a delivery under way', () => {
 
   test('cancel leaves alone what was started anew meanwhile', async () => {
     const id = await attempted(await stored());
-    ops.signalAnswer = { kind: 'no_workflow' };
-    ops.onSignal = async () => {
+    ops.orderAnswer = { kind: 'no_workflow' };
+    ops.onOrder = async () => {
       await ops.database.sql`update notifications set generation = 2 where notification_id = ${id}`;
     };
     expect(await ops.run(['notifications', 'cancel', id])).toMatchObject({
@@ -182,7 +187,7 @@ test('what is pending, held or has ended takes no orders; pending and held can b
     expect(await stateOf(id)).toBe('cancelled');
     expect(await logOf(id)).toEqual(['notifications.cancel']);
   }
-  expect(ops.signals).toEqual([]);
+  expect(ops.orders).toEqual([]);
 });
 
 test('resends with the same event id, says when the limit forbids it, and writes it down', async () => {

@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import { connectDatabase, type Database } from '../../db/connect';
 import { parseKeyRing } from '../../db/key-ring';
 import { checkWebhookUrl } from '../../domain/webhook-url';
-import type { DeliveryOrder, DeliveryRef, OpsDeps, SignalAnswer } from '../../ops/call';
+import type { DeliveryOrder, DeliveryRef, OpsDeps, OrderAnswer } from '../../ops/call';
 import { runOps } from '../../ops/program';
+import { deliveryStoryUrl } from '../../workflows/names';
 import { createTestDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 
@@ -21,16 +22,16 @@ export interface OpsUnderTest {
   readonly database: Database;
   /** The setting WEBHOOK_KEYS; null: there are none. */
   webhookKeys: string | null;
-  /** Every signal so far, oldest first. */
-  readonly signals: (DeliveryRef & { readonly signal: DeliveryOrder })[];
-  /** What Temporal says to the next signals. */
-  signalAnswer: SignalAnswer;
+  /** Every order so far, oldest first. */
+  readonly orders: (DeliveryRef & { readonly order: DeliveryOrder })[];
+  /** What Temporal says to the next orders. */
+  orderAnswer: OrderAnswer;
   /** What commands are told of builds. */
   deployment: OpsDeps['deployment'];
   /** What a command sees of an interruption. */
   interruption: AbortController;
-  /** Called for each signal before it is answered. */
-  onSignal: () => Promise<void>;
+  /** Called for each order before it is answered. */
+  onOrder: () => Promise<void>;
   /** Runs one command in this process; the last argument may be what stands on standard input. */
   run(args: readonly string[], stdin?: string | Buffer): Promise<Outcome>;
   /** The same with --json, which must succeed. */
@@ -44,7 +45,7 @@ const UNREACHABLE = { kind: 'unreachable', address: '127.0.0.1:1', why: 'refused
 /** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
 export const OTHER_DEPS: Pick<
   OpsDeps,
-  'keyRing' | 'checkTarget' | 'signalDelivery' | 'deployment' | 'interruptible' | 'retention'
+  'keyRing' | 'checkTarget' | 'orderDelivery' | 'storyUrl' | 'deployment' | 'interruptible' | 'retention'
 > = {
   interruptible: () => new AbortController().signal,
   retention: () => ({
@@ -55,7 +56,8 @@ export const OTHER_DEPS: Pick<
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },
   checkTarget: async (url) => checkWebhookUrl(url),
-  signalDelivery: async () => UNREACHABLE,
+  orderDelivery: async () => UNREACHABLE,
+  storyUrl: (delivery) => deliveryStoryUrl('http://temporal.example/', 'quotes', delivery),
   deployment: {
     describe: async () => UNREACHABLE,
     setCurrent: async () => UNREACHABLE,
@@ -71,12 +73,12 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const database = connect(3);
   const state: Pick<
     OpsUnderTest,
-    'webhookKeys' | 'signals' | 'signalAnswer' | 'onSignal' | 'interruption' | 'deployment'
+    'webhookKeys' | 'orders' | 'orderAnswer' | 'onOrder' | 'interruption' | 'deployment'
   > = {
     webhookKeys: newKeyRingText(),
-    signals: [],
-    signalAnswer: { kind: 'signalled' },
-    onSignal: async () => undefined,
+    orders: [],
+    orderAnswer: { kind: 'taken' },
+    onOrder: async () => undefined,
     interruption: new AbortController(),
     deployment: OTHER_DEPS.deployment,
   };
@@ -86,10 +88,10 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
       {
         ...OTHER_DEPS,
         ...(state.webhookKeys !== null && { keyRing: () => parseKeyRing(state.webhookKeys ?? '') }),
-        signalDelivery: async (delivery, signal) => {
-          state.signals.push({ ...delivery, signal });
-          await state.onSignal();
-          return state.signalAnswer;
+        orderDelivery: async (delivery, order) => {
+          state.orders.push({ ...delivery, order });
+          await state.onOrder();
+          return state.orderAnswer;
         },
         deployment: state.deployment,
         connect,

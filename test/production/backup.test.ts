@@ -183,7 +183,7 @@ test('rows and workflows are brought together: sent once more at most, counted o
 
 test('a workflow whose notification is lost sends nothing more and ends', async () => {
   await scene.accept(is('lostWaiting'));
-  expect(await scene.handleOf(is('lostWaiting')).result()).toMatchObject({ status: 'expired' });
+  expect(await scene.handleOf(is('lostWaiting')).result()).toMatchObject({ status: 'superseded' });
   expect(scene.requests(is('lostWaiting'))).toHaveLength(1);
 });
 

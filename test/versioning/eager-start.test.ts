@@ -29,7 +29,7 @@ const orders = (settleMs: number) =>
     settleMs,
   );
 /** What is looked at is who gets the first task; there is nothing to send. */
-const nothing = { kind: 'ended', state: 'cancelled', reason: 'nothing to send' } as const;
+const nothing = { kind: 'superseded' } as const;
 const activities = {
   sends: { sendAttempt: async () => nothing },
   records: { recordResult: async () => undefined, endDelivery: async () => undefined },

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { signalDelivery } from '../../runtime/signal-delivery';
+import { orderDelivery } from '../../runtime/order-delivery';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -15,21 +15,30 @@ test('signals the workflow of that generation, and no other', async () => {
     workflowId: deliveryWorkflowId(delivery.notificationId, 1),
     taskQueue: randomTaskQueue(),
   });
-  expect(await signalDelivery(target(), delivery, 'retryNow')).toEqual({ kind: 'signalled' });
+  expect(await orderDelivery(target(), delivery, 'retryNow')).toEqual({ kind: 'taken' });
   const { events } = await handle.fetchHistory();
   const signals = events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName);
   expect(signals?.filter((name) => typeof name === 'string')).toEqual(['retryNow']);
-  expect(await signalDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toEqual({
+  expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toEqual({
     kind: 'no_workflow',
   });
 
+  const doomed = newDelivery();
+  const other = await temporal.env.client.workflow.start('deliverNotification', {
+    workflowId: deliveryWorkflowId(doomed.notificationId, 1),
+    taskQueue: randomTaskQueue(),
+  });
+  expect(await orderDelivery(target(), doomed, 'cancel')).toEqual({ kind: 'taken' });
+  const cancelled = (await other.fetchHistory()).events;
+  expect(cancelled?.some((event) => event.workflowExecutionCancelRequestedEventAttributes)).toBe(true);
+
   await handle.terminate();
-  expect(await signalDelivery(target(), delivery, 'pause')).toEqual({ kind: 'no_workflow' });
+  expect(await orderDelivery(target(), delivery, 'pause')).toEqual({ kind: 'no_workflow' });
 });
 
 test('a namespace that is not there is no missing workflow', async () => {
   const elsewhere = { ...target(), namespace: 'no-such-namespace' };
-  await expect(signalDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);
+  await expect(orderDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);
 });
 
 test('says within its deadline that nobody is there, or that nobody answers', async () => {
@@ -40,7 +49,7 @@ test('says within its deadline that nobody is there, or that nobody answers', as
   for (const { port } of [gone, frozen]) {
     const address = `127.0.0.1:${port}`;
     const startedAt = performance.now();
-    expect(await signalDelivery({ ...target(), connection: { address } }, newDelivery(), 'pause')).toEqual({
+    expect(await orderDelivery({ ...target(), connection: { address } }, newDelivery(), 'pause')).toEqual({
       kind: 'unreachable',
       address,
       why: expect.stringMatching(/./),

@@ -6,27 +6,33 @@ import type { TemporalTarget } from './temporal-target';
 /** A person waits: Temporal answers in milliseconds, or is not there. */
 const DEADLINE_MS = 1_500;
 
-export type DeliverySignalAnswer =
-  | { readonly kind: 'signalled' }
+/** A signal of ours, or Temporal's own cancellation. */
+export type DeliveryOrder = DeliverySignal | 'cancel';
+
+export type DeliveryOrderAnswer =
+  | { readonly kind: 'taken' }
   /** There is no such workflow, or it has ended. */
   | { readonly kind: 'no_workflow' }
   | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
 
 /**
- * Signals the workflow of a delivery over a connection of its own, which is closed again.
+ * Gives an order to the workflow of a delivery over a connection of its own, which is closed again.
  * @throws what is neither a missing workflow nor an unreachable Temporal, for example a namespace that does not exist.
  */
-export async function signalDelivery(
+export async function orderDelivery(
   { namespace, connection: options }: TemporalTarget,
   delivery: { readonly notificationId: string; readonly generation: number },
-  signal: DeliverySignal,
-): Promise<DeliverySignalAnswer> {
+  order: DeliveryOrder,
+): Promise<DeliveryOrderAnswer> {
   const connection = Connection.lazy({ ...options, connectTimeout: DEADLINE_MS });
   const { workflow } = new Client({ connection, namespace });
   try {
     const handle = workflow.getHandle(deliveryWorkflowId(delivery.notificationId, delivery.generation));
-    await connection.withDeadline(Date.now() + DEADLINE_MS, () => handle.signal(DELIVERY_SIGNALS[signal]));
-    return { kind: 'signalled' };
+    await connection.withDeadline(Date.now() + DEADLINE_MS, async () => {
+      if (order === 'cancel') await handle.cancel();
+      else await handle.signal(DELIVERY_SIGNALS[order]);
+    });
+    return { kind: 'taken' };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'no_workflow' };
     const why = reasonOfAbsence(error, DEADLINE_MS);
