@@ -1,5 +1,5 @@
-import type { Db, Sql } from '../db/connect';
-import type { KeyRing } from '../db/key-ring';
+import type { Db, Sql } from '../db/postgres/connect';
+import type { KeyRing } from '../db/endpoints/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256 } from '../domain/webhook-signature';
 import type { Lanes } from './lanes';

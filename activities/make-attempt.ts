@@ -1,8 +1,8 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { signatureHeaders } from '../domain/webhook-signature';
-import { KeyRingError } from '../db/key-ring';
-import { forgetAttempt, type OpenedAttempt } from '../db/queries/open-attempt';
-import { endNotification, keepAnswer, type EndState } from '../db/queries/record-attempt';
+import { KeyRingError } from '../db/endpoints/key-ring';
+import { forgetAttempt, type OpenedAttempt } from '../db/notifications/open-attempt';
+import { endNotification, keepAnswer, type EndState } from '../db/notifications/record-attempt';
 import type { ActivityDeps } from './deps';
 import type { NotificationRef, SendResult } from './send-attempt';
 

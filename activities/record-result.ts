@@ -1,5 +1,5 @@
-import { recordDelivered } from '../db/queries/record-delivered';
-import { recordAttempt, endNotification, type EndState } from '../db/queries/record-attempt';
+import { recordDelivered } from '../db/notifications/record-delivered';
+import { recordAttempt, endNotification, type EndState } from '../db/notifications/record-attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';

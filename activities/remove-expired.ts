@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Database } from '../db/connect';
+import type { Database } from '../db/postgres/connect';
 import { applyRetentionStep, type RetentionStep, type RetentionTask } from '../db/retention/apply';
 import { withHeartbeat } from './heartbeat';
 

@@ -1,4 +1,4 @@
-import { openFirstAttempt } from '../db/queries/open-first-attempt';
+import { openFirstAttempt } from '../db/notifications/open-first-attempt';
 import type { ActivityDeps } from './deps';
 import { createMakeAttempt } from './make-attempt';
 import { createRecordResult } from './record-result';

@@ -1,8 +1,8 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
-import { NOT_REGISTERED } from '../db/queries/hold';
-import type { NotificationState } from '../db/queries/notifications';
-import { openAttempt } from '../db/queries/open-attempt';
+import { NOT_REGISTERED } from '../db/notifications/hold';
+import type { NotificationState } from '../db/notifications/read';
+import { openAttempt } from '../db/notifications/open-attempt';
 import type { ActivityDeps } from './deps';
 import type { Busy } from './lanes';
 import { createMakeAttempt, createRefuse } from './make-attempt';

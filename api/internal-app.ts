@@ -1,7 +1,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
 import { internalOpenApiDocument } from '../contracts/internal-openapi';
-import type { ServiceKeySummary } from '../db/queries/service-keys';
+import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { ApiMetrics } from './metrics';
 import { serviceAuthenticator } from './plugins/authenticate-service';
 import { answerBrokenRequests } from './plugins/broken-requests';

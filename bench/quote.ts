@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { migrateDatabase } from '../db/migrate';
+import { migrateDatabase } from '../db/postgres/migrate';
 import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';

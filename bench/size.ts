@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Sql } from '../db/connect';
+import type { Sql } from '../db/postgres/connect';
 import { seedDemo } from '../dev/seed';
 import { DATABASES } from '../dev/temporal-postgres/schema';
 import { startWatchdog } from '../test/support/watchdog';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { migrateDatabase } from '../db/migrate';
-import { describeConfig, readConfig } from '../runtime/config';
-import { createLogger } from '../runtime/logger';
+import { migrateDatabase } from '../db/postgres/migrate';
+import { describeConfig, readConfig } from '../runtime/config/config';
+import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
 import { startApi } from '../runtime/start-api';
 

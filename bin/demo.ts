@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { NoStack, runDemo } from '../dev/demo/run';
-import { readConfig } from '../runtime/config';
+import { readConfig } from '../runtime/config/config';
 
 /** `npm run demo`: shows the whole way on the stack that `npm start` runs. */
 async function main(): Promise<void> {

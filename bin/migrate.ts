@@ -1,5 +1,5 @@
-import { migrateDatabase } from '../db/migrate';
-import { readConfig } from '../runtime/config';
+import { migrateDatabase } from '../db/postgres/migrate';
+import { readConfig } from '../runtime/config/config';
 
 /** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
-import { connectDatabase } from '../db/connect';
+import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
-import { readConfig } from '../runtime/config';
+import { readConfig } from '../runtime/config/config';
 import { opsOptions } from '../runtime/ops-options';
 import { deliveryStoryUrl } from '../workflows/names';
 
@@ -32,7 +32,7 @@ function interruptible(): AbortSignal {
 async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
   const deployment = async () => {
-    const { workerDeployment } = await import('../runtime/worker-deployments.js');
+    const { workerDeployment } = await import('../runtime/temporal/worker-deployments.js');
     return workerDeployment(options.temporal(), options.deploymentName());
   };
   const exitCode = await runOps(
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
       checkTarget: (url) => options.checkTarget(url),
       orderDelivery: async (delivery, order) => {
         // Only here: its client takes longer to load than most commands take to run.
-        const { orderDelivery } = await import('../runtime/order-delivery.js');
+        const { orderDelivery } = await import('../runtime/temporal/order-delivery.js');
         return orderDelivery(options.temporal(), delivery, order);
       },
       storyUrl: (delivery) => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig } from '../runtime/config';
-import { connectTemporal, type Temporal } from '../runtime/temporal';
-import { ensureNamespace } from '../runtime/temporal-namespace';
+import { readConfig } from '../runtime/config/config';
+import { connectTemporal, type Temporal } from '../runtime/temporal/connect';
+import { ensureNamespace } from '../runtime/temporal/temporal-namespace';
 
 /** What a delivery leaves behind in Temporal is looked at for some days at most; Postgres keeps it for years. */
 const KEEP_DAYS = 7;

@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
-import { parseKeyRing } from '../db/key-ring';
+import { parseKeyRing } from '../db/endpoints/key-ring';
 import { runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
 import { untilReady } from '../dev/until-ready';
 import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
-import { describeConfig, readConfig } from '../runtime/config';
-import { createLogger } from '../runtime/logger';
-import { prepareExternalTemporal } from '../runtime/search-attributes';
+import { describeConfig, readConfig } from '../runtime/config/config';
+import { createLogger } from '../runtime/telemetry/logger';
+import { prepareExternalTemporal } from '../runtime/temporal/search-attributes';
 import { startApi } from '../runtime/start-api';
-import { startWorker } from '../runtime/start-worker';
-import { installTemporalRuntime } from '../runtime/temporal-runtime';
-import { temporalTarget } from '../runtime/temporal-target';
-import { workerOptions } from '../runtime/worker-options';
+import { startWorker } from '../runtime/worker/start-worker';
+import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
+import { temporalTarget } from '../runtime/temporal/temporal-target';
+import { workerOptions } from '../runtime/worker/worker-options';
 
 /** Everything on one machine, for people: `npm start`. The services log into DATA_DIR/services.log. */
 void runStack(async (signals) => {

@@ -1,13 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { buildInternalApp } from '../api/internal-app';
-import { describeConfig, readConfig } from '../runtime/config';
+import { describeConfig, readConfig } from '../runtime/config/config';
 import { newRequestId } from '../runtime/ids';
-import { createLogger } from '../runtime/logger';
+import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
-import { startWorker } from '../runtime/start-worker';
-import { installTemporalRuntime } from '../runtime/temporal-runtime';
-import { temporalTarget } from '../runtime/temporal-target';
-import { workerOptions } from '../runtime/worker-options';
+import { startWorker } from '../runtime/worker/start-worker';
+import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
+import { temporalTarget } from '../runtime/temporal/temporal-target';
+import { workerOptions } from '../runtime/worker/worker-options';
 
 /** One worker process on an existing Postgres and Temporal: it sends the webhooks. */
 async function main(): Promise<void> {

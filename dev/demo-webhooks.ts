@@ -1,10 +1,10 @@
-import { connectDatabase, type Database, type DbOrTransaction } from '../db/connect';
-import type { KeyRing } from '../db/key-ring';
-import type { KeyEnvironment } from '../db/keys';
-import { appendChange } from '../db/queries/change-log';
-import { findEndpoint, liveSecrets, registerEndpoint } from '../db/queries/webhook-endpoints';
-import { generateWebhookSecret } from '../db/webhook-secret';
-import type { Config } from '../runtime/config';
+import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
+import type { KeyRing } from '../db/endpoints/key-ring';
+import type { KeyEnvironment } from '../db/keys/key';
+import { appendChange } from '../db/audit/change-log';
+import { findEndpoint, liveSecrets, registerEndpoint } from '../db/endpoints/endpoints';
+import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import type { Config } from '../runtime/config/config';
 
 const ACTOR = 'seed';
 const ENVIRONMENTS: readonly KeyEnvironment[] = ['sandbox', 'live'];

@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
-import type { ClaimedNotification } from '../db/queries/dispatch';
+import type { ClaimedNotification } from '../db/notifications/claim';
 import type { deliverNotification } from '../workflows';
 import type { BuildWatch } from './build-watch';
 import type { FastPath, FastPathAnswer } from './fast-path';

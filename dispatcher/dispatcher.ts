@@ -1,4 +1,9 @@
-import { FIRST_TURN, type Claim, type ClaimedNotification, type ClaimOptions } from '../db/queries/dispatch';
+import {
+  FIRST_TURN,
+  type Claim,
+  type ClaimedNotification,
+  type ClaimOptions,
+} from '../db/notifications/claim';
 import type { StartDelivery } from './delivery-starter';
 import { createClaimPace } from './claim-pace';
 import { createPause } from './pause';

@@ -1,5 +1,5 @@
-import type { Lane } from '../db/queries/hold';
-import type { OperatorEvent } from '../db/queries/operator-events';
+import type { Lane } from '../db/notifications/hold';
+import type { OperatorEvent } from '../db/audit/operator-events';
 import { createPause } from './pause';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */

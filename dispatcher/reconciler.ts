@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
-import type { UncheckedNotification } from '../db/queries/dispatch';
+import type { UncheckedNotification } from '../db/notifications/claim';
 import { inTime } from './in-time';
 import { createPause } from './pause';
 import { deliveryWorkflowId } from '../workflows/names';

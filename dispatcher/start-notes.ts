@@ -1,4 +1,4 @@
-import type { ClaimedNotification } from '../db/queries/dispatch';
+import type { ClaimedNotification } from '../db/notifications/claim';
 
 /** Far below the lease: until it is noted, what was started would be due again when that ends. */
 const GATHER_MS = 1_000;

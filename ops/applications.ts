@@ -4,11 +4,11 @@ import {
   listApplications,
   type Application,
   type ApplicationStory,
-} from '../db/queries/applications';
-import { Refused } from '../db/queries/refused';
+} from '../db/applications/read';
+import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import type { KeyEnvironment } from '../db/keys';
+import type { KeyEnvironment } from '../db/keys/key';
 import { durationUpTo, environmentOption, limitOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { facts, table } from './output';

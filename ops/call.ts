@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import type { Database, Db } from '../db/connect';
-import type { KeyRing } from '../db/key-ring';
+import type { Database, Db } from '../db/postgres/connect';
+import type { KeyRing } from '../db/endpoints/key-ring';
 import type { RetentionDays } from '../domain/retention';
 import { DatabaseUnreachable } from './exit-codes';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { listChanges } from '../db/queries/change-log';
+import { listChanges } from '../db/audit/change-log';
 import { limitOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { table } from './output';

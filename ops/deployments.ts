@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
-import { Refused } from '../db/queries/refused';
+import { appendChange } from '../db/audit/change-log';
+import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
 import { handle, numberOption, type Call, type DeploymentAnswer, type OpsDeps } from './call';
 import { TemporalUnreachable } from './exit-codes';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys';
-import type { DbOrTransaction } from '../db/connect';
-import { Refused } from '../db/queries/refused';
-import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/queries/webhook-endpoints';
+import type { KeyEnvironment } from '../db/keys/key';
+import type { DbOrTransaction } from '../db/postgres/connect';
+import { Refused } from '../db/refused';
+import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/endpoints/endpoints';
 import { environmentOption } from './arguments';
 import { textOption, type Call } from './call';
 

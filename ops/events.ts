@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys';
-import { listOperatorEvents } from '../db/queries/operator-events';
+import type { KeyEnvironment } from '../db/keys/key';
+import { listOperatorEvents } from '../db/audit/operator-events';
 import {
   describeOperatorEvent,
   OPERATOR_EVENT_KINDS,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { DbOrTransaction } from '../db/connect';
-import { appendChange } from '../db/queries/change-log';
-import type { Changed, KeyChanges, KeySummary } from '../db/queries/key-changes';
+import type { DbOrTransaction } from '../db/postgres/connect';
+import { appendChange } from '../db/audit/change-log';
+import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
 import { duration } from './arguments';
 import { handle, numberOption, type Answer, type OpsDeps } from './call';
 import { issuedAnswer } from './key-view';

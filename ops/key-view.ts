@@ -1,6 +1,6 @@
-import type { ApiKeySummary } from '../db/queries/api-keys';
-import type { KeySummary } from '../db/queries/key-changes';
-import type { ServiceKeySummary } from '../db/queries/service-keys';
+import type { ApiKeySummary } from '../db/keys/api-keys';
+import type { KeySummary } from '../db/keys/key-changes';
+import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { Answer } from './call';
 
 const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';

@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
-import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/queries/api-key-changes';
-import { listKeys } from '../db/queries/api-keys';
-import { appendChange } from '../db/queries/change-log';
-import type { KeyEnvironment } from '../db/keys';
+import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
+import { listKeys } from '../db/keys/api-keys';
+import { appendChange } from '../db/audit/change-log';
+import type { KeyEnvironment } from '../db/keys/key';
 import { duration } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addKeyLifecycle } from './key-lifecycle';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
-import { addLender, changeLender, listLenders, type Lender } from '../db/queries/lenders';
-import { Refused } from '../db/queries/refused';
+import { appendChange } from '../db/audit/change-log';
+import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
+import { Refused } from '../db/refused';
 import { handle, textOption, type OpsDeps } from './call';
 import { table } from './output';
 

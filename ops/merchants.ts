@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { listMerchants, loadMerchant } from '../db/queries/merchants';
-import { Refused } from '../db/queries/refused';
+import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
+import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/merchant';
 import { limitOption } from './arguments';
 import { handle, numberOption, textOption, type Call, type OpsDeps } from './call';

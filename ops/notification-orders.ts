@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { DbOrTransaction } from '../db/connect';
-import { cancelNotification } from '../db/queries/cancel-notification';
-import { appendChange } from '../db/queries/change-log';
-import { findNotification } from '../db/queries/notifications';
-import { Refused } from '../db/queries/refused';
-import { resendNotification } from '../db/queries/resend-notification';
+import type { DbOrTransaction } from '../db/postgres/connect';
+import { cancelNotification } from '../db/notifications/cancel';
+import { appendChange } from '../db/audit/change-log';
+import { findNotification } from '../db/notifications/read';
+import { Refused } from '../db/refused';
+import { resendNotification } from '../db/notifications/resend';
 import { handle, type Answer, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
 import { TemporalUnreachable } from './exit-codes';
 

@@ -4,7 +4,7 @@ import type {
   ListedNotification,
   Notification,
   NotificationSummary,
-} from '../db/queries/notifications';
+} from '../db/notifications/read';
 import type { Answer, OpsDeps } from './call';
 import { facts, printable, table } from './output';
 

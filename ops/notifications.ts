@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys';
+import type { KeyEnvironment } from '../db/keys/key';
 import {
   findNotification,
   listAttempts,
   listNotifications,
   type NotificationState,
-} from '../db/queries/notifications';
-import { Refused } from '../db/queries/refused';
+} from '../db/notifications/read';
+import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES } from '../db/schema/notifications';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
+import { appendChange } from '../db/audit/change-log';
 import {
   createPartner,
   findPartner,
@@ -7,8 +7,8 @@ import {
   setPartnerState,
   type Partner,
   type PartnerState,
-} from '../db/queries/partners';
-import { Refused } from '../db/queries/refused';
+} from '../db/catalogue/partners';
+import { Refused } from '../db/refused';
 import { handle, textOption, type Answer, type OpsDeps } from './call';
 import { text as textField } from './import/fields';
 import { facts, table } from './output';

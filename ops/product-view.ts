@@ -1,5 +1,5 @@
-import type { ProductDefinition } from '../db/queries/product-row';
-import type { StoredProduct } from '../db/queries/products';
+import type { ProductDefinition } from '../db/catalogue/product-row';
+import type { StoredProduct } from '../db/catalogue/products';
 import { formatPence } from '../domain/money';
 import type { DepositRule } from '../domain/product';
 import type { Cell } from './output';

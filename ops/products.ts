@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
-import { findProduct, listProducts, listVersions, setProductActive } from '../db/queries/products';
-import { Refused } from '../db/queries/refused';
+import { appendChange } from '../db/audit/change-log';
+import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
+import { Refused } from '../db/refused';
 import { limitOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addImportCommand } from './import/import-command';

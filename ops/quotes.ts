@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/queries/quotes';
-import { Refused } from '../db/queries/refused';
+import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/quotes/read';
+import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
 import { limitOption, wholeNumber } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';

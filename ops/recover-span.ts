@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../db/connect';
-import { Refused } from '../db/queries/refused';
+import type { DbOrTransaction } from '../db/postgres/connect';
+import { Refused } from '../db/refused';
 import type { MomentOrAgo } from './arguments';
 
 /** Held notifications expire after as long, and bodies may be gone later on. */

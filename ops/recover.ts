@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { Db } from '../db/connect';
-import { cursorOf, endRecovery, recoverOne, type Recovery } from '../db/queries/recoveries';
-import { EndpointMissing } from '../db/queries/resend-notification';
-import { listRecoverable } from '../db/queries/undelivered';
+import type { Db } from '../db/postgres/connect';
+import { cursorOf, endRecovery, recoverOne, type Recovery } from '../db/notifications/recoveries';
+import { EndpointMissing } from '../db/notifications/resend';
+import { listRecoverable } from '../db/notifications/undelivered';
 
 /** People read along; a line a second is enough. */
 const PROGRESS_EVERY_MS = 1_000;

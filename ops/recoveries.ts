@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { KeyEnvironment } from '../db/keys';
-import { findPartner } from '../db/queries/partners';
-import { beginRecovery, listRecoveries, resumeRecovery, type Recovery } from '../db/queries/recoveries';
-import { Refused } from '../db/queries/refused';
-import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/queries/undelivered';
+import type { KeyEnvironment } from '../db/keys/key';
+import { findPartner } from '../db/catalogue/partners';
+import { beginRecovery, listRecoveries, resumeRecovery, type Recovery } from '../db/notifications/recoveries';
+import { Refused } from '../db/refused';
+import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
 import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
 import { handle, numberOption, textOption, type Answer, type Call, type OpsDeps } from './call';
 import { table } from './output';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { applyRetentionStep } from '../db/retention/apply';
 import { countExpired, type RetentionCount } from '../db/retention/count';
-import { listChanges } from '../db/queries/change-log';
+import { listChanges } from '../db/audit/change-log';
 import { RETENTION_KINDS, type RetentionKind } from '../domain/retention';
 import { handle, type Answer, type Call, type OpsDeps } from './call';
 import { table } from './output';

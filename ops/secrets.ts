@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
-import { checkSecrets } from '../db/queries/check-secrets';
-import { resealSecrets, type ResealReport } from '../db/queries/reseal-secrets';
+import { appendChange } from '../db/audit/change-log';
+import { checkSecrets } from '../db/endpoints/check-secrets';
+import { resealSecrets, type ResealReport } from '../db/endpoints/reseal-secrets';
 import { handle, type OpsDeps } from './call';
 
 const EXAMPLES = `

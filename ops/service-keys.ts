@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
+import { appendChange } from '../db/audit/change-log';
 import {
   issueServiceKey,
   listServiceKeys,
   revokeServiceKey,
   rotateServiceKey,
   setServiceKeyState,
-} from '../db/queries/service-keys';
+} from '../db/keys/service-keys';
 import { duration } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addKeyLifecycle } from './key-lifecycle';

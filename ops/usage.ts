@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { KeyEnvironment } from '../db/keys';
-import { findPartner } from '../db/queries/partners';
-import { Refused } from '../db/queries/refused';
-import { TEST_LIMIT_PER_MONTH } from '../db/queries/reserve-month';
-import { currentMonth, monthlyUsage, type MonthlyCount } from '../db/queries/usage';
+import type { KeyEnvironment } from '../db/keys/key';
+import { findPartner } from '../db/catalogue/partners';
+import { Refused } from '../db/refused';
+import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
+import { currentMonth, monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
 import { table } from './output';

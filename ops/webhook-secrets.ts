@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/queries/change-log';
-import { DEFAULT_SECRET_OVERLAP_SECONDS, listSecrets, rotateSecret } from '../db/queries/webhook-secrets';
-import { generateWebhookSecret } from '../db/webhook-secret';
+import { appendChange } from '../db/audit/change-log';
+import { DEFAULT_SECRET_OVERLAP_SECONDS, listSecrets, rotateSecret } from '../db/endpoints/secrets';
+import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { duration } from './arguments';
 import { handle, numberOption, type OpsDeps } from './call';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';

@@ -5,12 +5,12 @@ import { ulid } from 'ulid';
 import { testEvent } from '../contracts/test-event';
 import { testLenders, type TestLender } from '../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { Db } from '../db/connect';
-import type { KeyEnvironment } from '../db/keys';
-import { appendChange } from '../db/queries/change-log';
-import { readProgress, type NotificationProgress } from '../db/queries/notification-progress';
-import { Refused } from '../db/queries/refused';
-import { insertTestNotification, type TestNotificationAnswer } from '../db/queries/test-notifications';
+import type { Db } from '../db/postgres/connect';
+import type { KeyEnvironment } from '../db/keys/key';
+import { appendChange } from '../db/audit/change-log';
+import { readProgress, type NotificationProgress } from '../db/notifications/progress';
+import { Refused } from '../db/refused';
+import { insertTestNotification, type TestNotificationAnswer } from '../db/notifications/enqueue-test';
 import { environmentOption } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
 

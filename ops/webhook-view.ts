@@ -1,7 +1,7 @@
-import type { AttemptSummary } from '../db/queries/notifications';
-import type { EndpointWithHeld } from '../db/queries/health-figures';
-import type { WebhookEndpoint } from '../db/queries/webhook-endpoints';
-import type { SecretSummary } from '../db/queries/webhook-secrets';
+import type { AttemptSummary } from '../db/notifications/read';
+import type { EndpointWithHeld } from '../db/endpoints/figures';
+import type { WebhookEndpoint } from '../db/endpoints/endpoints';
+import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';
 import { attemptView, describeAttempt } from './notification-view';
 import { facts, table } from './output';

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseKeyRing, type KeyRing } from '../db/key-ring';
+import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
 import type { RetentionDays } from '../domain/retention';
 import { parsedUrl } from '../domain/parsed-url';
 import { createResolver } from '../outbound/resolve';
-import { ConfigError, type Config } from './config';
-import { retentionDays } from './retention-settings';
-import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal-target';
-import { targetRules } from './worker-options';
+import { ConfigError, type Config } from './config/config';
+import { retentionDays } from './config/retention-settings';
+import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal/temporal-target';
+import { targetRules } from './worker/worker-options';
 
 /** What `stack.json` of the embedded stack may tell. */
 interface StackFile {

@@ -1,4 +1,4 @@
-import { withDeadline } from '../db/deadline';
+import { withDeadline } from '../db/postgres/deadline';
 
 /** Far above what a statement may take (DATABASE_TIMEOUT_MS). */
 const PATIENCE_MS = 60_000;

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import { workflowCode } from '../runtime/workflow-code';
+import { workflowCode } from '../runtime/temporal/workflow-code';
 
 const root = join(__dirname, '..');
 const dist = join(root, 'dist');

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { SETTING_GROUPS } from '../runtime/config';
+import { SETTING_GROUPS } from '../runtime/config/config';
 
 /** Writes docs/settings.md from the settings' own schemas; `--check` writes nothing, and fails when it would change. */
 const file = join(__dirname, '../docs/settings.md');
@@ -45,7 +45,7 @@ const groups = Object.entries(SETTING_GROUPS).map(
 );
 const content = `# Settings
 
-Generated from \`runtime/*-settings.ts\` by \`npm run settings\`. Read from the environment once, by \`runtime/config.ts\`. An empty value counts
+Generated from \`runtime/config/\` by \`npm run settings\`. Read from the environment once, by \`runtime/config/config.ts\`. An empty value counts
 as not set. A value that does not fit stops the start with a message that names every setting at fault. The boot log shows all of them, those
 that may hold a password or a key only as \`set\` or \`not set\`. How they belong together: [operations](operations.md).
 

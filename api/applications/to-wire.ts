@@ -1,7 +1,7 @@
 import type { ApplicationBody, CreatedApplicationBody } from '../../contracts/credit-application-response';
 import type { LenderEventBody } from '../../contracts/lender-event';
-import type { Application, ApplicationStory } from '../../db/queries/applications';
-import type { LenderEvent } from '../../db/queries/record-lender-event';
+import type { Application, ApplicationStory } from '../../db/applications/read';
+import type { LenderEvent } from '../../db/applications/record-lender-event';
 import { judgeStatus, type Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 

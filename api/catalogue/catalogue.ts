@@ -1,5 +1,5 @@
 import type { Merchant } from '../../domain/merchant';
-import type { ApiKeyRecord } from '../../db/queries/api-keys';
+import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import { KeyMemory, type KeySource } from './key-memory';
 import { MerchantMemory, type MerchantSource } from './merchant-memory';
 

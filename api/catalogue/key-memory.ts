@@ -1,5 +1,5 @@
-import type { ApiKeyRecord } from '../../db/queries/api-keys';
-import { withDeadline } from '../../db/deadline';
+import type { ApiKeyRecord } from '../../db/keys/api-keys';
+import { withDeadline } from '../../db/postgres/deadline';
 import type { AtOnceOrLater } from './catalogue';
 
 export interface KeySource {

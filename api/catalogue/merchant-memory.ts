@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { withDeadline } from '../../db/deadline';
-import type { StoredMerchant } from '../../db/queries/merchants';
+import { withDeadline } from '../../db/postgres/deadline';
+import type { StoredMerchant } from '../../db/catalogue/merchants';
 import { completeMerchant } from '../../domain/merchant';
 import type { AtOnceOrLater, CatalogueMerchant } from './catalogue';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { ServiceKeySummary } from '../../db/queries/service-keys';
-import { hashKey } from '../../db/keys';
+import type { ServiceKeySummary } from '../../db/keys/service-keys';
+import { hashKey } from '../../db/keys/key';
 import { ApiError } from '../errors';
 import { bearerKey } from './bearer-key';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { ApiKeyRecord } from '../../db/queries/api-keys';
+import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import type { Catalogue } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
 import { bearerKey } from './bearer-key';

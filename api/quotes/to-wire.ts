@@ -1,5 +1,5 @@
 import type { ProductItem, QuoteResponseBody } from '../../contracts/quote-response';
-import type { FittedProduct } from '../../db/queries/fitted-products';
+import type { FittedProduct } from '../../db/quotes/fitted-products';
 import { formatPence } from '../../domain/money';
 import type { DepositAdjustment, PricedProduct, Quote } from '../../domain/quote';
 import { formatApr, formatRate } from '../../domain/rate';

@@ -4,7 +4,7 @@ import {
   createdApplicationSchema,
   type CreatedApplicationBody,
 } from '../../contracts/credit-application-response';
-import type { CreateApplicationAnswer, NewApplication } from '../../db/queries/create-application';
+import type { CreateApplicationAnswer, NewApplication } from '../../db/applications/create';
 import { createdToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/validate-body';

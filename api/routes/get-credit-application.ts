@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { applicationResponseSchema, type ApplicationBody } from '../../contracts/credit-application-response';
-import type { ApplicationStory } from '../../db/queries/applications';
+import type { ApplicationStory } from '../../db/applications/read';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { applicationToWire } from '../applications/to-wire';
 import { serializer } from '../serializer';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { quoteRequestSchema, type QuoteRequestBody } from '../../contracts/quote-request';
 import { quoteResponseSchema, type QuoteResponseBody } from '../../contracts/quote-response';
 import { bodyValidator } from '../../contracts/validate';
-import type { QuoteRow } from '../../db/queries/insert-quotes';
+import type { QuoteRow } from '../../db/quotes/insert';
 import { completeMerchant, type Merchant } from '../../domain/merchant';
 import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';

@@ -4,7 +4,7 @@ import {
   readLenderEvent,
   type LenderEventBody,
 } from '../../contracts/lender-event';
-import type { LenderEventAnswer, NewLenderEvent } from '../../db/queries/record-lender-event';
+import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/record-lender-event';
 import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';

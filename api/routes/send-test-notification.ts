@@ -7,8 +7,8 @@ import {
   type TestNotificationBody,
 } from '../../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
-import type { NotificationProgress } from '../../db/queries/notification-progress';
-import type { NewTestNotification, TestNotificationAnswer } from '../../db/queries/test-notifications';
+import type { NotificationProgress } from '../../db/notifications/progress';
+import type { NewTestNotification, TestNotificationAnswer } from '../../db/notifications/enqueue-test';
 import { ApiError } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
 import type { Caller } from '../plugins/authenticate';

@@ -3,9 +3,9 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } 
 import pino from 'pino';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { hmacSha256 } from '../../outbound/hmac';
-import { readConfig } from '../../runtime/config';
-import { workerOptions } from '../../runtime/worker-options';
-import { temporalTarget } from '../../runtime/temporal-target';
+import { readConfig } from '../../runtime/config/config';
+import { workerOptions } from '../../runtime/worker/worker-options';
+import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { benchEvent } from './event';
 import type { BareActivities, BareInput } from './bare-workflows';
 import type { BareKind, Moment, RanMessage, RunMessage } from './messages';

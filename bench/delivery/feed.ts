@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
-import type { Database } from '../../db/connect';
+import type { Database } from '../../db/postgres/connect';
 import { applicationEventText } from '../../contracts/application-event';
-import { insertStatusNotification } from '../../db/queries/status-notifications';
+import { insertStatusNotification } from '../../db/applications/notifications';
 import { creditApplications } from '../../db/schema';
 import type { Moment } from './messages';
 import { monotonicMs } from './monotonic';

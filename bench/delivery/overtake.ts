@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import type { Database } from '../../db/connect';
-import { NOTIFICATIONS_CHANNEL } from '../../db/queries/test-notifications';
+import type { Database } from '../../db/postgres/connect';
+import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
 import { notifications } from '../../db/schema';
 import { benchEvent } from './event';
 import { storeChange } from './feed';

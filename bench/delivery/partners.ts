@@ -1,8 +1,8 @@
-import type { Database } from '../../db/connect';
-import { generateWebhookSecret } from '../../db/webhook-secret';
-import type { KeyRing } from '../../db/key-ring';
-import { createPartner } from '../../db/queries/partners';
-import { registerEndpoint } from '../../db/queries/webhook-endpoints';
+import type { Database } from '../../db/postgres/connect';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
+import type { KeyRing } from '../../db/endpoints/key-ring';
+import { createPartner } from '../../db/catalogue/partners';
+import { registerEndpoint } from '../../db/endpoints/endpoints';
 
 /** Makes a partner with a live endpoint for each address. @returns their ids. */
 export async function addPartners(

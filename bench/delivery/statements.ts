@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import type { Sql } from '../../db/connect';
+import type { Sql } from '../../db/postgres/connect';
 
 /** Has pg_stat_statements count from nought, or not at all: counting costs time, so it is off while time is measured. */
 export async function trackStatements(sql: postgres.Sql | Sql, what: 'top' | 'none'): Promise<void> {

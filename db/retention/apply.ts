@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from '../connect';
-import { appendChange } from '../queries/change-log';
+import type { Db } from '../postgres/connect';
+import { appendChange } from '../audit/change-log';
 import type { RetentionKind } from '../../domain/retention';
 import { MONTHLY_KINDS, type MonthlyKind } from './kinds';
 import { deleteBatch, dropMonth, expiredMonths } from './months';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../connect';
+import type { DbOrTransaction } from '../postgres/connect';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
 import { floorOf, MONTHLY_KINDS } from './kinds';
 import { expiredMonths, hasToStay, rowsOf } from './months';

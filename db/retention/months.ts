@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { Db, DbOrTransaction } from '../connect';
-import { appendChange } from '../queries/change-log';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { appendChange } from '../audit/change-log';
 import { floorOf, type MonthlyKind } from './kinds';
 
 /** Dropping waits for whoever uses the table, and whoever comes after waits behind it: no longer than this. */

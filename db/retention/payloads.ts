@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Db, DbOrTransaction } from '../connect';
+import type { Db, DbOrTransaction } from '../postgres/connect';
 import { floorOf } from './kinds';
 
 const ENDED = sql`('delivered', 'failed', 'cancelled', 'expired')`;

@@ -3,7 +3,7 @@ import { jsonText, moment, pence, serviceNow } from './columns';
 
 /**
  * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
- * a range of ids is a range of moments. Old months are dropped as whole partitions (db/partitions.ts), which is why
+ * a range of ids is a range of moments. Old months are dropped as whole partitions (db/postgres/partitions.ts), which is why
  * nothing references this table and it references nothing.
  */
 export const quotes = pgTable('quotes', {
@@ -22,6 +22,6 @@ export const quotes = pgTable('quotes', {
   requestId: text('request_id').notNull(),
   /** The body that was answered, byte for byte. */
   response: jsonText('response').notNull(),
-  /** Every product that fitted, shown or not, as db/queries/fitted-products.ts writes it. */
+  /** Every product that fitted, shown or not, as db/quotes/fitted-products.ts writes it. */
   fitted: jsonText('fitted').notNull(),
 });

@@ -42,7 +42,7 @@ export const webhookEndpoints = pgTable(
   ],
 );
 
-/** Signing secrets, encrypted (db/key-ring.ts). The newest signs for good; older ones as long as their overlap lasts. */
+/** Signing secrets, encrypted (db/endpoints/key-ring.ts). The newest signs for good; older ones as long as their overlap lasts. */
 export const webhookSecrets = pgTable(
   'webhook_secrets',
   {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connectDatabase } from '../../db/connect';
-import { appendChange } from '../../db/queries/change-log';
-import { issueServiceKey, revokeServiceKey } from '../../db/queries/service-keys';
+import { connectDatabase } from '../../db/postgres/connect';
+import { appendChange } from '../../db/audit/change-log';
+import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
 import type { StackInfo } from '../stack';
 import { callJson, NobodyThere } from '../json-call';
 import { STORIES, type Story } from './stories';

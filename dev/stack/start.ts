@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { StackFailure } from '../failure';
 import { startReceiver } from '../receiver';

@@ -1,4 +1,4 @@
-import type { ProductDefinition } from '../../db/queries/product-row';
+import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { checkProduct } from '../../domain/product-check';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Fault } from './faults';

@@ -1,5 +1,5 @@
-import type { MerchantFields } from '../../db/queries/merchant-changes';
-import type { ProductDefinition, VersionColumns } from '../../db/queries/product-row';
+import type { MerchantFields } from '../../db/catalogue/merchant-changes';
+import type { ProductDefinition, VersionColumns } from '../../db/catalogue/product-row';
 
 /** What domain/product-check.ts finds fault with, in the words of a file. */
 export const PRODUCT_NAMES: Readonly<Record<keyof ProductDefinition | 'publishedExample', string>> = {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { DbOrTransaction } from '../../db/connect';
+import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type Answer, type OpsDeps } from '../call';
 import { table } from '../output';
 import { csvToRows, type CsvTypes } from './csv';

@@ -1,7 +1,7 @@
-import { appendChanges } from '../../db/queries/change-log';
-import type { DbOrTransaction } from '../../db/connect';
-import { existingPartnerIds, saveMerchants, type MerchantFields } from '../../db/queries/merchant-changes';
-import { loadMerchants } from '../../db/queries/merchants';
+import { appendChanges } from '../../db/audit/change-log';
+import type { DbOrTransaction } from '../../db/postgres/connect';
+import { existingPartnerIds, saveMerchants, type MerchantFields } from '../../db/catalogue/merchant-changes';
+import { loadMerchants } from '../../db/catalogue/merchants';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { ImportRefused, sortFaults, type Fault } from './faults';
 import type { ImportOptions, ImportReport } from './report';

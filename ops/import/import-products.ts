@@ -1,14 +1,14 @@
-import type { DbOrTransaction } from '../../db/connect';
-import { appendChanges, type Change } from '../../db/queries/change-log';
-import { loadMerchants } from '../../db/queries/merchants';
-import { changedColumns, type ProductDefinition } from '../../db/queries/product-row';
+import type { DbOrTransaction } from '../../db/postgres/connect';
+import { appendChanges, type Change } from '../../db/audit/change-log';
+import { loadMerchants } from '../../db/catalogue/merchants';
+import { changedColumns, type ProductDefinition } from '../../db/catalogue/product-row';
 import {
   addVersion,
   insertProducts,
   loadProductsOf,
   setProductPlace,
   type StoredProduct,
-} from '../../db/queries/products';
+} from '../../db/catalogue/products';
 import { checkProducts, type CheckedProduct } from './check-products';
 import { termNames } from './file-names';
 import { ImportRefused, sortFaults } from './faults';

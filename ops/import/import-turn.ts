@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../../db/connect';
+import type { DbOrTransaction } from '../../db/postgres/connect';
 
 /** Imports take turns until the transaction ends: two at once could each decide on what the other changes. */
 export async function takeImportTurn(tx: DbOrTransaction): Promise<void> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { MerchantFields } from '../../db/queries/merchant-changes';
-import type { StoredMerchant } from '../../db/queries/merchants';
+import type { MerchantFields } from '../../db/catalogue/merchant-changes';
+import type { StoredMerchant } from '../../db/catalogue/merchants';
 import { choice, flag, merchantId, partnerId, text } from './fields';
 import { minimumDeposit } from './product-schema';
 

@@ -7,7 +7,7 @@ import {
   type DepositRule,
 } from '../../domain/product';
 import { formatPence } from '../../domain/money';
-import type { ProductDefinition } from '../../db/queries/product-row';
+import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { amount, choice, day, flag, merchantId, percent, text, whole } from './fields';
 
 const object = (issue: { readonly input?: unknown }) =>

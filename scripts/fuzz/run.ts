@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectDatabase } from '../../db/connect';
-import { migrateDatabase } from '../../db/migrate';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
+import { connectDatabase } from '../../db/postgres/connect';
+import { migrateDatabase } from '../../db/postgres/migrate';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';
 import { startOwnPostgres } from '../../test/support/postgres-server';

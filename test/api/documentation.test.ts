@@ -12,7 +12,7 @@ import {
 } from '../../contracts/examples';
 import { testNotificationResponseSchema } from '../../contracts/test-notification';
 import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
-import { generateWebhookSecret } from '../../db/webhook-secret';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { hmacSha256 } from '../../outbound/hmac';
 import { quoteResponseSchema } from '../../contracts/quote-response';

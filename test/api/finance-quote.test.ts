@@ -1,6 +1,6 @@
 import { quoteResponseSchema } from '../../contracts/quote-response';
-import { decodeFitted } from '../../db/queries/fitted-products';
-import { createPartner } from '../../db/queries/partners';
+import { decodeFitted } from '../../db/quotes/fitted-products';
+import { createPartner } from '../../db/catalogue/partners';
 import { readFinanceLink } from '../../domain/finance-link';
 import { visibleText } from '../../domain/summary';
 import { startTestApi, type TestApi } from '../support/api';

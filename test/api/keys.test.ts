@@ -1,5 +1,5 @@
-import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/queries/api-key-changes';
-import { setPartnerState } from '../../db/queries/partners';
+import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/keys/api-key-changes';
+import { setPartnerState } from '../../db/catalogue/partners';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';

@@ -5,8 +5,8 @@ import {
   revokeServiceKey,
   rotateServiceKey,
   setServiceKeyState,
-} from '../../db/queries/service-keys';
-import { hashKey } from '../../db/keys';
+} from '../../db/keys/service-keys';
+import { hashKey } from '../../db/keys/key';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { registerEndpoint } from '../../db/queries/webhook-endpoints';
+import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { startTestApi, type TestApi } from '../support/api';
 import type { CallOptions } from '../support/http-call';
 

@@ -1,8 +1,8 @@
-import { listChanges } from '../../db/queries/change-log';
-import { listProducts } from '../../db/queries/products';
-import { loadAllMerchants } from '../../db/queries/merchants';
-import { revokeKey } from '../../db/queries/api-key-changes';
-import { findKeyByHash, hashKey } from '../../db/queries/api-keys';
+import { listChanges } from '../../db/audit/change-log';
+import { listProducts } from '../../db/catalogue/products';
+import { loadAllMerchants } from '../../db/catalogue/merchants';
+import { revokeKey } from '../../db/keys/api-key-changes';
+import { findKeyByHash, hashKey } from '../../db/keys/api-keys';
 import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
 import { completeMerchant } from '../../domain/merchant';

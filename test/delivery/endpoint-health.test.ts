@@ -1,4 +1,4 @@
-import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { setEndpointState } from '../../db/endpoints/endpoints';
 import { startTestService, type TestService } from '../support/service';
 import type { TestApi } from '../support/api';
 import { until, type TestWorker } from '../support/delivery';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ulid } from 'ulid';
-import { createPartner } from '../../db/queries/partners';
+import { createPartner } from '../../db/catalogue/partners';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';

@@ -1,4 +1,4 @@
-import { createPartner } from '../../db/queries/partners';
+import { createPartner } from '../../db/catalogue/partners';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';

@@ -1,7 +1,7 @@
-import { parseKeyRing } from '../../db/key-ring';
-import { rotateSecret } from '../../db/queries/webhook-secrets';
-import { setEndpointState } from '../../db/queries/webhook-endpoints';
-import { generateWebhookSecret } from '../../db/webhook-secret';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { rotateSecret } from '../../db/endpoints/secrets';
+import { setEndpointState } from '../../db/endpoints/endpoints';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
 import {
   pauseSignal,

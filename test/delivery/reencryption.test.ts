@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createPartner } from '../../db/queries/partners';
+import { createPartner } from '../../db/catalogue/partners';
 import { createOpsUnderTest, type OpsUnderTest } from '../ops/run';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, storeStatus } from '../support/notifications';

@@ -1,4 +1,4 @@
-import { retentionScheduleId } from '../../runtime/retention-schedule';
+import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import type { ApplyRetentionInput } from '../../workflows/apply-retention';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';

@@ -1,15 +1,15 @@
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { createActivities, createLanes, type Lanes } from '../../activities';
-import { connectDatabase, type Database } from '../../db/connect';
-import { createPartner } from '../../db/queries/partners';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
-import { parseKeyRing } from '../../db/key-ring';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { createSender, type Sender } from '../../outbound/sender';
 import { createResolver } from '../../outbound/resolve';
-import { openWorkerSession, type WorkerSession } from '../../runtime/worker-session';
+import { openWorkerSession, type WorkerSession } from '../../runtime/worker/worker-session';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { deliverNotification } from '../../workflows';
 import { createTestDatabase, type TestDatabase } from '../support/database';
@@ -50,7 +50,7 @@ export interface Stage {
 }
 
 export async function openStage(temporal: TestTemporal): Promise<Stage> {
-  // The Java server knows this call, and not the queries by which runtime/search-attributes.ts finds out what is missing.
+  // The Java server knows this call, and not the queries by which runtime/temporal/search-attributes.ts finds out what is missing.
   await temporal.env.connection.operatorService.addSearchAttributes({
     namespace: temporal.namespace,
     searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTES.map((name) => [name, KEYWORD])),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type KeyRing, parseKeyRing } from '../../db/key-ring';
-import { createPartner } from '../../db/queries/partners';
-import { findEndpoint, registerEndpoint } from '../../db/queries/webhook-endpoints';
+import { type KeyRing, parseKeyRing } from '../../db/endpoints/key-ring';
+import { createPartner } from '../../db/catalogue/partners';
+import { findEndpoint, registerEndpoint } from '../../db/endpoints/endpoints';
 import { ensureDemoEndpoints, openDemoSecrets } from '../../dev/demo-webhooks';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 

@@ -7,7 +7,7 @@ import { Agent, request } from 'undici';
 import type { StackInfo } from '../../dev/stack';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
 import { findTemporal, startTemporal } from '../../dev/temporal';
-import { missingSearchAttributes } from '../../runtime/search-attributes';
+import { missingSearchAttributes } from '../../runtime/temporal/search-attributes';
 import { freePort } from '../support/free-port';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
-import { SETTING_GROUPS } from '../../runtime/config';
+import { SETTING_GROUPS } from '../../runtime/config/config';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
 const root = resolve(__dirname, '../..');

@@ -1,6 +1,6 @@
-import { parseKeyRing } from '../../db/key-ring';
-import { rotateSecret } from '../../db/queries/webhook-secrets';
-import { generateWebhookSecret } from '../../db/webhook-secret';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { rotateSecret } from '../../db/endpoints/secrets';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { startTestService, type TestService } from '../support/service';
 import type { TestApi } from '../support/api';
 import { addEndpoint } from '../support/notifications';

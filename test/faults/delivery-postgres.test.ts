@@ -1,4 +1,4 @@
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';

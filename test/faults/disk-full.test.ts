@@ -1,4 +1,4 @@
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { provideSmallDisk, type SmallDisk } from '../support/small-disk';

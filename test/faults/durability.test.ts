@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { until } from '../support/delivery';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startApiProcess } from '../support/api-process';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 

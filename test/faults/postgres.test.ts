@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { addMerchant } from '../support/merchants';
 import { until } from '../support/delivery';

@@ -1,4 +1,4 @@
-import { createPartner } from '../../db/queries/partners';
+import { createPartner } from '../../db/catalogue/partners';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';

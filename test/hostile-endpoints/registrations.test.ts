@@ -1,7 +1,7 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { setEndpointState } from '../../db/endpoints/endpoints';
 import { verifySignatures, type Received } from '../support/webhook-receiver';
 import { hostileRows, receiver } from './rows';
 import type { HostilePartner } from './scene';

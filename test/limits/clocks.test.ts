@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { connectDatabase, type Database } from '../../db/connect';
-import { createPartner } from '../../db/queries/partners';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { createPartner } from '../../db/catalogue/partners';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import {

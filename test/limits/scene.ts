@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
-import type { Database } from '../../db/connect';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
+import type { Database } from '../../db/postgres/connect';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { expectDocumented } from '../support/contract';
 import { openTestDatabase } from '../support/database';

@@ -1,4 +1,4 @@
-import { createPartner } from '../../db/queries/partners';
+import { createPartner } from '../../db/catalogue/partners';
 import { newReference, openApplication, tell } from '../support/applications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 

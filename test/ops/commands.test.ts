@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { insertQuotes } from '../../db/queries/insert-quotes';
-import { connectDatabase } from '../../db/connect';
+import { insertQuotes } from '../../db/quotes/insert';
+import { connectDatabase } from '../../db/postgres/connect';
 import { runOps } from '../../ops/program';
 import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
 import { quoteRow } from '../support/quote-row';

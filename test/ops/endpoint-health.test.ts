@@ -1,7 +1,7 @@
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
-import { holdPending } from '../../db/queries/hold';
-import { openAttempt } from '../../db/queries/open-attempt';
-import { recordAttempt } from '../../db/queries/record-attempt';
+import { holdPending } from '../../db/notifications/hold';
+import { openAttempt } from '../../db/notifications/open-attempt';
+import { recordAttempt } from '../../db/notifications/record-attempt';
 import { storeStatus } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 

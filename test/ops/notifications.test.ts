@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { parseKeyRing } from '../../db/key-ring';
-import { keepAnswer, recordAttempt } from '../../db/queries/record-attempt';
-import { openAttempt } from '../../db/queries/open-attempt';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { keepAnswer, recordAttempt } from '../../db/notifications/record-attempt';
+import { openAttempt } from '../../db/notifications/open-attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { addEndpoint, storeTest } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';

@@ -1,9 +1,9 @@
 import { ulid } from 'ulid';
-import { parseKeyRing } from '../../db/key-ring';
-import { createPartner } from '../../db/queries/partners';
-import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/queries/recoveries';
-import { listRecoverable } from '../../db/queries/undelivered';
-import { setEndpointState } from '../../db/queries/webhook-endpoints';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { createPartner } from '../../db/catalogue/partners';
+import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recoveries';
+import { listRecoverable } from '../../db/notifications/undelivered';
+import { setEndpointState } from '../../db/endpoints/endpoints';
 import { addEndpoint } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { connectDatabase, type Database } from '../../db/connect';
-import { parseKeyRing } from '../../db/key-ring';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { checkWebhookUrl } from '../../domain/webhook-url';
 import type { DeliveryOrder, DeliveryRef, OpsDeps, OrderAnswer } from '../../ops/call';
 import { runOps } from '../../ops/program';

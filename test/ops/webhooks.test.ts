@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { openAttempt } from '../../db/queries/open-attempt';
-import { recordAttempt } from '../../db/queries/record-attempt';
-import { liveSecrets } from '../../db/queries/webhook-endpoints';
-import { parseKeyRing } from '../../db/key-ring';
+import { openAttempt } from '../../db/notifications/open-attempt';
+import { recordAttempt } from '../../db/notifications/record-attempt';
+import { liveSecrets } from '../../db/endpoints/endpoints';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const URL_A = 'https://partner.example/hooks';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
-import { readConfig, SETTING_GROUPS } from '../../runtime/config';
+import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
 import { readCompose, readRaw, type Service } from '../../scripts/rehearsal/compose';
 import { parse } from 'yaml';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -78,7 +78,7 @@ test('processes have the time to stop that their settings take', () => {
   const api = serviceOf('api-1');
   const { SHUTDOWN_DELAY_MS, SHUTDOWN_GRACE_MS } = readConfig(api.environment);
   expect(api.graceMs).toBeGreaterThan(SHUTDOWN_DELAY_MS + SHUTDOWN_GRACE_MS);
-  // runtime/worker-session.ts: forced after 60 s.
+  // runtime/worker/worker-session.ts: forced after 60 s.
   expect(serviceOf('worker-1').graceMs).toBeGreaterThan(60_000);
 });
 

@@ -1,7 +1,7 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startPackagedPostgres, type PackagedPostgres } from '../support/packaged-postgres';

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
-import { workerDeployment } from '../../runtime/worker-deployments';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
+import { workerDeployment } from '../../runtime/temporal/worker-deployments';
 import { goodQuote } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';

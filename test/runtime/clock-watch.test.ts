@@ -1,4 +1,4 @@
-import { createClockWatch } from '../../runtime/clock-watch';
+import { createClockWatch } from '../../runtime/worker/clock-watch';
 
 const MINUTE_MS = 60_000;
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readConfig } from '../../runtime/config';
+import { readConfig } from '../../runtime/config/config';
 import { opsOptions } from '../../runtime/ops-options';
 import { newKeyRingText } from '../support/notifications';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { orderDelivery } from '../../runtime/order-delivery';
+import { orderDelivery } from '../../runtime/temporal/order-delivery';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { randomTaskQueue, testTemporal } from '../support/temporal';

@@ -1,9 +1,9 @@
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/connect';
-import { migrateDatabase } from '../../db/migrate';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
-import { issueServiceKey } from '../../db/queries/service-keys';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { migrateDatabase } from '../../db/postgres/migrate';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
+import { issueServiceKey } from '../../db/keys/service-keys';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { addEndpoint, newKeyRingText } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generateKey } from '../../db/keys';
-import { generateWebhookSecret } from '../../db/webhook-secret';
+import { generateKey } from '../../db/keys/key';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { searchEmitted } from '../support/emitted';
 import { findLeaks } from '../support/leaks';
 import { newKeyRingText } from '../support/notifications';

@@ -1,9 +1,9 @@
 import pino from 'pino';
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/connect';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
-import { readConfig } from '../../runtime/config';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
+import { readConfig } from '../../runtime/config/config';
 import { startApi } from '../../runtime/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';

@@ -1,10 +1,10 @@
 import { ulid } from 'ulid';
 import { applicationEventText } from '../../contracts/application-event';
-import type { Database } from '../../db/connect';
-import { createApplication, type NewApplication } from '../../db/queries/create-application';
-import { insertQuotes, type QuoteRow } from '../../db/queries/insert-quotes';
-import { recordLenderEvent, type NewLenderEvent } from '../../db/queries/record-lender-event';
-import type { Application } from '../../db/queries/status-notifications';
+import type { Database } from '../../db/postgres/connect';
+import { createApplication, type NewApplication } from '../../db/applications/create';
+import { insertQuotes, type QuoteRow } from '../../db/quotes/insert';
+import { recordLenderEvent, type NewLenderEvent } from '../../db/applications/record-lender-event';
+import type { Application } from '../../db/applications/notifications';
 
 /** A quote for £900.00 and a deposit of £100.00 that two products fitted, one of them with a higher deposit. */
 export async function storeQuote(

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { Agent, request } from 'undici';
-import type { Database } from '../../db/connect';
-import { issueKey } from '../../db/queries/api-key-changes';
-import { createPartner } from '../../db/queries/partners';
+import type { Database } from '../../db/postgres/connect';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { createPartner } from '../../db/catalogue/partners';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { expectDocumented } from './contract';

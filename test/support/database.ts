@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
-import { connectDatabase, type Database } from '../../db/connect';
+import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { testServerUrl } from './test-server';
 
 export interface TestDatabase {

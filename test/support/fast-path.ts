@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { ulid } from 'ulid';
-import type { Database } from '../../db/connect';
+import type { Database } from '../../db/postgres/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { until } from './delivery';
 import { localActivities } from './histories';

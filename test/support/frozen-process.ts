@@ -1,9 +1,9 @@
-import type { Sql } from '../../db/connect';
+import type { Sql } from '../../db/postgres/connect';
 
 /**
  * Freezes this process for longer than a silent connection is kept, so that it finds two timers due at once: first its connection is
  * given up, then it is used.
- * @param quietMs after which a silent connection of `sql` is closed (db/connect.ts)
+ * @param quietMs after which a silent connection of `sql` is closed (db/postgres/connect.ts)
  * @returns whether a statement that is made just then is answered or refused
  */
 export async function statementAfterFreeze(sql: Sql, quietMs: number): Promise<'answered' | 'refused'> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/migrate';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from './emitted';
 import { freePort } from './free-port';

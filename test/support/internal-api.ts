@@ -1,5 +1,5 @@
-import type { Database } from '../../db/connect';
-import { issueServiceKey } from '../../db/queries/service-keys';
+import type { Database } from '../../db/postgres/connect';
+import { issueServiceKey } from '../../db/keys/service-keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
 import { callOver, type Answer, type CallOptions } from './http-call';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import type { Database } from '../../db/connect';
-import { grpcStatus } from '../../runtime/grpc-status';
+import type { Database } from '../../db/postgres/connect';
+import { grpcStatus } from '../../runtime/temporal/grpc-status';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 

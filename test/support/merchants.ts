@@ -1,6 +1,6 @@
-import type { Database } from '../../db/connect';
-import { saveMerchants, type MerchantFields } from '../../db/queries/merchant-changes';
-import { insertProducts } from '../../db/queries/products';
+import type { Database } from '../../db/postgres/connect';
+import { saveMerchants, type MerchantFields } from '../../db/catalogue/merchant-changes';
+import { insertProducts } from '../../db/catalogue/products';
 import type { ProductTerms } from '../../domain/product';
 import { TERMS } from './terms';
 

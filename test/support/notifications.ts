@@ -3,18 +3,18 @@ import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
-import type { Database } from '../../db/connect';
+import type { Database } from '../../db/postgres/connect';
 import type { ApplicationState } from '../../domain/application-states';
-import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/queries/dispatch';
-import { parseKeyRing, type KeyRing } from '../../db/key-ring';
+import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/notifications/claim';
+import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import {
   insertTestNotification,
   NOTIFICATIONS_CHANNEL,
   type TestNotificationAnswer,
-} from '../../db/queries/test-notifications';
-import { registerEndpoint } from '../../db/queries/webhook-endpoints';
+} from '../../db/notifications/enqueue-test';
+import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { notifications } from '../../db/schema';
-import { generateWebhookSecret } from '../../db/webhook-secret';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 
 /** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
 export function newKeyRingText(): string {

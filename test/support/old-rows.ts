@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import type { Database } from '../../db/connect';
+import type { Database } from '../../db/postgres/connect';
 
 const DAY_MS = 86_400_000;
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
-import { workflowCode } from '../../runtime/workflow-code';
+import { workflowCode } from '../../runtime/temporal/workflow-code';
 import { emitWorkflows } from './emitted';
 import { freePort } from './free-port';
 

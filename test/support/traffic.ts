@@ -1,4 +1,4 @@
-import type { Database } from '../../db/connect';
+import type { Database } from '../../db/postgres/connect';
 import { until } from './delivery';
 import { storeStatus } from './notifications';
 import type { Received, WebhookReceiver } from './webhook-receiver';

@@ -1,0 +1,127 @@
+import { and, eq, type SQL } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { ApplicationTerms, WriteChange } from '../../domain/application';
+import { parsePence } from '../../domain/money';
+import { offerRefusal, type OfferRefusal, type QuotedOffers } from '../../domain/quoted-offer';
+import { readReferenceFormat } from '../../domain/reference-format';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { creditApplications } from '../schema';
+import { findLender } from './lenders';
+import { findQuote, type StoredQuote } from '../quotes/read';
+import { insertStatusNotification, type Application } from './notifications';
+
+/** An application as a lender's integration opens it, from a finance link. */
+export interface NewApplication extends ApplicationTerms {
+  readonly lender: string;
+  readonly lenderReference: string;
+  readonly quoteId: string;
+  /** As the link carries it; null when it carries none. */
+  readonly merchantReference: string | null;
+  /** Service key that asks; null when nobody's key does. */
+  readonly serviceKeyId: string | null;
+  readonly requestId: string | null;
+  /** `traceparent` of the request; none where no traces are made. */
+  readonly traceParent?: string | null;
+}
+
+export type CreateApplicationAnswer =
+  /** Opened now, or before with the same content. */
+  | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
+  /** The lender's reference stands for another application. */
+  | { readonly kind: 'exists'; readonly application: Application }
+  | { readonly kind: 'lender_not_found' | 'reference_format' | 'quote_not_found' | OfferRefusal };
+
+/**
+ * Opens an application and stores its first notification, in one transaction. What is wanted must have been quoted. The
+ * same lender's reference again, with the same content, is the same application.
+ */
+export async function createApplication(
+  db: Db,
+  wanted: NewApplication,
+  write: WriteChange,
+): Promise<CreateApplicationAnswer> {
+  // First: once opened, an application stays what it is, though formats change and quotes are dropped.
+  const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
+  if (known !== null) return again(known, wanted);
+  const lender = await findLender(db, wanted.lender);
+  if (lender === null) return { kind: 'lender_not_found' };
+  const quote = await findQuote(db, wanted.quoteId);
+  if (quote === null) return { kind: 'quote_not_found' };
+  if (readReferenceFormat(lender.referenceFormat)?.(wanted.lenderReference) !== true) {
+    return { kind: 'reference_format' };
+  }
+  const refusal = offerRefusal(offersOf(quote), wanted);
+  if (refusal !== null) return { kind: refusal };
+  return db.transaction(async (tx) => {
+    const application = await insert(tx, wanted, quote);
+    if (application === null) {
+      // Opened before from another quote, or at this moment by somebody who has committed.
+      const other = await findBy(tx, wanted, eq(creditApplications.environment, quote.environment));
+      if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
+      return again(other, wanted);
+    }
+    await insertStatusNotification(tx, application, null, { ...wanted, write });
+    return { kind: 'created', application, isNew: true };
+  });
+}
+
+function again(application: Application, wanted: NewApplication): CreateApplicationAnswer {
+  const same =
+    application.quoteId === wanted.quoteId &&
+    application.loanPence === wanted.loanPence &&
+    application.depositPence === wanted.depositPence &&
+    application.creditProduct === wanted.creditProduct &&
+    (wanted.merchantReference === null || application.merchantReference === wanted.merchantReference);
+  return same ? { kind: 'created', application, isNew: false } : { kind: 'exists', application };
+}
+
+async function insert(
+  tx: DbOrTransaction,
+  wanted: NewApplication,
+  quote: StoredQuote,
+): Promise<Application | null> {
+  const { merchantReference: _, ...rest } = wanted;
+  const { partnerId, environment, merchantId, merchantReference } = quote;
+  const [row] = await tx
+    .insert(creditApplications)
+    .values({
+      ...rest,
+      applicationId: `app_${ulid()}`,
+      partnerId,
+      environment,
+      merchantId,
+      merchantReference,
+      sequence: 1,
+    })
+    .onConflictDoNothing()
+    .returning();
+  return row ?? null;
+}
+
+async function findBy(
+  db: DbOrTransaction,
+  { lender, lenderReference }: NewApplication,
+  condition: SQL,
+): Promise<Application | null> {
+  const [row] = await db
+    .select()
+    .from(creditApplications)
+    .where(
+      and(
+        eq(creditApplications.lender, lender),
+        eq(creditApplications.lenderReference, lenderReference),
+        condition,
+      ),
+    );
+  return row ?? null;
+}
+
+/** What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. */
+function offersOf(quote: StoredQuote): QuotedOffers {
+  const { data } = quote.response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
+  const asked = quote.depositPence ?? 0;
+  const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
+  const depositPence = corrected.ok ? corrected.pence : asked;
+  const summary = { depositPence, loanPence: quote.loanPence + asked - depositPence };
+  return { merchantReference: quote.merchantReference, fitted: quote.fitted, summary };
+}

@@ -1,0 +1,56 @@
+import { asc, eq } from 'drizzle-orm';
+import { readReferenceFormat } from '../../domain/reference-format';
+import type { DbOrTransaction } from '../postgres/connect';
+import { lenders } from '../schema';
+import { Refused } from '../refused';
+
+export type Lender = typeof lenders.$inferSelect;
+
+/** A lender's key: what events call it. */
+const LENDER = /^[a-z][a-z0-9_]{1,31}$/;
+
+export async function findLender(db: DbOrTransaction, lender: string): Promise<Lender | null> {
+  const [row] = await db.select().from(lenders).where(eq(lenders.lender, lender));
+  return row ?? null;
+}
+
+export async function listLenders(db: DbOrTransaction): Promise<Lender[]> {
+  return db.select().from(lenders).orderBy(asc(lenders.lender));
+}
+
+/** @throws Refused when it is there already, or its key or format is none. */
+export async function addLender(
+  db: DbOrTransaction,
+  wanted: { readonly lender: string; readonly name: string; readonly referenceFormat: string },
+): Promise<Lender> {
+  if (!LENDER.test(wanted.lender)) {
+    throw new Refused('invalid', 'A lender is 2 to 32 of a-z, 0-9 and _, and begins with a letter.');
+  }
+  checkFormat(wanted.referenceFormat);
+  const [added] = await db.insert(lenders).values(wanted).onConflictDoNothing().returning();
+  if (added === undefined) throw new Refused('conflict', `Lender ${wanted.lender} already exists.`);
+  return added;
+}
+
+/**
+ * Changes what a lender is called, or the form of references that new applications may have.
+ * @throws Refused when there is none, or the format is none.
+ */
+export async function changeLender(
+  db: DbOrTransaction,
+  lender: string,
+  wanted: { readonly name?: string; readonly referenceFormat?: string },
+): Promise<Lender> {
+  if (wanted.referenceFormat !== undefined) checkFormat(wanted.referenceFormat);
+  const [changed] = await db.update(lenders).set(wanted).where(eq(lenders.lender, lender)).returning();
+  if (changed === undefined) throw new Refused('not_found', `Lender ${lender} does not exist.`);
+  return changed;
+}
+
+function checkFormat(format: string): void {
+  if (readReferenceFormat(format) !== null) return;
+  throw new Refused(
+    'invalid',
+    'A format is made of characters, \\d and classes such as [A-Z0-9], each with ?, {n} or {n,m} behind it, for 64 characters at most.',
+  );
+}

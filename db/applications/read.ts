@@ -1,0 +1,66 @@
+import { and, asc, desc, eq, sql, type SQL } from 'drizzle-orm';
+import type { ApplicationState } from '../../domain/application-states';
+import type { DbOrTransaction } from '../postgres/connect';
+import { creditApplications, lenderEvents } from '../schema';
+import type { LenderEvent } from './record-lender-event';
+import { listStatusNotifications, type Application, type StatusNotification } from './notifications';
+
+export type { Application } from './notifications';
+
+/** An application with all that was said of it, and all that its partner was told. */
+export interface ApplicationStory {
+  readonly application: Application;
+  /** In the order of arrival. */
+  readonly events: readonly LenderEvent[];
+  /** In their order. */
+  readonly notifications: readonly StatusNotification[];
+}
+
+/** Reads one application with its history; null when there is none. */
+export async function findApplication(
+  db: DbOrTransaction,
+  applicationId: string,
+): Promise<ApplicationStory | null> {
+  const [application] = await db
+    .select()
+    .from(creditApplications)
+    .where(eq(creditApplications.applicationId, applicationId));
+  if (application === undefined) return null;
+  const events = await db
+    .select()
+    .from(lenderEvents)
+    .where(eq(lenderEvents.applicationId, applicationId))
+    .orderBy(asc(lenderEvents.eventNumber));
+  return { application, events, notifications: await listStatusNotifications(db, applicationId) };
+}
+
+export interface ApplicationFilter {
+  readonly partnerId?: string;
+  readonly environment?: Application['environment'];
+  readonly lender?: string;
+  readonly lenderReference?: string;
+  readonly quoteId?: string;
+  readonly state?: ApplicationState;
+  /** How far back they were opened, in seconds. */
+  readonly sinceSeconds: number;
+  readonly limit: number;
+}
+
+/** Applications, newest first. The span bounds what is read: ids sort by time. */
+export async function listApplications(
+  db: DbOrTransaction,
+  filter: ApplicationFilter,
+): Promise<Application[]> {
+  const { sinceSeconds, limit, ...equal } = filter;
+  const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
+  const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
+  for (const [column, value] of Object.entries(equal)) {
+    conditions.push(eq(creditApplications[column as keyof typeof equal], value));
+  }
+  return db
+    .select()
+    .from(creditApplications)
+    .where(and(...conditions))
+    .orderBy(desc(creditApplications.applicationId))
+    .limit(limit);
+}

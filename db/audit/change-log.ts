@@ -1,0 +1,53 @@
+import { and, desc, eq, type SQL } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { changeLog } from '../schema';
+
+/** One change, as it is written down. */
+export interface Change {
+  /** Operating-system user that ran the command, or the process that acted. */
+  readonly actor: string;
+  /** `<noun>.<verb>`, for example `keys.revoke`. */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly subject: string;
+  /** What changed; never a key or a secret. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface RecordedChange extends Change {
+  readonly changeId: number;
+  readonly changedAt: Date;
+}
+
+/** Postgres takes at most 65,534 parameters in a statement; four to a row. */
+const ROWS_PER_STATEMENT = 1_000;
+
+/** Writes down changes. Call it in the transaction that makes them. */
+export async function appendChanges(tx: DbOrTransaction, changes: readonly Change[]): Promise<void> {
+  for (let from = 0; from < changes.length; from += ROWS_PER_STATEMENT) {
+    await tx.insert(changeLog).values(changes.slice(from, from + ROWS_PER_STATEMENT));
+  }
+}
+
+/** Writes down one change. Call it in the transaction that makes it. */
+export async function appendChange(tx: DbOrTransaction, change: Change): Promise<void> {
+  await appendChanges(tx, [change]);
+}
+
+/** Changes, newest first. */
+export async function listChanges(
+  db: DbOrTransaction,
+  filter: { subject?: string; actor?: string; action?: string; limit: number },
+): Promise<RecordedChange[]> {
+  const conditions: SQL[] = [];
+  if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));
+  if (filter.actor !== undefined) conditions.push(eq(changeLog.actor, filter.actor));
+  if (filter.action !== undefined) conditions.push(eq(changeLog.action, filter.action));
+  const rows = await db
+    .select()
+    .from(changeLog)
+    .where(and(...conditions))
+    .orderBy(desc(changeLog.changeId))
+    .limit(filter.limit);
+  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
+}

@@ -1,0 +1,120 @@
+import type { MerchantSetup } from '../../domain/merchant';
+import type { Product } from '../../domain/product';
+import { runPrepared, type Reader } from '../postgres/prepared';
+import { corruptFieldsOf, isDepositRule, toDefinition, toDepositRule } from './product-row';
+import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
+
+export type PartnerAccess = 'all' | 'restricted';
+
+/** A merchant with everything that a quote depends on. */
+export interface StoredMerchant {
+  readonly setup: MerchantSetup;
+  readonly partnerAccess: PartnerAccess;
+  /** Partners that a restricted merchant exists for; ignored when access is `all`. */
+  readonly partnerIds: readonly string[];
+}
+
+/** A line of `ops merchants list`. */
+export interface MerchantSummary {
+  readonly merchantId: string;
+  readonly tradingName: string | null;
+  readonly fcaAuthorised: boolean | null;
+  readonly showProducts: boolean;
+  readonly summaryStyle: 'offer' | 'headline';
+  readonly partnerAccess: PartnerAccess;
+  readonly activeProducts: number;
+}
+
+interface MerchantRow {
+  readonly merchantId: string;
+  readonly tradingName: string | null;
+  readonly fcaAuthorised: boolean | null;
+  readonly showProducts: boolean;
+  readonly summaryStyle: 'offer' | 'headline';
+  readonly partnerAccess: PartnerAccess;
+  /** `[basis points, pence]`: JSON carries bigint columns as numbers. */
+  readonly floor: readonly [number | null, number | null];
+  readonly partnerIds: readonly string[];
+  readonly products: readonly (StoredProductRow & { creditProduct: string })[];
+}
+
+/**
+ * One statement for the whole merchant, so that its parts are of one moment. Products are left-joined: one whose current version
+ * is gone must be noticed, not missed.
+ */
+const MERCHANT = `select m.merchant_id as "merchantId", m.trading_name as "tradingName",
+  m.fca_authorised as "fcaAuthorised", m.show_products as "showProducts", m.summary_style as "summaryStyle",
+  m.partner_access as "partnerAccess",
+  json_build_array(m.deposit_floor_basis_points, m.deposit_floor_fixed_pence) as floor,
+  array(select mp.partner_id from merchant_partners mp where mp.merchant_id = m.merchant_id order by 1) as "partnerIds",
+  (select coalesce(json_agg(json_build_object('productId', p.product_id, 'creditProduct', p.credit_product,
+    'displayOrder', p.display_order, 'version', v.version, 'lender', v.lender,
+    'numberOfRepayments', v.number_of_repayments, 'aprBasisPoints', v.apr_basis_points, 'rateType', v.rate_type,
+    'rateBasis', v.rate_basis, 'ratePpm', v.rate_ppm, 'instalmentRounding', v.instalment_rounding,
+    'finalPayment', v.final_payment, 'deferralMonths', v.deferral_months,
+    'firstIntervalDays', v.first_interval_days, 'settlementFeePence', v.settlement_fee_pence,
+    'minLoanPence', v.min_loan_pence, 'maxLoanPence', v.max_loan_pence,
+    'depositMinBasisPoints', v.deposit_min_basis_points, 'depositMinFixedPence', v.deposit_min_fixed_pence,
+    'depositMaxBasisPoints', v.deposit_max_basis_points, 'depositMaxFixedPence', v.deposit_max_fixed_pence,
+    'firstPaymentType', v.first_payment_type, 'annualRateShown', v.annual_rate_shown,
+    'validFrom', v.valid_from, 'validTo', v.valid_to) order by p.display_order, p.credit_product), '[]')
+    from products p left join product_versions v on v.product_id = p.product_id and v.version = p.current_version
+    where p.merchant_id = m.merchant_id and p.active) as products
+  from merchants m`;
+
+/** Reads a merchant as it stands; null when there is none. Faulty product rows are named in `setup.corruptFields`. */
+export async function loadMerchant(db: Reader, merchantId: string): Promise<StoredMerchant | null> {
+  const [row] = await runPrepared<MerchantRow>(db, `${MERCHANT} where m.merchant_id = $1`, [merchantId]);
+  return row === undefined ? null : toStored(row);
+}
+
+/** Reads many merchants at once; those that do not exist are absent from the answer. */
+export async function loadMerchants(db: Reader, merchantIds: readonly string[]): Promise<StoredMerchant[]> {
+  const rows = await runPrepared<MerchantRow>(db, `${MERCHANT} where m.merchant_id = any($1::text[])`, [
+    merchantIds,
+  ]);
+  return rows.map(toStored);
+}
+
+/** Reads every merchant, for filling a process's memory. */
+export async function loadAllMerchants(db: Reader): Promise<StoredMerchant[]> {
+  return (await runPrepared<MerchantRow>(db, MERCHANT)).map(toStored);
+}
+
+/** Merchants for people, by id. @param partnerId only those that exist for this partner; null: all. */
+export async function listMerchants(
+  db: Reader,
+  filter: { partnerId: string | null; limit: number },
+): Promise<MerchantSummary[]> {
+  return runPrepared<MerchantSummary>(
+    db,
+    `select m.merchant_id as "merchantId", m.trading_name as "tradingName", m.fca_authorised as "fcaAuthorised",
+      m.show_products as "showProducts", m.summary_style as "summaryStyle", m.partner_access as "partnerAccess",
+      (select count(*)::int from products p where p.merchant_id = m.merchant_id and p.active) as "activeProducts"
+      from merchants m
+      where $1::text is null or m.partner_access = 'all' or exists (
+        select 1 from merchant_partners mp where mp.merchant_id = m.merchant_id and mp.partner_id = $1)
+      order by m.merchant_id limit $2::int`,
+    [filter.partnerId, filter.limit],
+  );
+}
+
+function toStored(row: MerchantRow): StoredMerchant {
+  const { partnerAccess, partnerIds, floor, products: rows, ...rest } = row;
+  const floorIsPossible = isDepositRule(...floor);
+  const corruptFields = floorIsPossible ? [] : ['deposit_floor'];
+  const products: Product[] = [];
+  for (const product of rows) {
+    const faults = corruptFieldsOf(product);
+    corruptFields.push(...faults.map((field) => `products[${product.creditProduct}].${field}`));
+    if (faults.length === 0) products.push(toProduct(product));
+  }
+  const depositFloor = floorIsPossible ? toDepositRule(...floor) : null;
+  return { setup: { ...rest, depositFloor, products, corruptFields }, partnerAccess, partnerIds };
+}
+
+/** Only for a row that `corruptFieldsOf` found nothing in. */
+function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
+  const { productId, version, displayOrder, ...columns } = row as unknown as ProductIdentity & VersionColumns;
+  return { ...toDefinition(row.creditProduct, columns), productId, version, displayOrder };
+}

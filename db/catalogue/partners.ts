@@ -1,0 +1,71 @@
+import { asc, eq, sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { partners } from '../schema';
+import { Refused } from '../refused';
+
+export type PartnerState = 'active' | 'inactive';
+
+export interface Partner {
+  readonly partnerId: string;
+  readonly name: string;
+  readonly state: PartnerState;
+  readonly createdAt: Date;
+}
+
+/**
+ * Creates a partner.
+ * @param wanted.partnerId `P` and six digits; null: the next free one from P100001.
+ */
+export async function createPartner(
+  db: DbOrTransaction,
+  wanted: { partnerId: string | null; name: string },
+): Promise<Partner> {
+  return db.transaction(async (tx) => {
+    // Two that ask for the next free id at once take turns.
+    await tx.execute(sql`select pg_advisory_xact_lock(hashtext('partners.create'))`);
+    const partnerId = wanted.partnerId ?? (await nextFreeId(tx));
+    if (!/^P\d{6}$/.test(partnerId))
+      throw new Refused('invalid', 'A partner id is the letter P followed by six digits.');
+    const [created] = await tx
+      .insert(partners)
+      .values({ partnerId, name: wanted.name })
+      .onConflictDoNothing()
+      .returning();
+    if (created === undefined) throw new Refused('conflict', `Partner ${partnerId} already exists.`);
+    return created;
+  });
+}
+
+export async function listPartners(db: DbOrTransaction): Promise<Partner[]> {
+  return db.select().from(partners).orderBy(asc(partners.partnerId));
+}
+
+export async function findPartner(db: DbOrTransaction, partnerId: string): Promise<Partner | null> {
+  const [found] = await db.select().from(partners).where(eq(partners.partnerId, partnerId));
+  return found ?? null;
+}
+
+/** Switches a partner, and with it all its keys, off or on. */
+export async function setPartnerState(
+  db: DbOrTransaction,
+  partnerId: string,
+  state: PartnerState,
+): Promise<{ changed: boolean; partner: Partner }> {
+  return db.transaction(async (tx) => {
+    const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
+    if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+    if (old.state === state) return { changed: false, partner: old };
+    await tx.update(partners).set({ state }).where(eq(partners.partnerId, partnerId));
+    return { changed: true, partner: { ...old, state } };
+  });
+}
+
+async function nextFreeId(tx: DbOrTransaction): Promise<string> {
+  const [row] = await tx.execute<{ id: string | null }>(sql`
+    select 'P' || min(n) as id
+    from (select 100001 as n union all select substr(partner_id, 2)::int + 1 from partners) candidate
+    where n between 100001 and 999999 and not exists (select 1 from partners where partner_id = 'P' || n)`);
+  if (row?.id == null)
+    throw new Refused('conflict', 'No partner id is free from P100001 to P999999: name one.');
+  return row.id;
+}

@@ -1,0 +1,163 @@
+import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { DbOrTransaction } from '../postgres/connect';
+import { products, productVersions } from '../schema';
+import { toColumns, toDefinition, type ProductDefinition } from './product-row';
+import { Refused } from '../refused';
+
+/** A product, switched on or not, with its current terms. */
+export interface StoredProduct {
+  readonly productId: string;
+  readonly merchantId: string;
+  readonly active: boolean;
+  readonly version: number;
+  readonly displayOrder: number;
+  /** Null: the current version does not exist, which only damage to the database brings about. */
+  readonly definition: ProductDefinition | null;
+  readonly creditProduct: string;
+}
+
+/** One version of a product's terms. */
+export interface ProductVersion {
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly definition: ProductDefinition;
+}
+
+export interface NewProduct {
+  readonly merchantId: string;
+  readonly active: boolean;
+  readonly displayOrder: number;
+  readonly definition: ProductDefinition;
+}
+
+/** 22 columns a row: stays below Postgres' 65,534 parameters. */
+const ROWS_PER_STATEMENT = 500;
+
+/** Products in the merchant's order, switched off ones too. */
+export async function listProducts(
+  db: DbOrTransaction,
+  filter: { merchantId?: string; limit: number },
+): Promise<StoredProduct[]> {
+  const rows = await select(db)
+    .where(filter.merchantId === undefined ? undefined : eq(products.merchantId, filter.merchantId))
+    .orderBy(asc(products.merchantId), asc(products.displayOrder), asc(products.creditProduct))
+    .limit(filter.limit);
+  return rows.map(toStored);
+}
+
+/** Every product of these merchants, switched off ones too, for an import that compares. */
+export async function loadProductsOf(
+  db: DbOrTransaction,
+  merchantIds: readonly string[],
+): Promise<StoredProduct[]> {
+  // One array parameter, however many merchants.
+  const ids = sql.param([...merchantIds]);
+  return (await select(db).where(sql`${products.merchantId} = any(${ids}::text[])`)).map(toStored);
+}
+
+/** One product by its merchant and name; null when there is none. */
+export async function findProduct(
+  db: DbOrTransaction,
+  merchantId: string,
+  creditProduct: string,
+): Promise<StoredProduct | null> {
+  const [row] = await select(db).where(
+    and(eq(products.merchantId, merchantId), eq(products.creditProduct, creditProduct)),
+  );
+  return row === undefined ? null : toStored(row);
+}
+
+/** Every version of a product, newest first. */
+export async function listVersions(db: DbOrTransaction, productId: string): Promise<ProductVersion[]> {
+  const rows = await db
+    .select({ creditProduct: products.creditProduct, columns: getTableColumns(productVersions) })
+    .from(productVersions)
+    .innerJoin(products, eq(products.productId, productVersions.productId))
+    .where(eq(productVersions.productId, productId))
+    .orderBy(desc(productVersions.version));
+  return rows.map(({ creditProduct, columns }) => {
+    const { productId: _, version, createdAt, ...terms } = columns;
+    return { version, createdAt, definition: toDefinition(creditProduct, terms) };
+  });
+}
+
+/** Adds products, each with version 1 of its terms. @returns their ids, in the order given. */
+export async function insertProducts(tx: DbOrTransaction, wanted: readonly NewProduct[]): Promise<string[]> {
+  const rows = wanted.map((product) => ({ ...product, productId: `prd_${ulid()}` }));
+  for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
+    const part = rows.slice(from, from + ROWS_PER_STATEMENT);
+    await tx
+      .insert(products)
+      .values(part.map(({ definition, ...row }) => ({ ...row, creditProduct: definition.creditProduct })));
+    await tx
+      .insert(productVersions)
+      .values(part.map(({ productId, definition }) => ({ productId, version: 1, ...toColumns(definition) })));
+  }
+  return rows.map((row) => row.productId);
+}
+
+/** Writes changed terms as the next version, and prices quotes with it from the commit on. @returns its number. */
+export async function addVersion(
+  tx: DbOrTransaction,
+  product: StoredProduct,
+  definition: ProductDefinition,
+): Promise<number> {
+  // Not the current version plus one: a product may have been set back to an older version.
+  const [row] = await tx.execute<{ next: number }>(
+    sql`select coalesce(max(version), 0) + 1 as next from product_versions where product_id = ${product.productId}`,
+  );
+  const version = row?.next ?? product.version + 1;
+  await tx
+    .insert(productVersions)
+    .values({ productId: product.productId, version, ...toColumns(definition) });
+  await tx.update(products).set({ currentVersion: version }).where(eq(products.productId, product.productId));
+  return version;
+}
+
+/** Changes what is not part of the terms. */
+export async function setProductPlace(
+  tx: DbOrTransaction,
+  productId: string,
+  place: { active: boolean; displayOrder: number },
+): Promise<void> {
+  await tx.update(products).set(place).where(eq(products.productId, productId));
+}
+
+/** Switches a product on or off; quotes already given keep it. */
+export async function setProductActive(
+  db: DbOrTransaction,
+  wanted: { merchantId: string; creditProduct: string; active: boolean },
+): Promise<{ changed: boolean; product: StoredProduct }> {
+  const { merchantId, creditProduct, active } = wanted;
+  const product = await findProduct(db, merchantId, creditProduct);
+  if (product === null)
+    throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
+  const rows = await db
+    .update(products)
+    .set({ active })
+    .where(and(eq(products.productId, product.productId), eq(products.active, !active)))
+    .returning({ productId: products.productId });
+  return { changed: rows.length > 0, product: { ...product, active } };
+}
+
+function select(db: DbOrTransaction) {
+  return db
+    .select({ product: products, columns: productVersions })
+    .from(products)
+    .leftJoin(
+      productVersions,
+      and(
+        eq(productVersions.productId, products.productId),
+        eq(productVersions.version, products.currentVersion),
+      ),
+    )
+    .$dynamic();
+}
+
+function toStored(row: Awaited<ReturnType<typeof select>>[number]): StoredProduct {
+  const { currentVersion: version, createdAt: _, ...product } = row.product;
+  if (row.columns === null) return { ...product, version, definition: null };
+  const { productId: __, version: ___, createdAt: ____, ...terms } = row.columns;
+  return { ...product, version, definition: toDefinition(product.creditProduct, terms) };
+}

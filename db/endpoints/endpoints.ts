@@ -1,0 +1,166 @@
+import { and, asc, desc, eq, gt, isNull, ne, or, sql, type SQL } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { DbOrTransaction } from '../postgres/connect';
+import type { KeyEnvironment } from '../keys/key';
+import { webhookEndpoints, webhookSecrets } from '../schema';
+import { Refused } from '../refused';
+
+/** Channel on which keepers hear that an endpoint has come or gone (trigger notify_endpoint). */
+export const ENDPOINTS_CHANNEL = 'endpoints';
+
+export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
+
+/** A secret as stored: sealed, and bound to its endpoint and its own id. */
+export interface SealedSecret {
+  readonly secretId: string;
+  readonly endpointId: string;
+  readonly keyId: string;
+  readonly ciphertext: Buffer;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+/** Where it is to be sent, and the sealed secret that its deliveries are signed with. */
+export interface NewEndpoint {
+  readonly partnerId: string;
+  readonly environment: KeyEnvironment;
+  readonly url: string;
+  /** Seals a new secret for the ids it is stored under. */
+  readonly seal: (place: { endpointId: string; secretId: string }) => {
+    keyId: string;
+    ciphertext: Uint8Array;
+  };
+}
+
+/**
+ * Registers the endpoint of a partner and environment. One that is there is replaced when that is wanted, with its
+ * secrets: who may read a new address must not be given what signs for the old one.
+ * @throws Refused when the partner does not exist, or there is an endpoint and `replace` is false.
+ */
+export async function registerEndpoint(
+  tx: DbOrTransaction,
+  wanted: NewEndpoint & { readonly replace: boolean },
+): Promise<{ endpoint: WebhookEndpoint; replaced: WebhookEndpoint | null }> {
+  const { partnerId, environment, url, replace } = wanted;
+  // Locked, so that two registrations take turns.
+  const partner = await tx.execute(sql`select 1 from partners where partner_id = ${partnerId} for update`);
+  if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  const old = await findEndpoint(tx, partnerId, environment);
+  if (old !== null && !replace) {
+    throw new Refused(
+      'conflict',
+      `${partnerId} has a ${environment} endpoint already, ${old.endpointId}: add --replace to put this in its place.`,
+    );
+  }
+  if (old !== null) {
+    await tx
+      .update(webhookEndpoints)
+      .set({ state: 'removed', updatedAt: sql`service_now()` })
+      .where(eq(webhookEndpoints.endpointId, old.endpointId));
+  }
+  const endpointId = `whe_${ulid()}`;
+  await tx.insert(webhookEndpoints).values({ endpointId, partnerId, environment, url });
+  await addSecret(tx, endpointId, wanted.seal);
+  return { endpoint: await existingEndpoint(tx, endpointId), replaced: old };
+}
+
+/** Stores a new secret of an endpoint; returns its id. */
+export async function addSecret(
+  tx: DbOrTransaction,
+  endpointId: string,
+  seal: NewEndpoint['seal'],
+): Promise<string> {
+  const secretId = `whs_${ulid()}`;
+  const { keyId, ciphertext } = seal({ endpointId, secretId });
+  await tx
+    .insert(webhookSecrets)
+    .values({ secretId, endpointId, keyId, ciphertext: Buffer.from(ciphertext) });
+  return secretId;
+}
+
+/** The endpoint of a partner and environment that has not been removed; null when there is none. */
+export async function findEndpoint(
+  db: DbOrTransaction,
+  partnerId: string,
+  environment: KeyEnvironment,
+): Promise<WebhookEndpoint | null> {
+  const [row] = await db
+    .select()
+    .from(webhookEndpoints)
+    .where(
+      and(
+        eq(webhookEndpoints.partnerId, partnerId),
+        eq(webhookEndpoints.environment, environment),
+        ne(webhookEndpoints.state, 'removed'),
+      ),
+    );
+  return row ?? null;
+}
+
+/** @throws Refused when there is no such endpoint. */
+export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
+  const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.endpointId, endpointId));
+  if (row === undefined) throw new Refused('not_found', `Endpoint ${endpointId} does not exist.`);
+  return row;
+}
+
+/** Endpoints, those that were removed only when asked for. */
+export async function listEndpoints(
+  db: DbOrTransaction,
+  filter: { partnerId?: string; removed: boolean },
+): Promise<WebhookEndpoint[]> {
+  const conditions: SQL[] = [];
+  if (filter.partnerId !== undefined) conditions.push(eq(webhookEndpoints.partnerId, filter.partnerId));
+  if (!filter.removed) conditions.push(ne(webhookEndpoints.state, 'removed'));
+  return db
+    .select()
+    .from(webhookEndpoints)
+    .where(and(...conditions))
+    .orderBy(
+      asc(webhookEndpoints.partnerId),
+      asc(webhookEndpoints.environment),
+      desc(webhookEndpoints.createdAt),
+    );
+}
+
+/**
+ * Disables or enables an endpoint; the same again is no change.
+ * @throws Refused when it does not exist or was removed.
+ */
+export async function setEndpointState(
+  tx: DbOrTransaction,
+  endpointId: string,
+  wanted: { state: 'active' } | { state: 'disabled'; reason: 'operator' | 'gone' | 'failing' },
+): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
+  await tx.execute(sql`select 1 from webhook_endpoints where endpoint_id = ${endpointId} for update`);
+  const old = await existingEndpoint(tx, endpointId);
+  if (old.state === 'removed') {
+    throw new Refused('conflict', `Endpoint ${endpointId} was removed: register one instead.`);
+  }
+  if (old.state === wanted.state) return { changed: false, endpoint: old };
+  await tx
+    .update(webhookEndpoints)
+    .set({
+      state: wanted.state,
+      disabledReason: wanted.state === 'disabled' ? wanted.reason : null,
+      // Enabled, it begins anew; disabled, its record stays for people to read.
+      ...(wanted.state === 'active' && { failingSince: null, failuresSinceSuccess: 0, warnedHours: 0 }),
+      updatedAt: sql`service_now()`,
+    })
+    .where(eq(webhookEndpoints.endpointId, endpointId));
+  return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
+}
+
+/** The secrets that sign now, newest first. */
+export async function liveSecrets(db: DbOrTransaction, endpointId: string): Promise<SealedSecret[]> {
+  return db
+    .select()
+    .from(webhookSecrets)
+    .where(
+      and(
+        eq(webhookSecrets.endpointId, endpointId),
+        or(isNull(webhookSecrets.expiresAt), gt(webhookSecrets.expiresAt, sql`service_now()`)),
+      ),
+    )
+    .orderBy(desc(webhookSecrets.createdAt), desc(webhookSecrets.secretId));
+}

@@ -1,0 +1,67 @@
+import { desc, eq, sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { webhookSecrets } from '../schema';
+import { Refused } from '../refused';
+import { addSecret, existingEndpoint, liveSecrets, type NewEndpoint } from './endpoints';
+
+/** An old secret signs along with the new one for a day: time for a partner to roll the new one out. */
+export const DEFAULT_SECRET_OVERLAP_SECONDS = 24 * 3600;
+export const LONGEST_SECRET_OVERLAP_SECONDS = 7 * 24 * 3600;
+/** Each adds a signature to every delivery; a fourth would mean that rotation never ends. */
+export const MOST_LIVE_SECRETS = 3;
+
+/**
+ * Adds a secret and lets the present ones sign on for the overlap; an earlier end of their own stands.
+ * @param wanted.overlapSeconds 0 (an emergency: the old ones end now) to 7 days.
+ * @throws Refused when the endpoint is missing or removed, or three secrets would outlive the overlap's start.
+ */
+export async function rotateSecret(
+  tx: DbOrTransaction,
+  endpointId: string,
+  wanted: { overlapSeconds: number; seal: NewEndpoint['seal'] },
+): Promise<{ secretId: string; live: number }> {
+  const { overlapSeconds, seal } = wanted;
+  if (!(overlapSeconds >= 0 && overlapSeconds <= LONGEST_SECRET_OVERLAP_SECONDS)) {
+    throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
+  }
+  await tx.execute(sql`select 1 from webhook_endpoints where endpoint_id = ${endpointId} for update`);
+  const { state } = await existingEndpoint(tx, endpointId);
+  if (state === 'removed') throw new Refused('conflict', `Endpoint ${endpointId} was removed.`);
+  await tx
+    .update(webhookSecrets)
+    .set({
+      expiresAt: sql`least(${webhookSecrets.expiresAt}, service_now() + make_interval(secs => ${overlapSeconds}::float8))`,
+    })
+    .where(eq(webhookSecrets.endpointId, endpointId));
+  const before = await liveSecrets(tx, endpointId);
+  if (before.length >= MOST_LIVE_SECRETS) {
+    throw new Refused(
+      'conflict',
+      `${before.length} secrets of ${endpointId} are alive; at most ${MOST_LIVE_SECRETS} may be. Wait for one to end, or use --overlap 0.`,
+    );
+  }
+  const secretId = await addSecret(tx, endpointId, seal);
+  return { secretId, live: before.length + 1 };
+}
+
+/** A secret as people see it: never the secret. */
+export interface SecretSummary {
+  readonly secretId: string;
+  /** Key of the key ring that sealed it. */
+  readonly keyId: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** Whether deliveries are signed with it now, by the database's clock. */
+  readonly live: boolean;
+}
+
+/** All secrets of an endpoint, those that have ended too, newest first. */
+export async function listSecrets(db: DbOrTransaction, endpointId: string): Promise<SecretSummary[]> {
+  const { secretId, keyId, createdAt, expiresAt } = webhookSecrets;
+  const live = sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
+  return db
+    .select({ secretId, keyId, createdAt, expiresAt, live })
+    .from(webhookSecrets)
+    .where(eq(webhookSecrets.endpointId, endpointId))
+    .orderBy(desc(createdAt), desc(secretId));
+}

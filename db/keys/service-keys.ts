@@ -1,0 +1,77 @@
+import { asc, eq, sql, type SQL } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { DbOrTransaction } from '../postgres/connect';
+import { generateKey, hashKey } from './key';
+import { serviceKeys } from '../schema';
+import { expiryIn, keyChanges, type Issued, type KeySummary } from './key-changes';
+import { Refused } from '../refused';
+
+/** A key of the internal listener, as people see it. */
+export interface ServiceKeySummary extends KeySummary {
+  /** Who uses it. */
+  readonly name: string;
+}
+
+const LONGEST_NAME = 120;
+
+const SUMMARY = {
+  keyId: serviceKeys.keyId,
+  name: serviceKeys.name,
+  lastFour: serviceKeys.lastFour,
+  state: serviceKeys.state,
+  expired: sql<boolean>`coalesce(${serviceKeys.expiresAt} <= service_now(), false)`,
+  expiresAt: serviceKeys.expiresAt,
+  createdAt: serviceKeys.createdAt,
+  revokedAt: serviceKeys.revokedAt,
+  replacedBy: serviceKeys.replacedBy,
+};
+
+async function findOne(db: DbOrTransaction, condition: SQL): Promise<ServiceKeySummary | null> {
+  const [row] = await db.select(SUMMARY).from(serviceKeys).where(condition);
+  return row ?? null;
+}
+
+const findServiceKey = (db: DbOrTransaction, keyId: string) => findOne(db, eq(serviceKeys.keyId, keyId));
+
+/** The key with this hash (`hashKey`), whatever its state. */
+export const findServiceKeyByHash = (db: DbOrTransaction, hash: Buffer) =>
+  findOne(db, eq(serviceKeys.keyHash, hash));
+
+/** All of them, newest last. */
+export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySummary[]> {
+  return db.select(SUMMARY).from(serviceKeys).orderBy(asc(serviceKeys.keyId));
+}
+
+/**
+ * Issues a key.
+ * @param wanted.expiresInSeconds life of the key by the database's clock; null: no end.
+ * @throws Refused without a name, or with an expiry that is not in the future.
+ */
+export async function issueServiceKey(
+  db: DbOrTransaction,
+  wanted: { name: string; expiresInSeconds: number | null },
+): Promise<Issued<ServiceKeySummary>> {
+  const name = wanted.name.trim();
+  if (name === '' || name.length > LONGEST_NAME) {
+    throw new Refused('invalid', `A service key needs a name of 1 to ${LONGEST_NAME} characters.`);
+  }
+  const key = generateKey('service');
+  const keyId = `svk_${ulid()}`;
+  const expiresAt = expiryIn(wanted.expiresInSeconds);
+  await db
+    .insert(serviceKeys)
+    .values({ keyId, name, keyHash: hashKey(key), lastFour: key.slice(-4), expiresAt });
+  const summary = await findServiceKey(db, keyId);
+  if (summary === null) throw new Error(`${keyId} is gone as soon as it was issued`);
+  return { key, summary };
+}
+
+export const {
+  rotate: rotateServiceKey,
+  revoke: revokeServiceKey,
+  setState: setServiceKeyState,
+} = keyChanges<ServiceKeySummary>({
+  table: 'service_keys',
+  find: findServiceKey,
+  issueSuccessor: (tx, { name }) => issueServiceKey(tx, { name, expiresInSeconds: null }),
+});

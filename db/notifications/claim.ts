@@ -1,0 +1,185 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { PATIENCE_SECONDS } from './application-order';
+import { runPrepared, type Reader } from '../postgres/prepared';
+import { ATTEMPTS_CHANNEL } from './record-attempt';
+
+/** A notification that a dispatcher has taken, for as long as the lease lasts. */
+export interface ClaimedNotification {
+  readonly notificationId: string;
+  readonly generation: number;
+  readonly eventType: string;
+  readonly partnerId: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly applicationId: string | null;
+  readonly requestId: string | null;
+  /** W3C `traceparent` of the request that caused it, where traces were on. */
+  readonly traceParent: string | null;
+  /** Milliseconds since it was stored. */
+  readonly ageMs: number;
+}
+
+/** Endpoints are served in turn: the partner and environment that a claim served last. */
+export interface Turn {
+  readonly partnerId: string;
+  readonly environment: string;
+}
+
+/** Before everybody. */
+export const FIRST_TURN: Turn = { partnerId: '', environment: '' };
+
+export interface Claim {
+  readonly claimed: readonly ClaimedNotification[];
+  /** Something due was left: its endpoint has no place, an earlier event is open, or there was more than `limit`. */
+  readonly waiting: boolean;
+  /** Where the next claim goes on. */
+  readonly turn: Turn;
+}
+
+export interface ClaimOptions {
+  /** Most that are taken, 1 or more. */
+  readonly limit: number;
+  /** Most first attempts under way to one endpoint, over all workers. */
+  readonly places: number;
+  /** One taken by a process that dies is due again after this: starting a workflow twice is harmless. */
+  readonly leaseMs: number;
+  readonly turn: Turn;
+}
+
+const CLAIM = `
+  select claimed, waiting, last_partner as partner, last_environment as environment
+  from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
+    $5::text, $6::text)`;
+
+/**
+ * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
+ * their order. Claims take turns in the database, so that together they never exceed the places of an endpoint.
+ */
+export async function claimDue(
+  reader: Reader,
+  { limit, places, leaseMs, turn }: ClaimOptions,
+): Promise<Claim> {
+  const [row] = await runPrepared<{
+    claimed: ClaimedNotification[];
+    waiting: boolean;
+    partner: string;
+    environment: string;
+  }>(reader, CLAIM, [limit, places, leaseMs / 1_000, PATIENCE_SECONDS, turn.partnerId, turn.environment]);
+  if (row === undefined) throw new Error('the claim came to nothing');
+  const { claimed, waiting, partner, environment } = row;
+  return { claimed, waiting, turn: { partnerId: partner, environment } };
+}
+
+const MARK_STARTED = `
+  update notifications n set state = 'started',
+    started_at = coalesce(started_at, service_now()), checked_at = service_now()
+  from unnest($1::text[], $2::text[]) as s (notification_id, generation)
+  where n.notification_id = any($1::text[])
+    and n.notification_id = s.notification_id and n.generation::text = s.generation
+    and (n.state = 'pending' or (n.state = 'started' and (n.started_at is null or n.checked_at is null)))`;
+
+/**
+ * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
+ * attempt has noted it.
+ */
+export async function markStarted(
+  db: DbOrTransaction,
+  started: readonly ClaimedNotification[],
+): Promise<void> {
+  if (started.length === 0) return;
+  const ids = started.map(({ notificationId }) => notificationId);
+  const generations = started.map(({ generation }) => String(generation));
+  await runPrepared(db, MARK_STARTED, [ids, generations]);
+}
+
+/**
+ * Gives back what could not be started: due again after a pause. Whoever waits for the first attempt is told that it will
+ * take longer (payload `<id>:delayed`).
+ */
+export async function giveBack(
+  db: DbOrTransaction,
+  claimed: readonly ClaimedNotification[],
+  pauseMs: number,
+): Promise<void> {
+  if (claimed.length === 0) return;
+  const ids = sql.join(
+    claimed.map(({ notificationId }) => sql`${notificationId}`),
+    sql`, `,
+  );
+  await db.execute(sql`
+    update notifications
+    set due_at = service_now() + make_interval(secs => ${pauseMs / 1_000}::float8), taken_at = null
+    where notification_id in (${ids}) and state = 'pending'
+    returning pg_notify(${ATTEMPTS_CHANNEL}, notification_id || ':delayed')`);
+}
+
+/** A started notification whose workflow nobody has asked after for a while. */
+export interface UncheckedNotification {
+  readonly notificationId: string;
+  readonly generation: number;
+}
+
+/** Takes some of the started notifications that were last checked longest ago. */
+export async function claimUnchecked(
+  db: DbOrTransaction,
+  { limit, olderThanMs }: { limit: number; olderThanMs: number },
+): Promise<UncheckedNotification[]> {
+  const rows = await db.execute(sql`
+    with old as (
+      select notification_id from notifications
+      where state = 'started'
+        and (checked_at is null or checked_at <= service_now() - make_interval(secs => ${olderThanMs / 1_000}::float8))
+      order by checked_at nulls first limit ${limit} for update skip locked)
+    update notifications n set checked_at = service_now()
+    from old where n.notification_id = old.notification_id
+    returning n.notification_id as "notificationId", n.generation`);
+  return [...rows] as unknown as UncheckedNotification[];
+}
+
+/**
+ * Makes a started notification pending again, under the next generation: its workflow is gone, or ended without a word.
+ * @returns false when it is no longer started, or of another generation.
+ */
+export async function restartNotification(
+  db: DbOrTransaction,
+  { notificationId, generation }: UncheckedNotification,
+): Promise<boolean> {
+  const rows = await db.execute(sql`
+    update notifications set state = 'pending', due_at = service_now(), generation = generation + 1,
+      taken_at = null, first_attempt_at = null
+    where notification_id = ${notificationId} and generation = ${generation} and state = 'started'
+    returning 1`);
+  return rows.length > 0;
+}
+
+/** What waits for its workflow; ages in milliseconds, 0 when nothing waits. */
+export interface Backlog {
+  readonly pending: number;
+  /** Since the oldest of it was stored. */
+  readonly oldestMs: number;
+  /** Of it, what is due and whose endpoint has no place. */
+  readonly capped: number;
+  /** Since the oldest of that was due. */
+  readonly oldestCappedMs: number;
+}
+
+/** How much is waiting, and since when: for metrics. Reads every pending row. */
+export async function backlog(
+  db: DbOrTransaction,
+  { places }: Pick<ClaimOptions, 'places'>,
+): Promise<Backlog> {
+  const [row] = await db.execute<Record<keyof Backlog, number>>(sql`
+    with capped as (
+      select partner_id, environment from notifications
+      where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
+      group by 1, 2 having count(*) >= ${places}::int),
+    waiting as (
+      select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
+      from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')
+    select count(*)::int as pending, (count(*) filter (where capped))::int as capped,
+      coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as "oldestMs",
+      coalesce(extract(epoch from service_now() - min(due_at) filter (where capped)) * 1000, 0)::float8 as "oldestCappedMs"
+    from waiting`);
+  if (row === undefined) throw new Error('the backlog came to nothing');
+  return row;
+}

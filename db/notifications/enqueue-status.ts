@@ -1,0 +1,52 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import type { notifications } from '../schema';
+import { hasActiveEndpoint, NOT_REGISTERED } from './hold';
+import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+
+type Stored = typeof notifications.$inferSelect;
+
+export type NewStatusNotification = Pick<
+  Stored,
+  | 'notificationId'
+  | 'eventId'
+  | 'eventType'
+  | 'partnerId'
+  | 'environment'
+  | 'applicationId'
+  | 'sequence'
+  | 'body'
+  | 'createdAt'
+  | 'requestId'
+> &
+  Partial<Pick<Stored, 'traceParent'>>;
+
+/**
+ * Stores a status notification and wakes the dispatcher, in one statement: whoever brings the change holds its
+ * application's lock meanwhile. It begins as `pending`, or as `held` while its partner has no active endpoint for it; should
+ * one come or go meanwhile, the keeper puts it right. Not for tests, which are never held.
+ */
+export async function storeStatusNotification(
+  tx: DbOrTransaction,
+  row: NewStatusNotification,
+): Promise<void> {
+  const { notificationId, eventId, eventType, partnerId, environment } = row;
+  const { applicationId, sequence, body, createdAt, requestId, traceParent = null } = row;
+  // Named only where there is one: for one release code must work without the newest column.
+  const trace =
+    traceParent === null
+      ? { column: sql``, value: sql`` }
+      : { column: sql`trace_parent, `, value: sql`${traceParent}, ` };
+  await tx.execute(sql`
+    with l as (select ${partnerId}::text as partner_id, ${environment}::text as environment),
+    born as (select *, ${hasActiveEndpoint('l')} as active from l),
+    stored as (
+      insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
+        sequence, body, created_at, request_id, ${trace.column}state, end_reason, held_at)
+      select ${notificationId}, ${eventId}, ${eventType}, partner_id, environment, ${applicationId},
+        ${sequence}::int, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${trace.value}
+        case when active then 'pending' else 'held' end, case when not active then ${NOT_REGISTERED} end,
+        case when not active then service_now() end
+      from born returning notification_id)
+    select pg_notify(${NOTIFICATIONS_CHANNEL}, notification_id) from stored`);
+}

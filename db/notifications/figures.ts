@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { TEST_LIMIT_PER_MONTH } from './quota';
+
+/** Shares of the monthly limit that metrics tell apart, in per cent. */
+export const LIMIT_SHARES = [50, 80, 100] as const;
+
+/** What is owed and what was sent, for all partners together, as metrics show it. */
+export interface DeliveryFigures {
+  /** Not delivered yet, by state. */
+  readonly undelivered: Readonly<Record<'pending' | 'started' | 'held', number>>;
+  /** Of this UTC month. */
+  readonly month: readonly {
+    readonly environment: 'sandbox' | 'live';
+    readonly delivered: number;
+    readonly failed: number;
+    /** Partners that have used at least so much of their test notifications, in the order of `LIMIT_SHARES`. */
+    readonly limitUsed: readonly number[];
+  }[];
+}
+
+/** Counts them: open notifications by their partial indexes, the month by its counts. */
+export async function deliveryFigures(db: DbOrTransaction, testEventType: string): Promise<DeliveryFigures> {
+  const [open] = await db.execute<{ pending: number; started: number; held: number }>(sql`
+    select (select count(*) from notifications where state = 'pending')::int as pending,
+      (select count(*) from notifications where state = 'started')::int as started,
+      (select count(*) from notifications where state = 'held')::int as held`);
+  const used = LIMIT_SHARES.map(
+    (share) => sql`count(*) filter (
+      where event_type = ${testEventType}
+        and (delivered + reserved) * 100 >= ${share}::int * ${TEST_LIMIT_PER_MONTH}::int)`,
+  );
+  const month = await db.execute<{
+    environment: 'sandbox' | 'live';
+    delivered: number;
+    failed: number;
+    limitUsed: number[];
+  }>(sql`
+    select environment, coalesce(sum(delivered), 0)::int as delivered, coalesce(sum(failed), 0)::int as failed,
+      json_build_array(${sql.join(used, sql`, `)}) as "limitUsed"
+    from unnest(array['sandbox', 'live']) environment
+    left join (select * from monthly_counts where month = service_month()) c using (environment)
+    group by environment`);
+  return { undelivered: open ?? { pending: 0, started: 0, held: 0 }, month: [...month] };
+}

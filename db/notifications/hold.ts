@@ -1,0 +1,66 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import type { KeyEnvironment } from '../keys/key';
+
+/** Why a notification is held, and why a test without an endpoint fails. */
+export const NOT_REGISTERED = 'webhook_not_registered';
+
+/** Whose notifications: there is at most one endpoint for each. */
+export interface Lane {
+  readonly partnerId: string;
+  readonly environment: KeyEnvironment;
+}
+
+/** True in SQL when there is an active endpoint for the partner and environment of `t`. */
+export const hasActiveEndpoint = (t: 'l' | 'n') => sql`exists (
+  select 1 from webhook_endpoints e
+  where e.partner_id = ${sql.raw(t)}.partner_id and e.environment = ${sql.raw(t)}.environment and e.state = 'active')`;
+
+/**
+ * `with recursive lanes`: the lanes that have notifications in this state. It leaps from lane to lane through the index, so
+ * that a backlog of 100,000 for one partner costs no more than one notification.
+ */
+export const lanesWith = (state: 'pending' | 'held') => {
+  const next = sql`from notifications n where n.state = ${sql.raw(`'${state}'`)}`;
+  return sql`
+    with recursive lanes as (
+      (select n.partner_id, n.environment ${next} order by n.partner_id, n.environment limit 1)
+      union all
+      select following.* from lanes l cross join lateral (
+        select n.partner_id, n.environment ${next}
+          and (n.partner_id, n.environment) > (l.partner_id, l.environment)
+        order by n.partner_id, n.environment limit 1) following)`;
+};
+
+/** Lanes with pending notifications and no active endpoint. */
+export async function lanesToHold(db: DbOrTransaction): Promise<Lane[]> {
+  const rows = await db.execute(sql`${lanesWith('pending')}
+    select l.partner_id as "partnerId", l.environment from lanes l where not ${hasActiveEndpoint('l')}`);
+  return [...rows] as unknown as Lane[];
+}
+
+/**
+ * Holds pending notifications of a lane without an active endpoint, before a workflow is started for nothing. One whose
+ * workflow is being started all the same finds out at its first step, and ends. Tests are left: they fail.
+ * @returns how many; fewer than `limit` when there are no more, or others have them locked.
+ */
+export async function holdPending(
+  db: DbOrTransaction,
+  { partnerId, environment }: Lane,
+  { limit, testEventType }: { limit: number; testEventType: string },
+): Promise<number> {
+  const rows = await db.execute(sql`
+    with due as (
+      select n.notification_id from notifications n
+      where n.state = 'pending' and n.partner_id = ${partnerId} and n.environment = ${environment}
+        and n.event_type <> ${testEventType} and not ${hasActiveEndpoint('n')}
+      order by n.priority, n.due_at limit ${limit} for update of n skip locked),
+    closed as (
+      update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
+      from due where a.notification_id = due.notification_id and a.finished_at is null)
+    update notifications n
+    set state = 'held', held_at = service_now(), end_reason = ${NOT_REGISTERED}, taken_at = null
+    from due where n.notification_id = due.notification_id
+    returning 1`);
+  return rows.length;
+}

@@ -1,0 +1,127 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { deliveryAttempts, notifications } from '../schema';
+import { lockNotification, type Notification } from './read';
+import { currentMonth, releaseMonth, reserveMonth } from './quota';
+import { findEndpoint, liveSecrets, type SealedSecret } from '../endpoints/endpoints';
+
+/** What an attempt needs, or why there is none to make. */
+export type OpenedAttempt =
+  | {
+      readonly kind: 'open';
+      readonly attemptNumber: number;
+      readonly notification: Pick<
+        Notification,
+        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId' | 'traceParent'
+      > & {
+        /** Milliseconds since it was stored. */
+        readonly ageMs: number;
+      };
+      readonly endpoint: { readonly endpointId: string; readonly url: string };
+      readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
+    }
+  /** It has ended, or is held: whoever asks has nothing left to do. */
+  | { readonly kind: 'over'; readonly state: Notification['state']; readonly reason: string | null }
+  /** Another generation has taken over, or the row is gone. */
+  | { readonly kind: 'superseded' }
+  | { readonly kind: 'no_endpoint'; readonly eventType: string }
+  /** A test whose new month has no place left. */
+  | { readonly kind: 'monthly_limit' };
+
+/**
+ * Writes the row of an attempt before it is sent; the row lock numbers attempts, not Temporal. A row left unfinished by
+ * a process that died is closed as `unknown`. The endpoint and its secrets are those of now, not of the first attempt.
+ * A test's place in the limit moves to the UTC month that this attempt starts in.
+ */
+export async function openAttempt(
+  db: Db,
+  { notificationId, generation }: { notificationId: string; generation: number },
+): Promise<OpenedAttempt> {
+  return db.transaction(async (tx) => {
+    const row = await lockNotification(tx, notificationId);
+    if (row === null || row.generation !== generation) return { kind: 'superseded' };
+    const { state, endReason } = row;
+    if (state !== 'pending' && state !== 'started') return { kind: 'over', state, reason: endReason };
+    await closeUnfinished(tx, notificationId);
+    const endpoint = await findEndpoint(tx, row.partnerId, row.environment);
+    if (endpoint?.state !== 'active') return { kind: 'no_endpoint', eventType: row.eventType };
+    const secrets = await liveSecrets(tx, endpoint.endpointId);
+    const moved = await moveReservation(tx, row);
+    if (moved === undefined) return { kind: 'monthly_limit' };
+    const attemptNumber = row.attempts + 1;
+    const { endpointId, url } = endpoint;
+    await tx.insert(deliveryAttempts).values({ notificationId, attemptNumber, generation, endpointId });
+    const [noted] = await tx
+      .update(notifications)
+      .set({
+        attempts: attemptNumber,
+        reservedMonth: moved.month,
+        state: 'started',
+        startedAt: sql`coalesce(${notifications.startedAt}, service_now())`,
+        checkedAt: sql`service_now()`,
+        firstAttemptAt: sql`coalesce(${notifications.firstAttemptAt}, service_now())`,
+        // A start that Temporal did not confirm in time was given back; its first attempt holds a place all the same.
+        ...(row.firstAttemptAt === null && {
+          takenAt: sql`coalesce(${notifications.takenAt}, service_now())`,
+        }),
+      })
+      .where(eq(notifications.notificationId, notificationId))
+      .returning({
+        ageMs: sql<number>`(extract(epoch from service_now() - ${notifications.createdAt}) * 1000)::float8`,
+      });
+    const notification = { ...row, ageMs: noted?.ageMs ?? 0 };
+    return { kind: 'open', attemptNumber, notification, endpoint: { endpointId, url }, secrets };
+  });
+}
+
+/**
+ * Takes back the row of an attempt that could not be signed: nothing was sent, so it is none. Its number is free again.
+ */
+export async function forgetAttempt(
+  db: Db,
+  { notificationId, attemptNumber }: { notificationId: string; attemptNumber: number },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const row = await lockNotification(tx, notificationId);
+    if (row?.attempts !== attemptNumber) return;
+    const mine = and(
+      eq(deliveryAttempts.notificationId, notificationId),
+      eq(deliveryAttempts.attemptNumber, attemptNumber),
+      isNull(deliveryAttempts.finishedAt),
+    );
+    const deleted = await tx
+      .delete(deliveryAttempts)
+      .where(mine)
+      .returning({ is: deliveryAttempts.attemptNumber });
+    if (deleted.length === 0) return;
+    await tx
+      .update(notifications)
+      .set({
+        attempts: attemptNumber - 1,
+        firstAttemptAt: sql`(select min(a.started_at) from delivery_attempts a
+          where a.notification_id = ${notificationId} and a.generation = ${row.generation})`,
+      })
+      .where(eq(notifications.notificationId, notificationId));
+  });
+}
+
+/** Nobody knows what became of it: the process that sent it did not live to say. */
+export async function closeUnfinished(tx: DbOrTransaction, notificationId: string): Promise<void> {
+  await tx
+    .update(deliveryAttempts)
+    .set({ finishedAt: sql`service_now()`, outcome: 'unknown' })
+    .where(and(eq(deliveryAttempts.notificationId, notificationId), isNull(deliveryAttempts.finishedAt)));
+}
+
+/** @returns the month the place is held in from now on, null for what holds none; nothing when there is none to have. */
+async function moveReservation(
+  tx: DbOrTransaction,
+  row: Notification,
+): Promise<{ month: string | null } | undefined> {
+  if (row.reservedMonth === null) return { month: null };
+  if ((await currentMonth(tx)) === row.reservedMonth) return { month: row.reservedMonth };
+  const month = await reserveMonth(tx, row);
+  if (month === null) return undefined;
+  await releaseMonth(tx, row, row.reservedMonth);
+  return { month };
+}

@@ -1,0 +1,61 @@
+import type { Sql } from '../postgres/connect';
+import type { OpenedAttempt } from './open-attempt';
+import { runPrepared } from '../postgres/prepared';
+
+/**
+ * `openAttempt` for the common case, in one statement: the first attempt ever of a live notification, to the expected
+ * endpoint, whose place in the limit, if it has one, is of this month. Locking the row with these conditions checks them
+ * again on the row as it is after a wait, and before the first attempt there is no other row that could be out of date.
+ */
+const OPEN = `
+  with n as (
+    select notification_id, event_id, event_type, body, partner_id, environment, generation,
+      request_id, trace_parent, created_at
+    from notifications
+    where notification_id = $1 and generation = $2 and attempts = 0 and state in ('pending', 'started')
+      and (reserved_month is null or reserved_month = service_month())
+    for update),
+  e as (
+    select endpoint_id, url from n join webhook_endpoints using (partner_id, environment)
+    where state = 'active' and endpoint_id = $3),
+  attempt as (
+    insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id)
+    select notification_id, 1, generation, endpoint_id from n, e),
+  noted as (
+    update notifications set attempts = 1, state = 'started',
+      started_at = coalesce(started_at, service_now()), checked_at = service_now(),
+      first_attempt_at = coalesce(first_attempt_at, service_now()), taken_at = coalesce(taken_at, service_now())
+    from n, e where notifications.notification_id = $1)
+  select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
+    request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
+    (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,
+        'ciphertext', encode(ciphertext, 'base64')) order by created_at desc, secret_id desc)
+      from webhook_secrets s
+      where s.endpoint_id = e.endpoint_id and (expires_at is null or expires_at > service_now()))::text as secrets
+  from n, e`;
+
+type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
+type Row = Opened['notification'] & { readonly url: string; readonly secrets: string | null };
+
+/**
+ * Writes the row of a first attempt before it is sent.
+ * @param endpointId the endpoint that it must still be for.
+ * @returns null, with nothing changed, in every case that wants `openAttempt` with its locks and looks.
+ */
+export async function openFirstAttempt(
+  sql: Sql,
+  { notificationId, generation }: { readonly notificationId: string; readonly generation: number },
+  endpointId: string,
+): Promise<Opened | null> {
+  const [row] = await runPrepared<Row>(sql, OPEN, [notificationId, generation, endpointId]);
+  if (row === undefined) return null;
+  const { url, secrets, ...notification } = row;
+  const sealed = JSON.parse(secrets ?? '[]') as { secretId: string; keyId: string; ciphertext: string }[];
+  return {
+    kind: 'open',
+    attemptNumber: 1,
+    notification,
+    endpoint: { endpointId, url },
+    secrets: sealed.map((one) => ({ ...one, endpointId, ciphertext: Buffer.from(one.ciphertext, 'base64') })),
+  };
+}

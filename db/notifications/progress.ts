@@ -1,0 +1,38 @@
+import { and, desc, eq, isNotNull } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { deliveryAttempts, notifications } from '../schema';
+
+/** Where a notification stands, for whoever waits for it. */
+export interface NotificationProgress {
+  readonly state: typeof notifications.$inferSelect.state;
+  /** The last attempt that has ended; null while there is none. */
+  readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
+}
+
+/** Reads where a notification stands; null when it does not exist. */
+export async function readProgress(
+  db: DbOrTransaction,
+  notificationId: string,
+): Promise<NotificationProgress | null> {
+  const [row] = await db
+    .select({
+      state: notifications.state,
+      attempts: deliveryAttempts.attemptNumber,
+      httpStatus: deliveryAttempts.httpStatus,
+      durationMs: deliveryAttempts.durationMs,
+    })
+    .from(notifications)
+    .leftJoin(
+      deliveryAttempts,
+      and(
+        eq(deliveryAttempts.notificationId, notifications.notificationId),
+        isNotNull(deliveryAttempts.durationMs),
+      ),
+    )
+    .where(eq(notifications.notificationId, notificationId))
+    .orderBy(desc(deliveryAttempts.attemptNumber))
+    .limit(1);
+  if (row === undefined) return null;
+  const { state, httpStatus, durationMs } = row;
+  return { state, attempt: durationMs === null ? null : { httpStatus, durationMs } };
+}

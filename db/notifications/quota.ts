@@ -1,0 +1,92 @@
+import { sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { runPrepared, type Reader } from '../postgres/prepared';
+
+/** Successful test deliveries per partner, environment and UTC month (spec §8). */
+export const TEST_LIMIT_PER_MONTH = 100;
+
+/** Whose month it is. */
+export interface CountedBy {
+  readonly partnerId: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly eventType: string;
+}
+
+/** Of the current month's count; its parameters are partner, environment and event type. */
+export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
+
+/**
+ * Takes a place in the current month: one conditional UPDATE, so that concurrent callers can never take more than there
+ * are. It waits for whoever holds the row; a full month is seen without waiting.
+ */
+export const TAKE_PLACE = `
+  update monthly_counts set reserved = reserved + 1
+  where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
+
+/**
+ * Takes a place in the current UTC month of the database's clock.
+ * @returns the month's first day, `2026-11-01`; null when delivered and reserved have reached the limit.
+ */
+export async function reserveMonth(tx: Reader, counted: CountedBy): Promise<string | null> {
+  await addMonth(tx, counted);
+  const { partnerId, environment, eventType } = counted;
+  const taken = await runPrepared<{ month: string }>(tx, `${TAKE_PLACE} returning month::text as month`, [
+    partnerId,
+    environment,
+    eventType,
+  ]);
+  return taken[0]?.month ?? null;
+}
+
+/** Makes the count of the current month, if there is none yet. */
+export async function addMonth(
+  reader: Reader,
+  { partnerId, environment, eventType }: CountedBy,
+): Promise<void> {
+  await runPrepared(
+    reader,
+    `insert into monthly_counts (partner_id, environment, month, event_type)
+     values ($1, $2, service_month(), $3) on conflict do nothing`,
+    [partnerId, environment, eventType],
+  );
+}
+
+/** First day of the UTC month of the database's clock, `2026-11-01`. */
+export async function currentMonth(tx: DbOrTransaction): Promise<string> {
+  const [row] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
+  if (row === undefined) throw new Error('the database did not say which month it is');
+  return row.month;
+}
+
+/** Gives a reserved place back. */
+export async function releaseMonth(
+  tx: DbOrTransaction,
+  { partnerId, environment, eventType }: CountedBy,
+  month: string,
+): Promise<void> {
+  await tx.execute(sql`
+    update monthly_counts set reserved = reserved - 1
+    where partner_id = ${partnerId} and environment = ${environment} and month = ${month}::date
+      and event_type = ${eventType}`);
+}
+
+/** What stands against the limit this month, and when the month ends. */
+export async function monthUse(
+  reader: Reader,
+  { partnerId, environment, eventType }: CountedBy,
+): Promise<{ delivered: number; reserved: number; monthEndsAt: Date }> {
+  const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string }>(
+    reader,
+    `select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
+      to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends
+    from (select service_month() as month) m
+    left join monthly_counts c on c.partner_id = $1 and c.environment = $2
+      and c.month = m.month and c.event_type = $3`,
+    [partnerId, environment, eventType],
+  );
+  return {
+    delivered: row?.delivered ?? 0,
+    reserved: row?.reserved ?? 0,
+    monthEndsAt: new Date(row?.ends ?? Number.NaN),
+  };
+}

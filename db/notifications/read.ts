@@ -1,0 +1,88 @@
+import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type SQL } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import type { KeyEnvironment } from '../keys/key';
+import { deliveryAttempts, notifications } from '../schema';
+
+export type Notification = typeof notifications.$inferSelect;
+export type NotificationState = Notification['state'];
+export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
+/** An attempt as a line of a table: without what was answered. */
+export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
+/** A notification as a line of a list: without its body. */
+export type NotificationSummary = Omit<Notification, 'body'>;
+/** With what its last finished attempt came to: `http_status 503`, `connect`, `unknown`; null when there is none. */
+export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };
+
+const { body: _, ...SUMMARY } = getTableColumns(notifications);
+
+const LAST_OUTCOME = sql<string | null>`(
+  select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
+  from delivery_attempts a
+  where a.notification_id = notifications.notification_id and a.finished_at is not null
+  order by a.attempt_number desc limit 1)`;
+
+export interface NotificationFilter {
+  readonly partnerId?: string;
+  readonly environment?: KeyEnvironment;
+  /** In one of these states. */
+  readonly states?: readonly NotificationState[];
+  /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
+  readonly undelivered: boolean;
+  /** How far back, in seconds. */
+  readonly sinceSeconds: number;
+  /** Only those older than this one: the next page. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/** Reads one notification; null when there is none, or its month has been dropped. */
+export async function findNotification(
+  db: DbOrTransaction,
+  notificationId: string,
+): Promise<Notification | null> {
+  const [row] = await db.select().from(notifications).where(eq(notifications.notificationId, notificationId));
+  return row ?? null;
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockNotification(
+  tx: DbOrTransaction,
+  notificationId: string,
+): Promise<Notification | null> {
+  const [row] = await tx
+    .select()
+    .from(notifications)
+    .where(eq(notifications.notificationId, notificationId))
+    .for('update');
+  return row ?? null;
+}
+
+/** Notifications, newest first. The span bounds what is read: ids sort by time, and their months are partitions. */
+export async function listNotifications(
+  db: DbOrTransaction,
+  filter: NotificationFilter,
+): Promise<ListedNotification[]> {
+  const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
+  const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
+  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
+  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
+  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
+  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
+  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
+  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
+  return db
+    .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
+    .from(notifications)
+    .where(and(...conditions))
+    .orderBy(desc(notifications.notificationId))
+    .limit(limit);
+}
+
+/** The attempts of a notification, oldest first, over all generations. */
+export async function listAttempts(db: DbOrTransaction, notificationId: string): Promise<DeliveryAttempt[]> {
+  return db
+    .select()
+    .from(deliveryAttempts)
+    .where(eq(deliveryAttempts.notificationId, notificationId))
+    .orderBy(asc(deliveryAttempts.attemptNumber));
+}

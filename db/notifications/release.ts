@@ -1,0 +1,44 @@
+import { sql } from 'drizzle-orm';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hasActiveEndpoint, lanesWith, type Lane } from './hold';
+import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+
+/** Lanes with held notifications and an active endpoint. */
+export async function lanesToRelease(db: DbOrTransaction): Promise<Lane[]> {
+  const rows = await db.execute(sql`${lanesWith('held')}
+    select l.partner_id as "partnerId", l.environment from lanes l where ${hasActiveEndpoint('l')}`);
+  return [...rows] as unknown as Lane[];
+}
+
+/**
+ * Makes the oldest held notifications of a lane pending again, each under its next generation, due in their sequence.
+ * The endpoint's row stays locked meanwhile: keepers take turns, and whoever disables or replaces it comes before or after
+ * a batch, so that each batch has an endpoint to go to.
+ * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more.
+ */
+export async function releaseHeld(
+  db: Db,
+  { partnerId, environment }: Lane,
+  { limit }: { limit: number },
+): Promise<number> {
+  return db.transaction(async (tx) => {
+    const active = await tx.execute(sql`
+      select 1 from webhook_endpoints
+      where partner_id = ${partnerId} and environment = ${environment} and state = 'active' for no key update`);
+    if (active.length === 0) return 0;
+    const rows = await tx.execute(sql`
+      with oldest as (
+        select notification_id from notifications
+        where state = 'held' and partner_id = ${partnerId} and environment = ${environment}
+        order by notification_id limit ${limit} for update skip locked),
+      placed as (select notification_id, row_number() over (order by notification_id) as place from oldest),
+      now as materialized (select service_now() as at)
+      update notifications n
+      set state = 'pending', generation = generation + 1, due_at = now.at + make_interval(secs => (place * 0.000001)::float8),
+        held_at = null, end_reason = null, taken_at = null, started_at = null, first_attempt_at = null, checked_at = null
+      from placed, now where n.notification_id = placed.notification_id
+      returning 1`);
+    if (rows.length > 0) await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, 'released')`);
+    return rows.length;
+  });
+}

@@ -1,0 +1,96 @@
+import { eq, sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
+import { notifications } from '../schema';
+import { lockNotification, type Notification } from './read';
+import { Refused } from '../refused';
+import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
+import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { findEndpoint } from '../endpoints/endpoints';
+
+/** What is sent again, and as which generation. */
+export interface ResentNotification {
+  readonly was: Notification;
+  readonly generation: number;
+}
+
+/** There is no active endpoint to send it to. */
+export class EndpointMissing extends Refused {
+  constructor({ partnerId, environment }: Pick<Notification, 'partnerId' | 'environment'>) {
+    const what = `${partnerId} has no active ${environment} endpoint`;
+    super('conflict', `${what}: register or enable one first (ops webhooks).`);
+  }
+}
+
+export interface ResendOptions {
+  /** The event type that the monthly limit is for. */
+  readonly testEventType: string;
+  /** Refuse one that was delivered once, or cancelled. Default: false. */
+  readonly undeliveredOnly?: boolean;
+  /** 0: with what is live; 1: after all of that. Default: 0. */
+  readonly priority?: 0 | 1;
+}
+
+/**
+ * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
+ * body. A test first takes a place in this month's limit.
+ * @throws Refused when it is missing, still under way or has lost its body, or the limit is reached; EndpointMissing.
+ */
+export async function resendNotification(
+  tx: DbOrTransaction,
+  notificationId: string,
+  { testEventType, undeliveredOnly = false, priority = 0 }: ResendOptions,
+): Promise<ResentNotification> {
+  const was = await lockNotification(tx, notificationId);
+  if (was === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
+  if (was.state === 'pending' || was.state === 'started') {
+    throw new Refused('conflict', `Notification ${notificationId} is under way: use retry-now instead.`);
+  }
+  if (undeliveredOnly && (was.deliveredAt !== null || was.state === 'cancelled')) {
+    throw new Refused('conflict', `Notification ${notificationId} was ${was.state} meanwhile.`);
+  }
+  if (was.body === '') {
+    const why = 'its body was removed, as its time of keeping is over (ops retention show)';
+    throw new Refused('conflict', `Notification ${notificationId} cannot be sent again: ${why}.`);
+  }
+  const endpoint = await findEndpoint(tx, was.partnerId, was.environment);
+  if (endpoint?.state !== 'active') throw new EndpointMissing(was);
+  const generation = was.generation + 1;
+  const reservedMonth = was.eventType === testEventType ? await placeOfTest(tx, was) : null;
+  await tx
+    .update(notifications)
+    .set({
+      state: 'pending',
+      priority,
+      generation,
+      reservedMonth,
+      endReason: null,
+      endedAt: null,
+      heldAt: null,
+      takenAt: null,
+      startedAt: null,
+      firstAttemptAt: null,
+      checkedAt: null,
+      dueAt: sql`service_now()`,
+    })
+    .where(eq(notifications.notificationId, notificationId));
+  await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
+  return { was, generation };
+}
+
+/** Every notification counts once: a test that was delivered could be delivered again without being counted. */
+async function placeOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
+  if (was.deliveredAt !== null) {
+    throw new Refused(
+      'conflict',
+      `Test notification ${was.notificationId} was delivered: send a new one (ops webhooks test).`,
+    );
+  }
+  const month = await reserveMonth(tx, was);
+  if (month !== null) return month;
+  const { delivered, reserved, monthEndsAt } = await monthUse(tx, was);
+  throw new Refused(
+    'conflict',
+    `The limit of ${TEST_LIMIT_PER_MONTH} test notifications is reached for ${was.partnerId}, ${was.environment}: ` +
+      `${delivered} delivered and ${reserved} under way this month, which ends at ${monthEndsAt.toISOString()}.`,
+  );
+}

@@ -1,0 +1,49 @@
+import { Counter, type Registry } from 'prom-client';
+import type { HealthFigures } from '../../db/endpoints/figures';
+import { sharedGauges } from './shared-gauges';
+
+/** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
+export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
+  const registers = [registry];
+  const gauge = sharedGauges(registry, read);
+
+  gauge(['pfqs_notifications_held', 'Notifications that wait for an active endpoint.'], (own, { held }) =>
+    own.set(held),
+  );
+  gauge(
+    ['pfqs_notifications_oldest_held_seconds', 'How long the oldest of them has been held.'],
+    (own, { oldestHeldMs }) => own.set(oldestHeldMs / 1_000),
+  );
+  gauge(
+    ['pfqs_notifications_expiring', 'Held notifications that expire within seven days.'],
+    (own, { expiring }) => own.set(expiring),
+  );
+  gauge(
+    ['pfqs_webhook_endpoints_disabled', 'Disabled endpoints by reason.', 'reason'],
+    (own, { disabled }) => {
+      for (const [reason, count] of Object.entries(disabled)) own.set({ reason }, count);
+    },
+  );
+  gauge(
+    [
+      'pfqs_webhook_endpoints_failing',
+      'Active endpoints that have answered nothing but failures for at least so many hours.',
+      'hours',
+    ],
+    (own, { failing }) => {
+      for (const { hours, count } of failing) own.set({ hours }, count);
+    },
+  );
+  return {
+    expired: new Counter({
+      name: 'pfqs_notifications_expired_total',
+      help: 'Notifications given up after 30 days without an endpoint.',
+      registers,
+    }),
+    released: new Counter({
+      name: 'pfqs_notifications_released_total',
+      help: 'Held notifications that were sent after all.',
+      registers,
+    }),
+  };
+}

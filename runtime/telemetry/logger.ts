@@ -1,0 +1,81 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+import type { Config } from '../config/config';
+
+/** Paths that may hold a key or a cookie, whatever logs them. */
+const REDACTED = [
+  '*.authorization',
+  '*.Authorization',
+  'headers.authorization',
+  'req.headers',
+  'request.headers',
+];
+
+/** Bytes that are collected before a write, one for some three hundred requests, and the most that a write may take. */
+const WRITE_BYTES = 64_000;
+const MOST_WRITE_BYTES = 64 * 1024;
+/** Longest that a line waits for others, in milliseconds. */
+const FLUSH_MS = 100;
+
+let stampedMs = 0;
+let stamp = '';
+
+/** The time of a line, `,"time":"2026-11-21T15:04:05.678Z"`; lines of one millisecond share its text. */
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== stampedMs) {
+    stampedMs = now;
+    stamp = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return stamp;
+}
+
+/**
+ * JSON lines on standard output, written in the background: a reader that stalls must not stall requests. At a stop
+ * the buffer is flushed.
+ */
+export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level: config.LOG_LEVEL,
+      base: null,
+      timestamp,
+      redact: { paths: REDACTED, censor: '[redacted]' },
+    },
+    destination ?? standardOutput(),
+  );
+}
+
+/**
+ * Longest wait for a blocked reader where lines are written at once, in milliseconds: after a fatal one and at the end
+ * of the process. Without it a stalled reader would keep a process for ever that has nothing left to do.
+ */
+const LAST_WORDS_MS = 1_000;
+
+function standardOutput(): DestinationStream {
+  let patientUntilMs = Number.POSITIVE_INFINITY;
+  const output = pino.destination({
+    dest: 1,
+    sync: false,
+    maxLength: 1024 * 1024,
+    minLength: WRITE_BYTES,
+    maxWrite: MOST_WRITE_BYTES,
+    periodicFlush: FLUSH_MS,
+    contentMode: 'buffer',
+    retryEAGAIN: () => performance.now() < patientUntilMs,
+  });
+  // Given text it would join and measure all that waits at every line; bytes it only counts.
+  const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
+  output.write = (line: string) => write(Buffer.from(line));
+  const flushSync = output.flushSync.bind(output);
+  output.flushSync = () => {
+    patientUntilMs = performance.now() + LAST_WORDS_MS;
+    try {
+      flushSync();
+    } catch {
+      // What the reader did not take in time is lost, as is what does not fit into the backlog.
+    } finally {
+      patientUntilMs = Number.POSITIVE_INFINITY;
+    }
+  };
+  return output;
+}

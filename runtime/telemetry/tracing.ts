@@ -1,0 +1,128 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Span,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { RequestTracer } from '../../api/plugins/trace-requests';
+import type { Config } from '../config/config';
+import { derivedParent, formatTraceParent, parseTraceParent } from './trace-parent';
+
+/** A step of a delivery that has just ended. */
+export interface DeliveryStep {
+  readonly name: string;
+  readonly notificationId: string;
+  /** `traceparent` of the request that caused it; null: unknown. */
+  readonly traceParent: string | null;
+  readonly durationMs: number;
+  /** Unix milliseconds of its end; default: now. */
+  readonly endedMs?: number;
+  /** Ids and outcomes only. */
+  readonly attributes: Attributes;
+  /** What went wrong; null when nothing did. */
+  readonly failure: string | null;
+}
+
+/** Traces of a process, sent to an OpenTelemetry collector. Never a key, signature, body or address in them. */
+export interface Tracing extends RequestTracer {
+  /** Runs a step of the request under way as a span of its own. */
+  step<T>(name: string, task: () => Promise<T>): Promise<T>;
+  /** `traceparent` of the span under way; null outside of one. */
+  current(): string | null;
+  /** Adds a step to the trace of the request that caused the notification. */
+  record(step: DeliveryStep): void;
+  /** Sends what is left, for a few seconds at most. */
+  close(): Promise<void>;
+}
+
+/** How long the collector is waited for at a stop, in milliseconds. */
+const LAST_EXPORT_MS = 3_000;
+
+/** @returns null without a collector: then nothing is made, and nothing is asked per request. */
+export function openTracing(
+  {
+    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+    OTEL_TRACES_SAMPLER_ARG: share,
+  }: Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_TRACES_SAMPLER_ARG'>,
+  service: 'pfqs-api' | 'pfqs-worker',
+): Tracing | null {
+  if (endpoint === undefined) return null;
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    timeoutMillis: LAST_EXPORT_MS,
+  });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': service }),
+    // By the trace's id alone, so that processes agree, and no caller decides for us.
+    sampler: new TraceIdRatioBasedSampler(share),
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
+  });
+  const tracer = provider.getTracer('pfqs');
+  const active = new AsyncLocalStorage<Span>();
+  const below = (span: Span | undefined) =>
+    span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span);
+
+  return {
+    begin({ method, requestId, traceParent }) {
+      const parent = parseTraceParent(traceParent);
+      const span = tracer.startSpan(
+        method,
+        {
+          kind: SpanKind.SERVER,
+          attributes: { 'http.request.method': method, 'pfqs.request_id': requestId },
+        },
+        parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent),
+      );
+      return {
+        within: (task) => active.run(span, task),
+        end({ route, status }) {
+          span.updateName(`${method} ${route}`);
+          span.setAttributes({ 'http.route': route, 'http.response.status_code': status });
+          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+          span.end();
+        },
+      };
+    },
+    async step(name, task) {
+      const span = tracer.startSpan(
+        name,
+        { attributes: { 'db.system.name': 'postgresql' } },
+        below(active.getStore()),
+      );
+      try {
+        return await active.run(span, task);
+      } catch (error) {
+        // Not its message: that of a database may hold parameters.
+        span.setStatus({ code: SpanStatusCode.ERROR });
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    current: () => {
+      const span = active.getStore();
+      return span === undefined ? null : formatTraceParent(span.spanContext());
+    },
+    record({ name, notificationId, traceParent, durationMs, endedMs = Date.now(), attributes, failure }) {
+      const parent = parseTraceParent(traceParent) ?? derivedParent(notificationId);
+      const span = tracer.startSpan(
+        name,
+        {
+          startTime: endedMs - durationMs,
+          kind: name === 'attempt' ? SpanKind.CLIENT : SpanKind.INTERNAL,
+          attributes: { 'pfqs.notification_id': notificationId, ...attributes },
+        },
+        trace.setSpanContext(ROOT_CONTEXT, parent),
+      );
+      if (failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+      span.end(endedMs);
+    },
+    close: () => provider.shutdown().catch(() => undefined),
+  };
+}

@@ -1,0 +1,88 @@
+import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
+import type { RetentionDays } from '../../domain/retention';
+import { inTime } from '../../dispatcher/in-time';
+import { createPause } from '../../dispatcher/pause';
+import type { ApplyRetentionInput } from '../../workflows/apply-retention';
+
+const CALL_MS = 5_000;
+const RETRY_MS = 60_000;
+
+export interface RetentionSchedule {
+  /** `HH:MM`, UTC; `off`: never. */
+  readonly at: string;
+  readonly days: RetentionDays;
+}
+
+/** One for all workers of a task queue. */
+export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
+
+/**
+ * Creates the schedule of the retention, or brings it up to these settings; one that an operator has paused stays so.
+ * With `off` it is deleted.
+ */
+export async function ensureRetentionSchedule(
+  client: Client,
+  taskQueue: string,
+  schedule: RetentionSchedule,
+): Promise<void> {
+  const scheduleId = retentionScheduleId(taskQueue);
+  const handle = client.schedule.getHandle(scheduleId);
+  if (schedule.at === 'off') {
+    // Most often there is none, and some servers know no schedules.
+    await inTime(client, CALL_MS, () => handle.delete()).catch(() => undefined);
+    return;
+  }
+  const options = scheduleOptions(taskQueue, schedule);
+  try {
+    await inTime(client, CALL_MS, () => client.schedule.create({ scheduleId, ...options }));
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    await inTime(client, CALL_MS, () => handle.update(({ state }) => ({ ...options, state })));
+  }
+}
+
+function scheduleOptions(taskQueue: string, { at, days }: RetentionSchedule) {
+  const [hour, minute] = at.split(':').map(Number);
+  return {
+    spec: { calendars: [{ hour: hour ?? 0, minute: minute ?? 0, comment: 'daily, UTC' }] },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: 'applyRetention',
+      workflowId: retentionScheduleId(taskQueue),
+      taskQueue,
+      args: [{ days } satisfies ApplyRetentionInput] as [ApplyRetentionInput],
+      // One that cannot get on is given up before the next is due; that takes up where it stood.
+      workflowExecutionTimeout: '23 hours' as const,
+    },
+    // Never two at once. After an outage the last one that was missed is made up for, if it is not too long ago.
+    policies: { overlap: 'SKIP' as const, catchupWindow: '12 hours' as const },
+  };
+}
+
+/** Does so now, and again every minute until it has worked. */
+export function keepRetentionSchedule(
+  client: Client,
+  taskQueue: string,
+  schedule: RetentionSchedule,
+  onError: (error: unknown) => void,
+): { stop(): Promise<void> } {
+  let stopped = false;
+  const pause = createPause();
+  const running = (async () => {
+    while (!stopped) {
+      try {
+        return await ensureRetentionSchedule(client, taskQueue, schedule);
+      } catch (error) {
+        onError(error);
+      }
+      if (!stopped) await pause.wait(RETRY_MS);
+    }
+  })();
+  return {
+    async stop() {
+      stopped = true;
+      pause.end();
+      await running;
+    },
+  };
+}

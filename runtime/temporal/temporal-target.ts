@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import type { NativeConnectionOptions } from '@temporalio/worker';
+import { type Config, ConfigError } from '../config/config';
+import { type TemporalSettings, temporalSettings } from '../config/temporal-settings';
+
+/** A Temporal namespace and the way to it; the options fit client and worker alike. */
+export interface TemporalTarget {
+  readonly namespace: string;
+  readonly connection: NativeConnectionOptions & { readonly address: string };
+}
+
+/**
+ * The Temporal that the settings name.
+ * @returns undefined when they name none, and the embedded one is meant.
+ * @throws ConfigError when what they say does not fit together or a file cannot be read.
+ */
+export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
+  const { TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: profile } = config;
+  if (profile !== undefined && file === undefined)
+    throw new ConfigError('TEMPORAL_PROFILE needs TEMPORAL_CONFIG_FILE.');
+  // The package takes a missing file for an empty one.
+  if (file !== undefined && !existsSync(file))
+    throw new ConfigError(`TEMPORAL_CONFIG_FILE: there is no ${file}.`);
+
+  const { connectionOptions, namespace = 'default' } = load(config, file);
+  const { address, apiKey, tls, metadata } = connectionOptions;
+  if (address === undefined) {
+    if (apiKey !== undefined || tls !== undefined)
+      throw new ConfigError('an API key or TLS for Temporal needs TEMPORAL_ADDRESS as well.');
+    return undefined;
+  }
+  return {
+    namespace,
+    connection: {
+      address,
+      ...(apiKey !== undefined && { apiKey }),
+      ...(tls !== undefined && { tls }),
+      ...(metadata !== undefined && { metadata }),
+    },
+  };
+}
+
+/** The Temporal to use: the one that the settings name, else the embedded one. */
+export function temporalTarget(config: TemporalSettings & Pick<Config, 'TEMPORAL_PORT'>): TemporalTarget {
+  return (
+    externalTemporal(config) ?? {
+      namespace: config.TEMPORAL_NAMESPACE ?? 'default',
+      connection: { address: `127.0.0.1:${config.TEMPORAL_PORT}` },
+    }
+  );
+}
+
+function load(config: TemporalSettings, file: string | undefined) {
+  const names = Object.keys(temporalSettings) as (keyof TemporalSettings)[];
+  const given = names.flatMap((name) => (config[name] === undefined ? [] : [[name, config[name]] as const]));
+  try {
+    return loadClientConnectConfig({
+      overrideEnvVars: Object.fromEntries(given),
+      // A file in somebody's home must not decide where a service connects to.
+      ...(file === undefined
+        ? { disableFile: true }
+        : { configSource: { path: file }, configFileStrict: true }),
+    });
+  } catch (error) {
+    throw new ConfigError(`settings for Temporal that cannot be used: ${(error as Error).message}`);
+  }
+}

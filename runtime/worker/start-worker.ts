@@ -1,0 +1,221 @@
+import type { Registry } from 'prom-client';
+import { createActivities, createLanes, SENDS_PER_ENDPOINT, type SendWebhook } from '../../activities';
+import { createRetentionActivities } from '../../activities/remove-expired';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import { openChangeFeed } from '../../db/postgres/change-feed';
+import { connectDatabase } from '../../db/postgres/connect';
+import { withDeadline } from '../../db/postgres/deadline';
+import type { KeyRing } from '../../db/endpoints/key-ring';
+import { readTrace } from '../../db/notifications/trace';
+import { deliveryFigures } from '../../db/notifications/figures';
+import { backlog } from '../../db/notifications/claim';
+import { endpointHistory } from '../../db/endpoints/attempts';
+import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
+import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
+import { createPause } from '../../dispatcher/pause';
+import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
+import { createFastPath } from '../../dispatcher/fast-path';
+import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
+import { hmacSha256 } from '../../outbound/hmac';
+import { createClockWatch, heardBy } from './clock-watch';
+import { createFigureMetrics } from '../telemetry/figure-metrics';
+import { startWorkerDispatch, type WorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
+import { createWorkerEvents } from './worker-events';
+import { createWorkerMetrics } from './worker-metrics';
+import { startWorkerKeeper } from './worker-keeper';
+import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
+import { missingSearchAttributes } from '../temporal/search-attributes';
+import type { TemporalTarget } from '../temporal/temporal-target';
+import type { Tracing } from '../telemetry/tracing';
+
+/** Pauses between attempts to reach Temporal, in milliseconds. */
+const RECONNECT_MS = [500, 1_000, 2_000] as const;
+const LONGEST_RECONNECT_MS = 5_000;
+/** Of what the retention removes; a count of a large month takes seconds. */
+const RETENTION_STATEMENT_MS = 120_000;
+
+export interface WorkerProcessOptions extends WorkerDispatchOptions {
+  readonly databaseUrl: string;
+  readonly databaseListenUrl: string;
+  readonly databasePoolSize: number;
+  readonly databaseTimeoutMs: number;
+  readonly temporal: TemporalTarget;
+  readonly workflows: WorkerSessionOptions['workflows'];
+  readonly keyRing: KeyRing;
+  readonly send: SendWebhook;
+  readonly mostSends: number;
+  readonly mostWorkflowTasks: number;
+  /** Null or absent: no traces are made. */
+  readonly tracing?: Tracing | null;
+  /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
+  readonly besideApi?: boolean;
+}
+
+export interface WorkerProcess {
+  readonly registry: Registry;
+  /** @throws saying what is missing: Postgres, Temporal, its namespace or a search attribute. */
+  checkReady(): Promise<void>;
+  /** Starts nothing more, finishes what is under way, then lets go of Temporal and Postgres. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, and both Temporal workers. It comes
+ * up without Temporal, and keeps trying: until then rows wait in Postgres.
+ */
+export function startWorker(options: WorkerProcessOptions): WorkerProcess {
+  const { logger, taskQueue, tracing = null } = options;
+  const shared = {
+    url: options.databaseUrl,
+    applicationName: 'pfqs worker',
+    statementTimeoutMs: options.databaseTimeoutMs,
+  };
+  const forPrepared = Math.ceil(options.databasePoolSize / 2);
+  const database = connectDatabase({ ...shared, poolSize: options.databasePoolSize - forPrepared });
+  const prepared = connectDatabase({ ...shared, poolSize: forPrepared, plannedOnce: true });
+  const { db } = database;
+  const { sql } = prepared;
+  const clock = createClockWatch({
+    monotonicMs: () => performance.now(),
+    onSkew: (skewMs, endpoints) =>
+      logger.warn(
+        { skewSeconds: Math.round(skewMs / 1_000), endpoints },
+        'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
+      ),
+  });
+  const metrics = createWorkerMetrics({
+    backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
+    clockSkewMs: () => clock.skewMs(),
+    underWay: () => lanes.underWay(),
+    buildIsCurrent: () => dispatch?.build.current() ?? false,
+    mostSends: options.mostSends,
+    ofProcess: options.besideApi !== true,
+  });
+  createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
+  const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
+  const lanes = createLanes({
+    places: options.mostSends,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    onBusy: () => metrics.busy.inc(),
+  });
+  const speed = createEndpointSpeed({
+    recall: (of) => endpointHistory(db, of),
+    onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
+  });
+  const fastPath = createFastPath({
+    speed,
+    places: Math.floor(options.mostWorkflowTasks / 2),
+    monotonicMs: () => performance.now(),
+  });
+  const activities = createActivities({
+    db,
+    sql,
+    fastPath,
+    keyRing: options.keyRing,
+    send: heardBy(clock, options.send),
+    hmac: hmacSha256,
+    lanes,
+    now: () => new Date(),
+    monotonicMs: () => performance.now(),
+    warn: events.warn,
+    onEnd: events.ended,
+    onRecorded: (attempt, ms) => {
+      events.recorded(attempt, ms);
+      dispatch?.dispatcher.attemptEnded();
+    },
+    onAttempt: (outcome, to) => {
+      events.attempted(outcome, to);
+      speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
+    },
+  });
+  const retention = createRetentionActivities({
+    connect: () =>
+      connectDatabase({
+        url: options.databaseUrl,
+        poolSize: 1,
+        applicationName: 'pfqs retention',
+        statementTimeoutMs: RETENTION_STATEMENT_MS,
+      }),
+  });
+  let session: WorkerSession | null = null;
+  /** Why there is no session. */
+  let fault = 'not connected yet';
+  let dispatch: WorkerDispatch | null = null;
+  let stopping = false;
+  const pause = createPause();
+
+  const { registry } = metrics;
+  const keeper = startWorkerKeeper({ db, logger, registry, everyMs: options.reconcile.everyMs });
+  const feed = openChangeFeed({
+    database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
+    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
+    onConnect: async () => {
+      dispatch?.dispatcher.wake();
+      keeper.wake();
+    },
+    onChange(subject, channel) {
+      if (channel === ENDPOINTS_CHANNEL) keeper.wake();
+      else if (channel !== ATTEMPTS_CHANNEL) dispatch?.dispatcher.wake();
+      // What could not be started has freed nothing.
+      else if (!subject.endsWith(':delayed')) dispatch?.dispatcher.attemptEnded();
+    },
+    onError: (error) =>
+      logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
+    monotonicMs: () => performance.now(),
+  });
+
+  const running = (async () => {
+    for (let tries = 0; !stopping; tries += 1) {
+      try {
+        session = await openWorkerSession({
+          ...options,
+          ...options.temporal,
+          activities: { ...activities, records: { ...activities.records, ...retention } },
+        });
+        tries = 0;
+        logger.info({ taskQueue }, 'worker: connected to Temporal');
+        // Told to stop while it was connecting: nobody else would end it.
+        if (stopping) await session.stop();
+        else await serve(session);
+      } catch (error) {
+        fault = error instanceof Error ? error.message : String(error);
+        logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+      }
+      session = null;
+      if (stopping) return;
+      await pause.wait(RECONNECT_MS[tries] ?? LONGEST_RECONNECT_MS);
+    }
+  })();
+
+  async function serve(current: WorkerSession): Promise<void> {
+    const own = startWorkerDispatch(current.client, options, { db, sql, fastPath, events, metrics });
+    dispatch = own;
+    try {
+      await current.running;
+    } finally {
+      dispatch = null;
+      await own.stop();
+    }
+  }
+
+  return {
+    registry,
+    async checkReady() {
+      await withDeadline(sql`select 1`, 1_000, 'readiness');
+      if (session === null) throw new Error(`Temporal (namespace ${options.temporal.namespace}): ${fault}`);
+      const missing = await missingSearchAttributes(session.connection, options.temporal.namespace);
+      if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
+    },
+    async close() {
+      stopping = true;
+      pause.end();
+      // First, so that nothing new is started while the workers finish.
+      await Promise.all([dispatch?.dispatcher.stop(), keeper.stop()]);
+      await session?.stop();
+      await running;
+      await feed.close();
+      await Promise.all([database.close(), prepared.close(), options.tracing?.close()]);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { SENDS_PER_ENDPOINT } from '../../activities';
+import type { Db, Sql } from '../../db/postgres/connect';
+import { inPatience } from '../patience';
+import {
+  claimDue,
+  claimUnchecked,
+  giveBack,
+  markStarted,
+  restartNotification,
+} from '../../db/notifications/claim';
+import { endNotification } from '../../db/notifications/record-attempt';
+import { watchBuild, type BuildWatch } from '../../dispatcher/build-watch';
+import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
+import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
+import type { FastPath } from '../../dispatcher/fast-path';
+import { startReconciler } from '../../dispatcher/reconciler';
+import { keepRetentionSchedule, type RetentionSchedule } from '../temporal/retention-schedule';
+import type { WorkerEvents } from './worker-events';
+import type { WorkerMetrics } from './worker-metrics';
+import type { WorkerSessionOptions } from './worker-session';
+
+/** Most workflows that are being started at once. */
+const BATCH = 64;
+
+export interface WorkerDispatchOptions {
+  readonly taskQueue: string;
+  readonly ladderFor: (eventType: string) => readonly number[];
+  readonly logger: Logger;
+  /** Longest time until a row that was not heard of is found. */
+  readonly sweepMs: number;
+  readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
+  readonly retention: RetentionSchedule;
+  readonly version: NonNullable<WorkerSessionOptions['version']> | null;
+}
+
+export interface WorkerDispatchDeps {
+  readonly db: Db;
+  /** For statements that are prepared. */
+  readonly sql: Sql;
+  readonly fastPath: FastPath;
+  readonly events: WorkerEvents;
+  readonly metrics: Pick<WorkerMetrics, 'paths'>;
+}
+
+/** What a worker does of its own accord while it is connected to Temporal. */
+export interface WorkerDispatch {
+  readonly dispatcher: Dispatcher;
+  readonly build: BuildWatch;
+  stop(): Promise<void>;
+}
+
+/** Starts what turns rows into workflows and holds the two against each other, on a worker's own connection. */
+export function startWorkerDispatch(
+  client: Client,
+  options: WorkerDispatchOptions,
+  { db, sql, fastPath, events, metrics }: WorkerDispatchDeps,
+): WorkerDispatch {
+  const { taskQueue, logger, ladderFor } = options;
+  const monotonicMs = () => performance.now();
+  const build = watchBuild({
+    client,
+    taskQueue,
+    build: options.version,
+    monotonicMs,
+    onChange: (current) => {
+      if (current) dispatcher.wake();
+      logger.info(
+        { current, buildId: options.version?.buildId ?? null },
+        'worker: whether its build is current',
+      );
+    },
+    onError: (error) => logger.warn({ err: error }, 'which build is current cannot be asked for now'),
+  });
+  const dispatcher = startDispatcher({
+    claim: async (wanted) =>
+      build.current()
+        ? inPatience(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), 'claim')
+        : { claimed: [], waiting: false, turn: wanted.turn },
+    markStarted: (started) => inPatience(markStarted(db, started), 'mark started'),
+    giveBack: (claimed, pauseMs) => inPatience(giveBack(db, claimed, pauseMs), 'give back'),
+    start: createDeliveryStarter({
+      client,
+      taskQueue,
+      ladderFor,
+      fastPath,
+      build,
+      onPath: (path) => metrics.paths.inc({ path }),
+    }),
+    onStarted: events.started,
+    onError: events.dispatchFailed,
+    monotonicMs,
+    sweepMs: options.sweepMs,
+    batch: BATCH,
+  });
+  const reconciler = startReconciler({
+    client,
+    claimUnchecked: (wanted) => inPatience(claimUnchecked(db, wanted), 'reconciler'),
+    restart: (one) => inPatience(restartNotification(db, one), 'reconciler'),
+    end: async (one, state, reason) => {
+      await inPatience(endNotification(db, one, { state, reason }), 'reconciler');
+      events.ended({ state, reason });
+    },
+    onFound: (one, what) => events.mended({ ...one }, what),
+    onError: (error, what) => logger.warn({ err: error }, what),
+    ...options.reconcile,
+  });
+  const schedule = keepRetentionSchedule(client, taskQueue, options.retention, (error) =>
+    logger.warn({ err: error }, 'the schedule of the retention could not be set'),
+  );
+  return {
+    dispatcher,
+    build,
+    async stop() {
+      await Promise.all([dispatcher.stop(), reconciler.stop(), schedule.stop(), build.stop()]);
+    },
+  };
+}

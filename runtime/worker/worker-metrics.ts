@@ -1,0 +1,168 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { AttemptFacts, Lanes } from '../../activities';
+import type { Backlog } from '../../db/notifications/claim';
+import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+
+export interface WorkerMetricsDeps {
+  readonly backlog: () => Promise<Backlog>;
+  readonly clockSkewMs: () => number | null;
+  readonly underWay: Lanes['underWay'];
+  /** Most attempts under way in this process. */
+  readonly mostSends: number;
+  /** Whether the process shows its own metrics (CPU, memory, event loop) here; beside an API it does so there. */
+  readonly ofProcess: boolean;
+  readonly buildIsCurrent: () => boolean;
+}
+
+/** What a worker process counts. Names are in docs/operations/watch.md. */
+export function createWorkerMetrics(deps: WorkerMetricsDeps) {
+  const { backlog, clockSkewMs, underWay, buildIsCurrent } = deps;
+  const registry = new Registry();
+  if (deps.ofProcess) collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const attempts = new Histogram({
+    name: 'pfqs_delivery_attempt_seconds',
+    help: 'Attempts to deliver by environment and outcome: delivered, or what failed.',
+    labelNames: ['environment', 'outcome'] as const,
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20],
+    registers,
+  });
+  // Shown from the start, as alerts ask for a rise of it: Prometheus sees none in what appears with its first one.
+  for (const environment of ['sandbox', 'live']) attempts.zero({ environment, outcome: 'blocked_address' });
+  const latency = new Histogram({
+    name: 'pfqs_delivery_latency_seconds',
+    help: 'From the commit of a notification to its delivery, retries included; not of resends and releases.',
+    labelNames: ['environment'] as const,
+    buckets: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300, 1_800, 7_200, 43_200, 259_200],
+    registers,
+  });
+  const outboxLag = new Histogram({
+    name: 'pfqs_outbox_lag_seconds',
+    help: 'From the commit of a notification to the start of its workflow; not of resends and releases.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800],
+    registers,
+  });
+  const ended = new Counter({
+    name: 'pfqs_notifications_ended_total',
+    help: 'Notifications that ended otherwise than delivered, or were held, by state and reason.',
+    labelNames: ['state', 'reason'] as const,
+    registers,
+  });
+  ended.inc({ state: 'failed', reason: 'exhausted' }, 0);
+  const places = new Gauge({
+    name: 'pfqs_delivery_places',
+    help: 'Most attempts that can be under way in this process.',
+    registers,
+  });
+  places.set(deps.mostSends);
+  const started = new Counter({
+    name: 'pfqs_delivery_started_total',
+    help: 'Deliveries whose workflow was started.',
+    registers,
+  });
+  const paths = new Counter({
+    name: 'pfqs_delivery_path_total',
+    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_place (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
+    labelNames: ['path'] as const,
+    registers,
+  });
+  const dispatchErrors = new Counter({
+    name: 'pfqs_dispatch_error_total',
+    help: 'Rounds of the dispatcher that failed in part or whole: Temporal or Postgres is away.',
+    registers,
+  });
+  const reconciled = new Counter({
+    name: 'pfqs_delivery_reconciled_total',
+    help: 'Notifications whose row and workflow disagreed, and were mended.',
+    registers,
+  });
+  const pending = new Gauge({
+    name: 'pfqs_notifications_pending',
+    help: 'Notifications that wait for their workflow.',
+    registers,
+    async collect() {
+      const figures = await backlog();
+      this.set(figures.pending);
+      oldest.set(figures.oldestMs / 1_000);
+      capped.set(figures.capped);
+      oldestCapped.set(figures.oldestCappedMs / 1_000);
+    },
+  });
+  const capped = new Gauge({
+    name: 'pfqs_notifications_capped',
+    help: 'Of those, due and behind as many first attempts as their endpoint has places.',
+    registers,
+  });
+  const oldestCapped = new Gauge({
+    name: 'pfqs_notifications_oldest_capped_seconds',
+    help: 'How long the oldest of them has been due.',
+    registers,
+  });
+  const oldest = new Gauge({
+    name: 'pfqs_notifications_oldest_pending_seconds',
+    help: 'Age of the oldest of them.',
+    registers,
+  });
+  const busy = new Counter({
+    name: 'pfqs_delivery_busy_total',
+    help: 'Sends put off because enough were under way to their endpoint.',
+    registers,
+  });
+  const underWayNow = new Gauge({
+    name: 'pfqs_deliveries_under_way',
+    help: 'Attempts under way in this process.',
+    registers,
+    collect() {
+      const { all, most } = underWay();
+      this.set(all);
+      underWayMost.set(most);
+    },
+  });
+  const underWayMost = new Gauge({
+    name: 'pfqs_deliveries_under_way_most',
+    help: 'Of those, to the one endpoint that has most.',
+    registers,
+  });
+  const clockSkew = new Gauge({
+    name: 'pfqs_clock_skew_seconds',
+    help: 'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    registers,
+    collect() {
+      const skewMs = clockSkewMs();
+      this.set(skewMs === null ? Number.NaN : skewMs / 1_000);
+    },
+  });
+  const current = new Gauge({
+    name: 'pfqs_worker_build_current',
+    help: 'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    registers,
+    collect() {
+      this.set(buildIsCurrent() ? 1 : 0);
+    },
+  });
+  return {
+    registry,
+    current,
+    clockSkew,
+    paths,
+    dispatchErrors,
+    reconciled,
+    pending,
+    underWayNow,
+    busy,
+    ended,
+    /** @param lagMs from the commit to the start. */
+    observeStart({ generation }: { readonly generation: number }, lagMs: number): void {
+      started.inc();
+      if (generation === 1) outboxLag.observe(lagMs / 1_000);
+    },
+    observeAttempt(outcome: DeliveryOutcome, attempt: AttemptFacts): void {
+      const { environment, generation, ageMs } = attempt;
+      if (outcome.kind === 'delivered' && generation === 1) latency.observe({ environment }, ageMs / 1_000);
+      const what = outcome.kind === 'delivered' ? 'delivered' : outcome.failure;
+      attempts.observe({ environment, outcome: what }, outcome.durationMs / 1_000);
+    },
+  };
+}
+
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;

@@ -1,0 +1,55 @@
+import { sql } from 'drizzle-orm';
+import { appendChange, appendChanges, listChanges } from '../../../db/audit/change-log';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+
+let database: OpenTestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 2 });
+});
+
+afterAll(() => database.close());
+
+const change = (subject: string) => ({
+  actor: 'tester',
+  action: 'keys.revoke',
+  subject,
+  details: { state: 'revoked' },
+});
+
+test('keeps changes, newest first, and finds them by subject, actor and action', async () => {
+  await appendChange(database.db, change('key_1'));
+  await appendChanges(
+    database.db,
+    Array.from({ length: 2_500 }, () => ({ ...change('many'), actor: 'other' })),
+  );
+  await appendChange(database.db, change('key_2'));
+  expect((await listChanges(database.db, { limit: 2 })).map(({ subject }) => subject)).toEqual([
+    'key_2',
+    'many',
+  ]);
+  expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toEqual([
+    { changeId: 1, changedAt: expect.any(Date), ...change('key_1') },
+  ]);
+  expect(await listChanges(database.db, { actor: 'other', limit: 5_000 })).toHaveLength(2_500);
+  expect(await listChanges(database.db, { action: 'keys.issue', limit: 10 })).toEqual([]);
+});
+
+test.each([`update change_log set actor = 'nobody'`, 'delete from change_log', 'truncate change_log'])(
+  'refuses: %s',
+  async (statement) => {
+    await expect(database.db.execute(sql.raw(statement))).rejects.toMatchObject({
+      cause: { message: 'change_log is append-only' },
+    });
+    expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toHaveLength(1);
+  },
+);
+
+test('is undone with the change that it describes', async () => {
+  const undo = database.db.transaction(async (tx) => {
+    await appendChange(tx, change('undone'));
+    throw new Error('the change failed');
+  });
+  await expect(undo).rejects.toThrow('the change failed');
+  expect(await listChanges(database.db, { subject: 'undone', limit: 10 })).toEqual([]);
+});

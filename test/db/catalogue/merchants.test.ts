@@ -1,0 +1,174 @@
+import { sql } from 'drizzle-orm';
+import { connectDatabase } from '../../../db/postgres/connect';
+import { loadMerchant, loadMerchants } from '../../../db/catalogue/merchants';
+import { createPartner } from '../../../db/catalogue/partners';
+import { completeMerchant } from '../../../domain/merchant';
+import { importMerchants } from '../../../ops/import/import-merchants';
+import { importProducts } from '../../../ops/import/import-products';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { TERMS } from '../../support/terms';
+
+const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
+const PRODUCT = {
+  merchant_id: 'M300001',
+  credit_product: 'Classic 12',
+  lender: 'Example Bank',
+  number_of_repayments: 12,
+  apr: '9.9',
+  minimum_loan_amount: '250.00',
+  maximum_loan_amount: '2000000.00',
+  minimum_deposit: { percent: '12.5' },
+  maximum_deposit: { amount: '5000.00' },
+  valid_to: '2099-12-31',
+};
+
+let database: OpenTestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 2 });
+  await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
+  await importMerchants(
+    database.db,
+    [
+      {
+        merchant_id: 'M300001',
+        trading_name: 'Example Shop',
+        fca_authorised: true,
+        deposit_floor: { percent: '10', amount: '50.00' },
+        partner_access: 'restricted',
+        partners: ['P100001'],
+      },
+      { merchant_id: 'M300002' },
+    ],
+    OPTIONS,
+  );
+  await importProducts(
+    database.db,
+    [
+      PRODUCT,
+      { ...PRODUCT, credit_product: 'Off', active: false },
+      { ...PRODUCT, credit_product: 'Odd "1]" £' },
+    ],
+    OPTIONS,
+  );
+});
+
+afterAll(() => database.close());
+
+test.each([
+  ['the client, prepared', () => database.sql],
+  ['drizzle', () => database.db],
+])('reads a merchant with its active products through %s', async (_, reader) => {
+  const merchant = await loadMerchant(reader(), 'M300001');
+  expect(merchant).toMatchObject({
+    partnerAccess: 'restricted',
+    partnerIds: ['P100001'],
+    setup: {
+      merchantId: 'M300001',
+      tradingName: 'Example Shop',
+      fcaAuthorised: true,
+      depositFloor: { basisPoints: 1_000, fixedPence: 5_000 },
+      corruptFields: [],
+    },
+  });
+  expect(merchant?.setup.products.map(({ creditProduct }) => creditProduct)).toEqual([
+    'Classic 12',
+    'Odd "1]" £',
+  ]);
+  expect(merchant?.setup.products[0]).toEqual({
+    productId: expect.stringMatching(/^prd_[0-9A-Z]{26}$/),
+    version: 1,
+    displayOrder: 1,
+    ...TERMS,
+    minLoanPence: 25_000,
+    maxLoanPence: 200_000_000,
+    depositMin: { basisPoints: 1_250, fixedPence: 0 },
+    depositMax: { basisPoints: 10_000, fixedPence: 500_000 },
+    validFrom: null,
+    validTo: '2099-12-31',
+  });
+});
+
+test('reads a merchant in one statement, prepared once', async () => {
+  const one = connectDatabase({
+    url: database.url,
+    poolSize: 1,
+    applicationName: 'test',
+    statementTimeoutMs: 10_000,
+  });
+  for (let turn = 0; turn < 3; turn++) await loadMerchant(one.sql, 'M300001');
+  const prepared = await one.sql`
+    select generic_plans + custom_plans as runs from pg_prepared_statements where statement like '%from merchants m%'
+      and statement not like '%pg_prepared_statements%'`;
+  expect(prepared.map((row) => Number(row['runs']))).toEqual([3]);
+  await one.close();
+});
+
+test('reads an incomplete merchant and tells what is missing; an unknown one is null', async () => {
+  const stored = await loadMerchant(database.db, 'M300002');
+  expect(stored && completeMerchant(stored.setup)).toEqual({
+    missingFields: ['trading_name', 'fca_authorised', 'products'],
+  });
+  expect(await loadMerchant(database.db, 'M399999')).toBeNull();
+  expect(await loadMerchants(database.sql, ['M399999', 'M300002'])).toHaveLength(1);
+});
+
+/** Damages a stored product, says what loadMerchant then names, and undoes the damage. */
+const damage = async (set: string) => {
+  const rolledBack = new Error('rolled back');
+  let corrupt: readonly string[] = [];
+  await database.db
+    .transaction(async (tx) => {
+      await tx.execute(
+        sql.raw(`update product_versions v set ${set} from products p
+        where p.product_id = v.product_id and p.credit_product = 'Classic 12'`),
+      );
+      const stored = await loadMerchant(tx, 'M300001');
+      corrupt = stored?.setup.corruptFields ?? [];
+      expect(stored?.setup.products).toHaveLength(1);
+      throw rolledBack;
+    })
+    .catch((error: unknown) => {
+      if (error !== rolledBack) throw error;
+    });
+  return corrupt;
+};
+
+describe('a product row that cannot be priced', () => {
+  test.each([
+    ['number_of_repayments = 0', 'number_of_repayments'],
+    ['number_of_repayments = 121', 'number_of_repayments'],
+    ['apr_basis_points = 995', 'apr'],
+    ["rate_basis = 'weekly'", 'rate_basis', 'rate'],
+    ['rate_ppm = 7900', 'rate'],
+    ["rate_basis = 'monthly_rate'", 'rate'],
+    ["final_payment = 'balloon'", 'final_payment'],
+    ["final_payment = 'remainder'", 'final_payment'],
+    ["instalment_rounding = 'bankers'", 'instalment_rounding'],
+    ['min_loan_pence = 999', 'minimum_loan_amount'],
+    ['min_loan_pence = 300000000', 'minimum_loan_amount', 'maximum_loan_amount'],
+    ['max_loan_pence = 24999', 'maximum_loan_amount'],
+    ['max_loan_pence = 9007199254740993', 'maximum_loan_amount'],
+    ['deposit_min_basis_points = 10001', 'minimum_deposit'],
+    ['deposit_max_fixed_pence = -1', 'maximum_deposit'],
+    ['deferral_months = 61', 'deferral_months'],
+    ['first_interval_days = 0', 'first_interval_days'],
+    ["first_payment_type = ''", 'first_payment_type'],
+    ["valid_from = '2100-01-01'", 'valid_to'],
+    ["lender = ' '", 'lender'],
+    ['version = 99', 'current_version'],
+  ])('is named: %s', async (set, ...fields) => {
+    expect(await damage(set)).toEqual(fields.map((field) => `products[Classic 12].${field}`));
+  });
+
+  test('is named for the floor of the merchant too', async () => {
+    await database.db.execute(
+      sql`update merchants set deposit_floor_basis_points = -1 where merchant_id = 'M300001'`,
+    );
+    const stored = await loadMerchant(database.db, 'M300001');
+    expect(stored?.setup).toMatchObject({ depositFloor: null, corruptFields: ['deposit_floor'] });
+    const row = { merchant_id: 'M300001', deposit_floor: null };
+    expect(await importMerchants(database.db, [row], OPTIONS)).toMatchObject({ updated: 1 });
+    expect((await loadMerchant(database.db, 'M300001'))?.setup.corruptFields).toEqual([]);
+  });
+});

@@ -1,0 +1,179 @@
+import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { openAttempt } from '../../../db/notifications/open-attempt';
+import { listOperatorEvents } from '../../../db/audit/operator-events';
+import { createPartner } from '../../../db/catalogue/partners';
+import { recordAttempt } from '../../../db/notifications/record-attempt';
+import { setEndpointState } from '../../../db/endpoints/endpoints';
+import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
+
+const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
+const FAILED: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 7,
+  retryAfterMs: null,
+};
+const GONE: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
+const START = Date.parse('2026-11-02T09:00:00Z');
+const keyRing = parseKeyRing(newKeyRingText());
+let database: OpenTestDatabase;
+let partners = 300_000;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 20 });
+});
+afterEach(() => setServiceClock(database, null));
+afterAll(() => database.close());
+
+const atHour = (hours: number) =>
+  setServiceClock(database, new Date(START + hours * 3_600_000).toISOString());
+
+/** A partner with an endpoint and a notification that never ends, to fail or succeed as often as a test wants. */
+async function newEndpoint() {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  const { endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
+  const open = async () => {
+    const { notificationId } = await storeTest(database, { partnerId });
+    const opened = await openAttempt(database.db, { notificationId, generation: 1 });
+    if (opened.kind !== 'open') throw new Error(opened.kind);
+    return { notificationId, attemptNumber: opened.attemptNumber };
+  };
+  const finish = async (ref: { notificationId: string; attemptNumber: number }, outcome: DeliveryOutcome) =>
+    (await recordAttempt(database.db, ref, { outcome, address: null }, null)).event;
+  return {
+    partnerId,
+    endpointId,
+    open,
+    finish,
+    attempt: async (outcome: DeliveryOutcome) => finish(await open(), outcome),
+    async fail(times: number) {
+      for (let nth = 0; nth < times; nth += 1) await this.attempt(FAILED);
+    },
+    health: async () =>
+      (
+        await database.sql`
+          select state, disabled_reason as reason, failures_since_success as failures,
+            failing_since is not null as failing, last_success_at is not null as succeeded, xmin::text as version
+          from webhook_endpoints where endpoint_id = ${endpointId}`
+      )[0],
+    events: async () =>
+      (await listOperatorEvents(database.db, { partnerId, sinceSeconds: 400 * 86_400, limit: 50 })).map(
+        ({ kind, details }) => [kind, details['hours'] ?? details['reason']],
+      ),
+  };
+}
+
+test('119.9 hours with 100 failures is not yet too long, 120 hours are', async () => {
+  const endpoint = await newEndpoint();
+  await atHour(0);
+  await endpoint.fail(98);
+  await atHour(119.9);
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 99, failing: true });
+  // Opened while it was active, as every attempt is; only its end decides.
+  const last = await endpoint.open();
+  await atHour(120);
+  expect(await endpoint.finish(last, FAILED)).toMatchObject({
+    kind: 'endpoint_disabled',
+    endpointId: endpoint.endpointId,
+    details: { reason: 'failing', hours: 120, failures: 100, last_success_at: null },
+  });
+  expect(await endpoint.health()).toMatchObject({ state: 'disabled', reason: 'failing' });
+});
+
+test('120 hours with 19 failures are too few, the twentieth disables it', async () => {
+  const endpoint = await newEndpoint();
+  await atHour(0);
+  await endpoint.fail(18);
+  await atHour(120);
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 19 });
+  await atHour(121);
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'disabled', reason: 'failing', failures: 20 });
+});
+
+test('a success in between begins anew, and so does enabling', async () => {
+  const endpoint = await newEndpoint();
+  await atHour(0);
+  await endpoint.fail(30);
+  await atHour(100);
+  await endpoint.attempt(DELIVERED);
+  expect(await endpoint.health()).toMatchObject({ failures: 0, failing: false, succeeded: true });
+  await atHour(121);
+  await endpoint.fail(30);
+  await atHour(220);
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 31 });
+  await atHour(241);
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'disabled' });
+  await database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
+  await endpoint.fail(1);
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 1 });
+});
+
+test('operators are warned once at 24, 48 and 96 hours, and told when it is well again', async () => {
+  const endpoint = await newEndpoint();
+  for (const hour of [0, 23, 24, 25, 47, 50, 95, 96, 97, 119]) {
+    await atHour(hour);
+    await endpoint.fail(2);
+  }
+  await endpoint.attempt(DELIVERED);
+  await endpoint.attempt(DELIVERED);
+  expect(await endpoint.events()).toEqual([
+    ['endpoint_recovered', 119],
+    ['endpoint_failing', 96],
+    ['endpoint_failing', 50],
+    ['endpoint_failing', 24],
+  ]);
+});
+
+test('410 disables at once, with an event, and the same word again changes nothing', async () => {
+  const endpoint = await newEndpoint();
+  const ref = await endpoint.open();
+  expect(await endpoint.finish(ref, GONE)).toMatchObject({
+    kind: 'endpoint_disabled',
+    details: { reason: 'gone', failures: 1 },
+  });
+  await database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
+  expect(await endpoint.finish(ref, GONE)).toBeNull();
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 0 });
+  expect(await endpoint.events()).toHaveLength(1);
+});
+
+test('what a dead worker left open says nothing about the endpoint', async () => {
+  const endpoint = await newEndpoint();
+  const { notificationId } = await endpoint.open();
+  await openAttempt(database.db, { notificationId, generation: 1 });
+  expect(await endpoint.health()).toMatchObject({ failing: false, failures: 0, succeeded: false });
+});
+
+test('a healthy endpoint is written to once a minute, not with every delivery', async () => {
+  const endpoint = await newEndpoint();
+  await atHour(0);
+  const refs = await Promise.all(Array.from({ length: 30 }, () => endpoint.open()));
+  await Promise.all(refs.slice(0, 15).map((ref) => endpoint.finish(ref, DELIVERED)));
+  const { version } = (await endpoint.health()) ?? {};
+  await Promise.all(refs.slice(15, 29).map((ref) => endpoint.finish(ref, DELIVERED)));
+  expect((await endpoint.health())?.['version']).toBe(version);
+  await atHour(0.02);
+  await endpoint.finish(refs[29] as (typeof refs)[0], DELIVERED);
+  expect((await endpoint.health())?.['version']).not.toBe(version);
+});
+
+test('failures and successes that end together wait for each other, and none is lost', async () => {
+  const endpoint = await newEndpoint();
+  const refs = await Promise.all(Array.from({ length: 40 }, () => endpoint.open()));
+  await Promise.all(refs.map((ref) => endpoint.finish(ref, FAILED)));
+  expect(await endpoint.health()).toMatchObject({ failures: 40 });
+  const more = await Promise.all(Array.from({ length: 40 }, () => endpoint.open()));
+  await Promise.all(more.map((ref, at) => endpoint.finish(ref, at % 2 === 0 ? FAILED : DELIVERED)));
+  await endpoint.attempt(DELIVERED);
+  expect(await endpoint.health()).toMatchObject({ failures: 0, failing: false });
+});

@@ -1,0 +1,173 @@
+import { sql } from 'drizzle-orm';
+import { generateKey } from '../../../db/keys/key';
+import { issueKey, revokeKey, rotateKey, setKeyState } from '../../../db/keys/api-key-changes';
+import { findKey, findKeyByHash, hashKey, loadAllKeys, loadKeysOfPartner } from '../../../db/keys/api-keys';
+import { createPartner, setPartnerState } from '../../../db/catalogue/partners';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+
+const HOUR_MS = 3_600_000;
+let database: OpenTestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase();
+  // The database's clock stands still until a test moves it.
+  await setClock('2026-11-21T12:00:00Z');
+  await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
+});
+
+afterAll(() => database.close());
+
+const setClock = (at: string) =>
+  database.db.execute(
+    sql.raw(
+      `create or replace function service_now() returns timestamptz language sql as $$select '${at}'::timestamptz$$`,
+    ),
+  );
+const issue = (expiresInSeconds: number | null = null) =>
+  issueKey(database.db, { partnerId: 'P100001', environment: 'live', expiresInSeconds });
+
+test('makes keys of 32 random base62 characters, and says where they work', () => {
+  const keys = Array.from({ length: 200 }, () => generateKey('sandbox'));
+  expect(new Set(keys).size).toBe(200);
+  for (const key of keys) expect(key).toMatch(/^sk_test_[0-9A-Za-z]{32}$/);
+  expect(new Set(keys.join('').replaceAll('sk_test_', '')).size).toBe(62);
+  expect(generateKey('live', (bound) => bound - 1)).toBe(`sk_live_${'z'.repeat(32)}`);
+});
+
+test('stores a hash and the last four only', async () => {
+  const { key, summary } = await issue();
+  const [row] = await database.db.execute(sql`select * from api_keys where key_id = ${summary.keyId}`);
+  expect(JSON.stringify(row)).not.toContain(key.slice(8, -4));
+  expect(summary).toMatchObject({
+    lastFour: key.slice(-4),
+    state: 'active',
+    expired: false,
+    expiresAt: null,
+  });
+});
+
+test.each([
+  ['the client, prepared', () => database.sql],
+  ['drizzle', () => database.db],
+])('reads keys through %s', async (_, reader) => {
+  const { key, summary } = await issue(HOUR_MS / 1_000);
+  const expected = {
+    keyId: summary.keyId,
+    partnerId: 'P100001',
+    environment: 'live',
+    keyHash: hashKey(key),
+    state: 'active',
+    expiresAt: new Date('2026-11-21T13:00:00Z'),
+    partnerState: 'active',
+  };
+  expect(await findKeyByHash(reader(), hashKey(key))).toEqual(expected);
+  expect(await loadAllKeys(reader())).toContainEqual(expected);
+  expect(await loadKeysOfPartner(reader(), 'P100001')).toContainEqual(expected);
+  expect(await loadKeysOfPartner(reader(), 'P999999')).toEqual([]);
+  expect(await findKeyByHash(reader(), hashKey('sk_live_unknown'))).toBeNull();
+});
+
+test('tells an inactive partner with its keys', async () => {
+  const { key } = await issue();
+  await setPartnerState(database.db, 'P100001', 'inactive');
+  expect(await findKeyByHash(database.sql, hashKey(key))).toMatchObject({
+    state: 'active',
+    partnerState: 'inactive',
+  });
+  await setPartnerState(database.db, 'P100001', 'active');
+});
+
+test('rotates: the old key lives for the overlap and names its successor', async () => {
+  const old = await issue();
+  const issued = await rotateKey(database.db, { keyId: old.summary.keyId });
+  expect(issued.key).not.toBe(old.key);
+  expect(issued.replaced).toMatchObject({
+    state: 'active',
+    expiresAt: new Date('2026-11-22T12:00:00Z'),
+    replacedBy: issued.summary.keyId,
+  });
+  expect(issued.summary).toMatchObject({ environment: 'live', partnerId: 'P100001', expiresAt: null });
+});
+
+test('rotates without overlap: the old key has expired at once', async () => {
+  const old = await issue();
+  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId, overlapSeconds: 0 });
+  expect(replaced.expired).toBe(true);
+});
+
+test('never lengthens the life of a key that it rotates', async () => {
+  const old = await issue(60);
+  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId });
+  expect(replaced.expiresAt).toEqual(new Date('2026-11-21T12:01:00Z'));
+});
+
+test('refuses to rotate what is unknown, replaced, off, revoked or expired, or for longer than 7 days', async () => {
+  const rotate = (keyId: string, overlapSeconds?: number) =>
+    rotateKey(database.db, { keyId, ...(overlapSeconds !== undefined && { overlapSeconds }) });
+  await expect(rotate('key_unknown')).rejects.toMatchObject({ reason: 'not_found' });
+  const { summary } = await issue();
+  await expect(rotate(summary.keyId, 7 * 86_400 + 1)).rejects.toMatchObject({ reason: 'invalid' });
+  await expect(rotate(summary.keyId, -1)).rejects.toMatchObject({ reason: 'invalid' });
+  await rotate(summary.keyId, 7 * 86_400);
+  await expect(rotate(summary.keyId)).rejects.toMatchObject({ reason: 'conflict' });
+  const off = await issue();
+  await setKeyState(database.db, off.summary.keyId, 'inactive');
+  await expect(rotate(off.summary.keyId)).rejects.toThrow('is inactive');
+  const expiring = await issue(60);
+  await setClock('2026-11-21T12:01:00Z');
+  await expect(rotate(expiring.summary.keyId)).rejects.toThrow('has expired');
+  await setClock('2026-11-21T12:00:00Z');
+});
+
+test('lets only one of two simultaneous rotations through', async () => {
+  const { summary } = await issue();
+  const outcomes = await Promise.allSettled(
+    [1, 2].map(() => rotateKey(database.db, { keyId: summary.keyId })),
+  );
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+});
+
+test('revokes for good, once', async () => {
+  const { summary } = await issue();
+  expect(await revokeKey(database.db, summary.keyId)).toMatchObject({
+    changed: true,
+    summary: { state: 'revoked' },
+  });
+  await setClock('2026-11-21T15:00:00Z');
+  const again = await revokeKey(database.db, summary.keyId);
+  expect(again).toMatchObject({ changed: false, summary: { revokedAt: new Date('2026-11-21T12:00:00Z') } });
+  await setClock('2026-11-21T12:00:00Z');
+  for (const state of ['active', 'inactive'] as const) {
+    await expect(setKeyState(database.db, summary.keyId, state)).rejects.toMatchObject({
+      reason: 'conflict',
+    });
+  }
+});
+
+test('switches off and on', async () => {
+  const { summary } = await issue();
+  const set = (state: 'active' | 'inactive') => setKeyState(database.db, summary.keyId, state);
+  expect(await set('inactive')).toMatchObject({ changed: true });
+  expect(await set('inactive')).toMatchObject({ changed: false });
+  expect(await set('active')).toMatchObject({ changed: true });
+  expect(await findKey(database.db, summary.keyId)).toMatchObject({ state: 'active' });
+});
+
+test('refuses a key for an unknown partner, or one that has expired before it begins', async () => {
+  const wanted = { partnerId: 'P999999', environment: 'live', expiresInSeconds: null } as const;
+  await expect(issueKey(database.db, wanted)).rejects.toMatchObject({ reason: 'not_found' });
+  await expect(issue(0)).rejects.toMatchObject({ reason: 'invalid' });
+});
+
+test('gives the next free partner id, also to two that ask at once', async () => {
+  const made = await Promise.all(
+    [1, 2].map(() => createPartner(database.db, { partnerId: null, name: 'Next' })),
+  );
+  expect(made.map(({ partnerId }) => partnerId).toSorted()).toEqual(['P100002', 'P100003']);
+  await expect(createPartner(database.db, { partnerId: 'P100001', name: 'Again' })).rejects.toMatchObject({
+    reason: 'conflict',
+  });
+  await expect(createPartner(database.db, { partnerId: 'X1', name: 'Wrong' })).rejects.toMatchObject({
+    reason: 'invalid',
+  });
+});

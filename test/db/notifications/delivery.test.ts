@@ -1,0 +1,259 @@
+import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../../db/notifications/claim';
+import { openAttempt } from '../../../db/notifications/open-attempt';
+import { createPartner } from '../../../db/catalogue/partners';
+import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
+import { setEndpointState } from '../../../db/endpoints/endpoints';
+import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import {
+  addEndpoint,
+  claimAll,
+  newKeyRingText,
+  setServiceClock,
+  storeTest,
+} from '../../support/notifications';
+
+const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
+const FAILED: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 7,
+  retryAfterMs: 1_000,
+};
+const keyRing = parseKeyRing(newKeyRingText());
+let database: OpenTestDatabase;
+let partners = 200_000;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 20 });
+});
+
+afterEach(() => setServiceClock(database, null));
+
+afterAll(() => database.close());
+
+/** A partner of its own with an endpoint, so that counts do not mix. */
+async function newPartner(): Promise<{ partnerId: string; endpointId: string }> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  const { endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
+  return { partnerId, endpointId };
+}
+
+async function stored(partnerId: string) {
+  const { notificationId, answer } = await storeTest(database, { partnerId });
+  expect(answer).toEqual({ kind: 'stored' });
+  return { notificationId, generation: 1 };
+}
+
+async function opened(ref: { notificationId: string; generation: number }) {
+  const attempt = await openAttempt(database.db, ref);
+  if (attempt.kind !== 'open') throw new Error(attempt.kind);
+  return { ...ref, attemptNumber: attempt.attemptNumber, attempt };
+}
+
+const record = (
+  ref: { notificationId: string; attemptNumber: number },
+  outcome: DeliveryOutcome,
+  end: Parameters<typeof recordAttempt>[3] = null,
+) => recordAttempt(database.db, ref, { outcome, address: '192.0.2.1' }, end);
+
+const row = async (notificationId: string) =>
+  (await database.sql`select * from notifications where notification_id = ${notificationId}`)[0];
+const attemptsOf = (notificationId: string) =>
+  database.sql`select attempt_number, outcome, failure, http_status from delivery_attempts
+    where notification_id = ${notificationId} order by 1`;
+const countsOf = (partnerId: string) =>
+  database.sql`select month::text, delivered, failed, reserved from monthly_counts
+    where partner_id = ${partnerId} order by month`;
+
+describe('a place in the month', () => {
+  test('is taken with the row, becomes a count with the first 2xx, and is counted once', async () => {
+    await setServiceClock(database, '2026-11-21T12:00:00Z');
+    const { partnerId } = await newPartner();
+    const ref = await opened(await stored(partnerId));
+    expect(await countsOf(partnerId)).toEqual([
+      { month: '2026-11-01', delivered: 0, failed: 0, reserved: 1 },
+    ]);
+    for (let times = 0; times < 3; times += 1) await record(ref, DELIVERED);
+    expect(await countsOf(partnerId)).toEqual([
+      { month: '2026-11-01', delivered: 1, failed: 0, reserved: 0 },
+    ]);
+    expect(await row(ref.notificationId)).toMatchObject({
+      state: 'delivered',
+      attempts: 1,
+      end_reason: null,
+    });
+  });
+
+  test('is given back when the ladder is exhausted, and the failure is counted apart', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await opened(await stored(partnerId));
+    const end = { state: 'failed', reason: 'exhausted' } as const;
+    for (let times = 0; times < 2; times += 1) await record(ref, FAILED, end);
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 0, failed: 1, reserved: 0 }]);
+    expect(await row(ref.notificationId)).toMatchObject({ state: 'failed', end_reason: 'exhausted' });
+  });
+
+  test('exists a hundred times: of 130 at once 100 are stored, and the refused leave nothing', async () => {
+    const { partnerId } = await newPartner();
+    const answers = await Promise.all(Array.from({ length: 130 }, () => storeTest(database, { partnerId })));
+    const kinds = answers.map(({ answer }) => answer.kind);
+    expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(100);
+    expect(kinds.filter((kind) => kind === 'limit_reached')).toHaveLength(30);
+    const [{ count } = { count: 0 }] = await database.sql<{ count: number }[]>`
+      select count(*)::int as count from notifications where partner_id = ${partnerId}`;
+    expect(count).toBe(100);
+    expect(await countsOf(partnerId)).toMatchObject([{ reserved: 100 }]);
+  });
+
+  test('moves to the month that the attempt starts in, by the clock of UTC', async () => {
+    await setServiceClock(database, '2026-11-30T23:59:59.9Z');
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    await database.sql`set time zone 'Pacific/Auckland'`;
+    await setServiceClock(database, '2026-12-01T00:00:00.1Z');
+    const attempt = await opened(ref);
+    expect(await countsOf(partnerId)).toMatchObject([
+      { month: '2026-11-01', reserved: 0 },
+      { month: '2026-12-01', reserved: 1 },
+    ]);
+    await record(attempt, DELIVERED);
+    expect(await countsOf(partnerId)).toMatchObject([
+      { month: '2026-11-01', delivered: 0, reserved: 0 },
+      { month: '2026-12-01', delivered: 1, reserved: 0 },
+    ]);
+  });
+
+  test('that a full new month does not have ends the notification unsent', async () => {
+    await setServiceClock(database, '2026-11-30T23:59:00Z');
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    await setServiceClock(database, '2026-12-01T00:00:00Z');
+    for (let times = 0; times < 100; times += 1) await storeTest(database, { partnerId });
+    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'monthly_limit' });
+    expect(await attemptsOf(ref.notificationId)).toHaveLength(0);
+    await endNotification(database.db, ref, { state: 'failed', reason: 'monthly_limit' });
+    expect(await countsOf(partnerId)).toMatchObject([{ reserved: 0 }, { reserved: 100 }]);
+  });
+});
+
+describe('an attempt', () => {
+  test('left open by a process that died is unknown, and the next one has the next number', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    await opened(ref);
+    const second = await opened(ref);
+    expect(second.attemptNumber).toBe(2);
+    await record(second, DELIVERED);
+    expect(await attemptsOf(ref.notificationId)).toEqual([
+      { attempt_number: 1, outcome: 'unknown', failure: null, http_status: null },
+      { attempt_number: 2, outcome: 'delivered', failure: null, http_status: 200 },
+    ]);
+  });
+
+  test('is refused to another generation, and after the end', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    expect(await openAttempt(database.db, { ...ref, generation: 2 })).toEqual({ kind: 'superseded' });
+    await record(await opened(ref), DELIVERED);
+    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'over', state: 'delivered', reason: null });
+  });
+
+  test('goes to the endpoint of now, with the secrets of now', async () => {
+    const { partnerId, endpointId } = await newPartner();
+    const ref = await stored(partnerId);
+    expect((await opened(ref)).attempt.endpoint).toMatchObject({ endpointId });
+    const next = await addEndpoint(database, { partnerId, url: 'https://other.example/y', keyRing });
+    const { attempt } = await opened(ref);
+    expect(attempt.endpoint).toEqual({ endpointId: next.endpointId, url: 'https://other.example/y' });
+    expect(attempt.secrets.map((sealed) => keyRing.open(sealed, sealed))).toEqual([next.secret]);
+  });
+
+  test('is not made without an active endpoint', async () => {
+    const { partnerId, endpointId } = await newPartner();
+    const ref = await stored(partnerId);
+    await database.db.transaction((tx) =>
+      setEndpointState(tx, endpointId, { state: 'disabled', reason: 'operator' }),
+    );
+    expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'no_endpoint' });
+    expect((await storeTest(database, { partnerId })).answer).toEqual({ kind: 'no_endpoint' });
+  });
+
+  test('answered with 410 disables its endpoint', async () => {
+    const { partnerId, endpointId } = await newPartner();
+    const gone: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
+    const ended = await record(await opened(await stored(partnerId)), gone, {
+      state: 'failed',
+      reason: 'gone',
+    });
+    expect(ended.event).toMatchObject({ kind: 'endpoint_disabled', endpointId, details: { reason: 'gone' } });
+    const [endpoint] = await database.sql`
+      select state, disabled_reason from webhook_endpoints where endpoint_id = ${endpointId}`;
+    expect(endpoint).toEqual({ state: 'disabled', disabled_reason: 'gone' });
+  });
+
+  test('that delivers what had failed before takes the failure out of the count', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    await record(await opened(ref), FAILED, { state: 'failed', reason: 'exhausted' });
+    await database.sql`update notifications set state = 'pending', generation = 2
+      where notification_id = ${ref.notificationId}`;
+    await record(await opened({ ...ref, generation: 2 }), DELIVERED);
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
+  });
+});
+
+describe('dispatching', () => {
+  test('claims each due notification once, however many claim, until its lease ends', async () => {
+    const { partnerId } = await newPartner();
+    const ids = await Promise.all(Array.from({ length: 40 }, () => stored(partnerId)));
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, () => claimAll(database, { limit: 10, leaseMs: 60_000 })),
+    );
+    const claimed = claims.flat().filter((one) => one.partnerId === partnerId);
+    expect(new Set(claimed.map((one) => one.notificationId)).size).toBe(claimed.length);
+    const rest = await claimAll(database, { limit: 100, leaseMs: 0 });
+    const all = [...claimed, ...rest.filter((one) => one.partnerId === partnerId)];
+    expect(all.map((one) => one.notificationId).toSorted()).toEqual(
+      ids.map((one) => one.notificationId).toSorted(),
+    );
+  });
+
+  test('gives back what could not be started, and leaves alone what is further', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    const mine = async (leaseMs: number) =>
+      (await claimAll(database, { leaseMs })).filter((one) => one.partnerId === partnerId);
+    const first = await mine(60_000);
+    expect(first).toHaveLength(1);
+    expect(await mine(60_000)).toHaveLength(0);
+    await giveBack(database.db, first, 0);
+    const again = await mine(60_000);
+    await record(await opened(ref), DELIVERED);
+    await markStarted(database.db, again);
+    await giveBack(database.db, again, 0);
+    expect(await row(ref.notificationId)).toMatchObject({ state: 'delivered' });
+    expect(await mine(0)).toHaveLength(0);
+  });
+
+  test('restarts under a new generation, which the old workflow has no part in', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    await markStarted(
+      database.db,
+      (await claimAll(database)).filter((one) => one.partnerId === partnerId),
+    );
+    const unchecked = (await claimUnchecked(database.db, { limit: 500, olderThanMs: 0 })).filter(
+      (one) => one.notificationId === ref.notificationId,
+    );
+    expect(unchecked).toEqual([ref]);
+    expect(await restartNotification(database.db, ref)).toBe(true);
+    expect(await restartNotification(database.db, ref)).toBe(false);
+    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'superseded' });
+    expect((await opened({ ...ref, generation: 2 })).attemptNumber).toBe(1);
+  });
+});

@@ -1,0 +1,317 @@
+import {
+  backlog,
+  claimDue,
+  FIRST_TURN,
+  markStarted,
+  type Claim,
+  type ClaimOptions,
+} from '../../../db/notifications/claim';
+import { createRecordResult, type AttemptResult } from '../../../activities/record-result';
+import { openAttempt } from '../../../db/notifications/open-attempt';
+import { createPartner } from '../../../db/catalogue/partners';
+import { cancelNotification } from '../../../db/notifications/cancel';
+import { endNotification } from '../../../db/notifications/record-attempt';
+import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { addEndpoint, newKeyRingText, setServiceClock, storeStatus } from '../../support/notifications';
+
+const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
+const FAILED: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 7,
+  retryAfterMs: null,
+};
+const keyRing = newKeyRingText();
+let database: OpenTestDatabase;
+let recordResult: (result: AttemptResult) => Promise<void>;
+let partners = 100_000;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 12 });
+  const { db, sql } = database;
+  const ignore = () => undefined;
+  recordResult = createRecordResult({
+    db,
+    sql,
+    warn: ignore,
+    onEnd: ignore,
+    onRecorded: ignore,
+    monotonicMs: () => 0,
+  });
+});
+beforeEach(() => database.sql`truncate notifications, delivery_attempts`);
+afterEach(() => setServiceClock(database, null));
+afterAll(() => database.close());
+
+async function newPartner(): Promise<string> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
+  return partnerId;
+}
+
+/** Stores so many, each of an application of its own. */
+async function store(
+  partnerId: string,
+  count: number,
+  more: Parameters<typeof storeStatus>[1] | object = {},
+) {
+  const ids: string[] = [];
+  for (let nth = 0; nth < count; nth += 1) {
+    ids.push((await storeStatus(database, { partnerId, ...more })).notificationId);
+  }
+  return ids;
+}
+
+const claim = (options: Partial<ClaimOptions> = {}): Promise<Claim> =>
+  claimDue(database.db, { limit: 64, places: 16, leaseMs: 60_000, turn: FIRST_TURN, ...options });
+const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
+const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
+
+/** One attempt, from beginning to end, recorded as a worker records it. */
+async function attempt(notificationId: string, outcome: DeliveryOutcome, generation = 1): Promise<void> {
+  const opened = await openAttempt(database.db, { notificationId, generation });
+  if (opened.kind !== 'open') throw new Error(opened.kind);
+  const { attemptNumber } = opened;
+  await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null });
+}
+
+describe('places of an endpoint', () => {
+  it('holds sixteen at most, until first attempts end', async () => {
+    const one = await newPartner();
+    await store(one, 20);
+    const first = await claim();
+    expect(first).toMatchObject({ claimed: { length: 16 }, waiting: true });
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+    await markStarted(database.db, first.claimed);
+    const [delivered = '', failed = '', open = ''] = idsOf(first);
+    await attempt(delivered, DELIVERED);
+    // It will be tried again, from its workflow; its place is free.
+    await attempt(failed, FAILED);
+    await openAttempt(database.db, { notificationId: open, generation: 1 });
+    expect(await claim()).toMatchObject({ claimed: { length: 2 }, waiting: true });
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+  });
+
+  it('shows in the figures: what waits behind the endpoint, and since when', async () => {
+    const [one, other] = [await newPartner(), await newPartner()];
+    await store(one, 20);
+    await store(other, 3);
+    await database.sql`update notifications set due_at = service_now() - interval '90 s'`;
+    expect(await backlog(database.db, { places: 16 })).toMatchObject({
+      pending: 23,
+      capped: 0,
+      oldestCappedMs: 0,
+    });
+    await claim();
+    const { oldestCappedMs, ...rest } = await backlog(database.db, { places: 16 });
+    expect(rest).toMatchObject({ pending: 23, capped: 4 });
+    expect(Math.round(oldestCappedMs / 60_000)).toBe(2);
+  });
+
+  it('is per environment', async () => {
+    const one = await newPartner();
+    await store(one, 17);
+    await store(one, 17, { environment: 'live' });
+    expect((await claim()).claimed).toHaveLength(32);
+  });
+
+  it.each([-100, 100])('is one over all months, and what is %i days away goes too', async (days) => {
+    const one = await newPartner();
+    const ids = await store(one, 20);
+    await database.sql`
+      update notifications set notification_id = 'ntf_'
+        || substr(ulid_floor(service_now() + make_interval(days => ${days})), 1, 10) || substr(notification_id, 15)
+      where notification_id in ${database.sql(ids.slice(0, 10))}`;
+    const first = await claim();
+    expect(first).toMatchObject({ claimed: { length: 16 }, waiting: true });
+    expect(idsOf(first).filter((id) => !ids.includes(id))).toHaveLength(10);
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+  });
+
+  it('is given back by a dispatcher that dies', async () => {
+    const one = await newPartner();
+    await store(one, 20);
+    expect((await claim({ leaseMs: 0 })).claimed).toHaveLength(16);
+    expect((await claim()).claimed).toHaveLength(16);
+    expect((await claim()).claimed).toHaveLength(0);
+  });
+
+  it('holds when dispatchers race, with none claimed twice', async () => {
+    const all = await Promise.all([newPartner(), newPartner(), newPartner()]);
+    for (const partnerId of all) await store(partnerId, 10);
+    for (let round = 1; round <= 2; round += 1) {
+      const claims = await Promise.all(Array.from({ length: 10 }, () => claim({ limit: 3, places: 4 })));
+      const ids = claims.flatMap(idsOf);
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const partnerId of all) {
+        expect(claims.flatMap(partnersOf).filter((one) => one === partnerId)).toHaveLength(4);
+      }
+      for (const id of ids) await attempt(id, DELIVERED);
+    }
+  });
+});
+
+describe('the order', () => {
+  it('takes endpoints in turn, and says where to go on', async () => {
+    const [a, b, c] = [await newPartner(), await newPartner(), await newPartner()];
+    await store(a, 30);
+    await store(b, 1);
+    await store(c, 30);
+    const first = await claim({ limit: 2 });
+    expect(partnersOf(first)).toEqual([a, b]);
+    expect(first.waiting).toBe(true);
+    const second = await claim({ limit: 2, turn: first.turn });
+    expect(partnersOf(second)).toEqual([c, a]);
+    const third = await claim({ limit: 6, turn: second.turn });
+    expect(partnersOf(third)).toEqual([c, c, c, a, a, a]);
+  });
+
+  it('takes what is due first, and the oldest of it', async () => {
+    const one = await newPartner();
+    const ids = await store(one, 3);
+    await database.sql`update notifications set due_at = service_now() + interval '1 hour'
+      where notification_id = ${ids[0] ?? ''}`;
+    expect(idsOf(await claim({ limit: 1 }))).toEqual([ids[1]]);
+    expect(await claim()).toMatchObject({ claimed: [{ notificationId: ids[2] }], waiting: false });
+    expect(await claim()).toMatchObject({ claimed: [], waiting: false });
+  });
+
+  it('takes bulk recovery after every first attempt, the other endpoints too', async () => {
+    const [a, b] = [await newPartner(), await newPartner()];
+    const recovered = [...(await store(a, 10)), ...(await store(b, 10))];
+    await database.sql`update notifications set priority = 1`;
+    const live = [...(await store(a, 3)), ...(await store(b, 3))];
+    expect(idsOf(await claim({ limit: 6 })).toSorted()).toEqual(live.toSorted());
+    const rest: string[] = [];
+    for (let round = 0; round < 5; round += 1) rest.push(...idsOf(await claim({ limit: 6 })));
+    expect(rest.toSorted()).toEqual(recovered.toSorted());
+  });
+
+  it('leaves what somebody has locked', async () => {
+    const one = await newPartner();
+    const [locked = '', other] = await store(one, 2);
+    await database.sql.begin(async (tx) => {
+      await tx`select 1 from notifications where notification_id = ${locked} for update`;
+      expect(await claim()).toMatchObject({ claimed: [{ notificationId: other }], waiting: true });
+    });
+  });
+});
+
+describe('events of one application', () => {
+  const events = async (partnerId: string, count: number) => {
+    const applicationId = `app_${partnerId}`;
+    const ids: string[] = [];
+    for (let sequence = 1; sequence <= count; sequence += 1)
+      ids.push(...(await store(partnerId, 1, { applicationId, sequence })));
+    return ids as [string, string, string];
+  };
+
+  it('go one after the other has ended', async () => {
+    const [first, second, third] = await events(await newPartner(), 3);
+    expect(await claim()).toMatchObject({ claimed: [{ notificationId: first }], waiting: true });
+    await openAttempt(database.db, { notificationId: first, generation: 1 });
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+    await attempt(first, DELIVERED);
+    expect(idsOf(await claim())).toEqual([second]);
+    await database.sql`update notifications set state = 'cancelled' where notification_id = ${second}`;
+    expect(idsOf(await claim())).toEqual([third]);
+  });
+
+  it('wait for one that fails for sixty seconds from its first attempt, and no longer', async () => {
+    await setServiceClock(database, '2027-03-01T10:00:00Z');
+    const [first, second, third] = await events(await newPartner(), 3);
+    await claim();
+    await setServiceClock(database, '2027-03-01T10:01:00Z');
+    await attempt(first, FAILED);
+    await setServiceClock(database, '2027-03-01T10:01:59Z');
+    await attempt(first, FAILED);
+    expect((await claim()).claimed).toEqual([]);
+    await setServiceClock(database, '2027-03-01T10:02:00Z');
+    expect(idsOf(await claim())).toEqual([second]);
+    // It counts from the second's own first attempt now, which has not been made.
+    await setServiceClock(database, '2027-03-01T11:00:00Z');
+    expect(idsOf(await claim({ leaseMs: 0 }))).not.toContain(third);
+  });
+
+  it('are due as soon as one that failed at first has ended', async () => {
+    const [first, second] = await events(await newPartner(), 2);
+    await claim();
+    await attempt(first, FAILED);
+    expect(await claim()).toMatchObject({ claimed: [], waiting: false });
+    await attempt(first, DELIVERED);
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it('are due at once though the endpoint was well in between, when the quick way would record the end', async () => {
+    const partnerId = await newPartner();
+    const [first, second] = await events(partnerId, 2);
+    await claim();
+    await attempt(first, FAILED);
+    const [other = ''] = await store(partnerId, 1);
+    await claim();
+    await attempt(other, DELIVERED);
+    await attempt(first, DELIVERED);
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it.each<[string, (first: string) => Promise<unknown>]>([
+    [
+      'ended by its workflow',
+      (first) =>
+        endNotification(
+          database.db,
+          { notificationId: first, generation: 1 },
+          { state: 'cancelled', reason: 'operator' },
+        ),
+    ],
+    [
+      'cancelled without a workflow',
+      (first) => database.db.transaction((tx) => cancelNotification(tx, first, 1)),
+    ],
+  ])('are due as soon as one that failed once is %s', async (_how, end) => {
+    const [first, second] = await events(await newPartner(), 2);
+    await claim();
+    await attempt(first, FAILED);
+    expect((await claim()).claimed).toEqual([]);
+    await end(first);
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it('wait for a held one that is about to be released, but not while there is no endpoint to send to', async () => {
+    const partnerId = await newPartner();
+    const [first, second] = await events(partnerId, 2);
+    await database.sql`update notifications set state = 'held', held_at = service_now()
+      where notification_id = ${first}`;
+    expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+    await database.sql`update webhook_endpoints set state = 'disabled' where partner_id = ${partnerId}`;
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it('do not wait for an earlier one that is sent again: in bulk, or though it was delivered', async () => {
+    const [first, second, third] = await events(await newPartner(), 3);
+    await database.sql`update notifications set priority = 1 where notification_id in ${database.sql([first, second])}`;
+    const taken = idsOf(await claim());
+    // Among themselves they keep their order.
+    expect(taken.toSorted()).toEqual([first, third].toSorted());
+    await database.sql`update notifications set delivered_at = service_now() where notification_id = ${first}`;
+    expect(idsOf(await claim())).toEqual([second]);
+  });
+
+  it('keep their order when dispatchers race', async () => {
+    const partnerId = await newPartner();
+    const order = await events(partnerId, 6);
+    const taken: string[] = [];
+    for (let round = 0; round < 6; round += 1) {
+      const claims = await Promise.all(Array.from({ length: 6 }, () => claim()));
+      const ids = claims.flatMap(idsOf);
+      expect(ids).toHaveLength(1);
+      taken.push(...ids);
+      await attempt(ids[0] ?? '', DELIVERED);
+    }
+    expect(taken).toEqual(order);
+  });
+});

@@ -1,0 +1,308 @@
+import { ulid } from 'ulid';
+import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
+import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { expireHeld, warnOfExpiry } from '../../../db/notifications/expire';
+import { healthFigures } from '../../../db/endpoints/figures';
+import { holdPending, lanesToHold, type Lane } from '../../../db/notifications/hold';
+import { openAttempt } from '../../../db/notifications/open-attempt';
+import { createPartner } from '../../../db/catalogue/partners';
+import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
+import { lanesToRelease, releaseHeld } from '../../../db/notifications/release';
+import { storeStatusNotification } from '../../../db/notifications/enqueue-status';
+import { setEndpointState } from '../../../db/endpoints/endpoints';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import {
+  addEndpoint,
+  newKeyRingText,
+  setServiceClock,
+  storeStatus,
+  storeTest,
+} from '../../support/notifications';
+
+const keyRing = parseKeyRing(newKeyRingText());
+let database: OpenTestDatabase;
+let lane: Lane;
+let endpointId: string;
+let partners = 400_000;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 12 });
+});
+beforeEach(async () => {
+  await database.sql`truncate notifications, delivery_attempts, monthly_counts`;
+  lane = await newLane();
+});
+afterEach(() => setServiceClock(database, null));
+afterAll(() => database.close());
+
+const url = 'https://hook.example/x';
+
+async function newLane(): Promise<Lane> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  ({ endpointId } = await addEndpoint(database, { partnerId, url, keyRing }));
+  return { partnerId, environment: 'sandbox' };
+}
+
+const set = (state: 'active' | 'disabled') =>
+  database.db.transaction((tx) =>
+    setEndpointState(tx, endpointId, state === 'active' ? { state } : { state, reason: 'operator' }),
+  );
+const hold = (limit = 500) => holdPending(database.db, lane, { limit, testEventType: TEST_EVENT_TYPE });
+const release = (limit = 500) => releaseHeld(database.db, lane, { limit });
+const store = async (times = 1): Promise<string[]> => {
+  const ids: string[] = [];
+  for (let nth = 0; nth < times; nth += 1)
+    ids.push(
+      (await storeStatus(database, { ...lane, applicationId: 'app_1', sequence: nth + 1 })).notificationId,
+    );
+  return ids;
+};
+const rows = () => database.sql`
+  select state, generation, end_reason as reason, held_at is not null as since, count(*)::int as count
+  from notifications where partner_id = ${lane.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
+const counts = () => database.sql`
+  select event_type as type, delivered, failed, reserved from monthly_counts where partner_id = ${lane.partnerId}`;
+
+describe('holding', () => {
+  test('takes what is pending for a partner without an active endpoint, and leaves tests to fail', async () => {
+    await store(5);
+    await storeTest(database, lane);
+    expect(await lanesToHold(database.db)).toEqual([]);
+    expect(await hold()).toBe(0);
+    await set('disabled');
+    expect(await lanesToHold(database.db)).toEqual([lane]);
+    expect([await hold(3), await hold(3), await hold(3)]).toEqual([3, 2, 0]);
+    expect(await rows()).toEqual([
+      { state: 'held', generation: 1, reason: 'webhook_not_registered', since: true, count: 5 },
+      { state: 'pending', generation: 1, reason: null, since: false, count: 1 },
+    ]);
+  });
+
+  test('leaps over the lanes of others, however many wait there', async () => {
+    const lanes: Lane[] = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      if (nth > 0) lane = await newLane();
+      lanes.push(lane);
+      await store(3);
+      if (nth % 2 === 0) await set('disabled');
+    }
+    expect(await lanesToHold(database.db)).toEqual([lanes[0], lanes[2]]);
+  });
+
+  test('a new notification is born held without an endpoint, and pending with one', async () => {
+    const birth = async (wanted: Lane) => {
+      const notificationId = `ntf_${ulid()}`;
+      await storeStatusNotification(database.db, {
+        ...wanted,
+        notificationId,
+        eventId: `evt_${ulid()}`,
+        eventType: 'credit_application.created',
+        applicationId: `app_${ulid()}`,
+        sequence: 1,
+        body: '{}',
+        createdAt: new Date(),
+        requestId: null,
+      });
+      const [row] = await database.sql`
+        select state, end_reason as reason, held_at is not null as since from notifications
+        where notification_id = ${notificationId}`;
+      return row;
+    };
+    expect(await birth(lane)).toEqual({ state: 'pending', reason: null, since: false });
+    await set('disabled');
+    expect(await birth(lane)).toEqual({ state: 'held', reason: 'webhook_not_registered', since: true });
+    expect(await birth({ ...lane, environment: 'live' })).toMatchObject({ state: 'held' });
+  });
+
+  test('ends a workflow that is started all the same, and is not undone by it', async () => {
+    const [notificationId = ''] = await store();
+    await set('disabled');
+    await hold();
+    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({
+      kind: 'over',
+      state: 'held',
+      reason: 'webhook_not_registered',
+    });
+    await set('active');
+    await release();
+    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'superseded' });
+    expect(await openAttempt(database.db, { notificationId, generation: 2 })).toMatchObject({ kind: 'open' });
+  });
+});
+
+describe('releasing', () => {
+  test('goes batch by batch, in sequence, each under a new generation', async () => {
+    const ids = await store(7);
+    await set('disabled');
+    await hold();
+    expect(await lanesToRelease(database.db)).toEqual([]);
+    expect(await release()).toBe(0);
+    await set('active');
+    expect(await lanesToRelease(database.db)).toEqual([lane]);
+    expect([await release(3), await release(3), await release(3)]).toEqual([3, 3, 1]);
+    expect(await rows()).toEqual([{ state: 'pending', generation: 2, reason: null, since: false, count: 7 }]);
+    const due = await database.sql`select notification_id as id from notifications order by due_at`;
+    expect(due.map(({ id }) => id)).toEqual(ids);
+    const distinct = await database.sql`select count(distinct due_at)::int as count from notifications`;
+    expect(distinct).toEqual([{ count: 7 }]);
+  });
+
+  test('by four keepers at once releases everything once', async () => {
+    await store(60);
+    await set('disabled');
+    await hold();
+    await set('active');
+    const keep = async () => {
+      let total = 0;
+      for (let count = 10; count === 10; total += count) count = await release(10);
+      return total;
+    };
+    const totals = await Promise.all([keep(), keep(), keep(), keep()]);
+    expect(totals.reduce((sum, each) => sum + each, 0)).toBe(60);
+    expect(await rows()).toMatchObject([{ state: 'pending', generation: 2, count: 60 }]);
+  });
+
+  test('comes before or after whoever disables or replaces the endpoint, and stops there', async () => {
+    await store(20);
+    await set('disabled');
+    await hold();
+    await set('active');
+    const other = await database.sql.reserve();
+    await other`begin`;
+    await other`update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpointId}`;
+    const waiting = release(10);
+    await waitsForLock();
+    await other`commit`;
+    other.release();
+    expect(await waiting).toBe(0);
+    expect(await rows()).toMatchObject([{ state: 'held', count: 20 }]);
+    // Another in its place releases them too.
+    await addEndpoint(database, { ...lane, url: 'https://new.example/y', keyRing });
+    expect(await release()).toBe(20);
+  });
+
+  test('finds what was held by a send that read the endpoint before it was enabled', async () => {
+    const [notificationId = ''] = await store();
+    const ref = { notificationId, generation: 1 };
+    await set('disabled');
+    expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'no_endpoint' });
+    await set('active');
+    expect(await lanesToRelease(database.db)).toEqual([]);
+    await endNotification(database.db, ref, { state: 'held', reason: 'webhook_not_registered' });
+    expect(await lanesToRelease(database.db)).toEqual([lane]);
+    expect(await release()).toBe(1);
+    expect(await rows()).toMatchObject([{ state: 'pending', generation: 2 }]);
+  });
+
+  async function waitsForLock(): Promise<void> {
+    for (;;) {
+      const found = await database.sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      if (found.length > 0) return;
+    }
+  }
+});
+
+describe('expiring', () => {
+  const day = (nth: number) =>
+    setServiceClock(database, new Date(Date.parse('2026-11-01T06:00:00Z') + nth * 86_400_000).toISOString());
+
+  test('comes after 30 days, counts as failed once, and tells operators', async () => {
+    await day(0);
+    const [first, , third] = await store(3);
+    await set('disabled');
+    await hold();
+    await day(29.99);
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
+    await day(30);
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([
+      {
+        kind: 'notifications_expired',
+        ...lane,
+        endpointId: null,
+        details: { count: 3, first, last: third },
+      },
+    ]);
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
+    expect(await rows()).toMatchObject([{ state: 'expired', reason: 'held_too_long', count: 3 }]);
+    expect(await counts()).toEqual([
+      { type: 'credit_application.accepted', delivered: 0, failed: 3, reserved: 0 },
+    ]);
+  });
+
+  test('moves the count when it is delivered by hand later, and counts no failure twice', async () => {
+    await day(0);
+    const [notificationId = ''] = await store();
+    const open = async (generation: number) => {
+      const opened = await openAttempt(database.db, { notificationId, generation });
+      if (opened.kind !== 'open') throw new Error(opened.kind);
+      return { notificationId, attemptNumber: opened.attemptNumber };
+    };
+    const failed = {
+      kind: 'failed',
+      failure: 'connect',
+      httpStatus: null,
+      durationMs: 1,
+      retryAfterMs: null,
+    } as const;
+    const exhausted = { state: 'failed', reason: 'exhausted' } as const;
+    await recordAttempt(database.db, await open(1), { outcome: failed, address: null }, exhausted);
+    // Sent again by hand, and held on the way.
+    await database.sql`update notifications set state = 'pending', generation = 2`;
+    await set('disabled');
+    await hold();
+    await day(31);
+    await expireHeld(database.db, { limit: 10 });
+    expect(await counts()).toMatchObject([{ delivered: 0, failed: 1 }]);
+    await set('active');
+    await database.sql`update notifications set state = 'pending', generation = 3`;
+    const delivered = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
+    await recordAttempt(database.db, await open(3), { outcome: delivered, address: null }, null);
+    const sums =
+      await database.sql`select sum(delivered)::int as delivered, sum(failed)::int as failed from monthly_counts`;
+    expect(sums).toEqual([{ delivered: 1, failed: 0 }]);
+  });
+
+  test('is none of what has an active endpoint, nor of what nobody knows the age of', async () => {
+    await day(0);
+    await store(2);
+    await set('disabled');
+    await hold();
+    await day(40);
+    await set('active');
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
+    await set('disabled');
+    await database.sql`update notifications set held_at = null`;
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
+    expect(await rows()).toMatchObject([{ state: 'held', since: true, count: 2 }]);
+  });
+
+  test('is warned of seven days before, once a day, by one of many keepers', async () => {
+    await day(0);
+    await store(4);
+    await set('disabled');
+    await hold();
+    await day(22.9);
+    expect(await warnOfExpiry(database.db)).toEqual([]);
+    await day(23);
+    const warned = await Promise.all([1, 2, 3, 4].map(() => warnOfExpiry(database.db)));
+    expect(warned.flat()).toEqual([
+      expect.objectContaining({
+        kind: 'notifications_expiring',
+        ...lane,
+        details: { count: 4, from: '2026-12-01T06:00:00Z' },
+      }),
+    ]);
+    await day(23.9);
+    expect(await warnOfExpiry(database.db)).toEqual([]);
+    await day(24.1);
+    expect(await warnOfExpiry(database.db)).toHaveLength(1);
+    expect(await healthFigures(database.db)).toMatchObject({
+      held: 4,
+      expiring: 4,
+      oldestHeldMs: 2_082_240_000,
+    });
+  });
+});

@@ -1,0 +1,173 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { z } from 'zod';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../db/postgres/change-feed';
+import { connectDatabase, type Database } from '../../../db/postgres/connect';
+import { migrateDatabase } from '../../../db/postgres/migrate';
+import { storeSettings } from '../../../runtime/config/store-settings';
+import { startTestApi } from '../../support/api';
+import { until } from '../../support/delivery';
+import { statementAfterFreeze } from '../../support/frozen-process';
+import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary-directory';
+import { createTestTls } from '../../support/tls';
+
+const STATEMENT_TIMEOUT_MS = 300;
+/** After that a silent connection is closed: db/postgres/connect.ts. */
+const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
+let directory: string;
+let server: OwnPostgres;
+let plain: OwnPostgres;
+const opened: Database[] = [];
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('server-tls');
+  [server, plain] = await Promise.all([startOwnPostgres(), startOwnPostgres()]);
+  const own = await createTestTls([{ type: 'dns', value: 'localhost' }]);
+  await writeFile(join(directory, 'ca.pem'), own.ca);
+  await writeFile(join(directory, 'other.pem'), (await createTestTls()).ca);
+  const admin = postgres(server.url, { max: 1 });
+  // Written by the server itself, as its key has to be its own.
+  for (const [file, text] of [
+    ['server.crt', own.cert],
+    ['server.key', own.key],
+  ] as const)
+    await admin.unsafe(
+      `copy (select unnest(string_to_array('${text}', E'\\n'))) to program 'umask 077; cat > ${file}'`,
+    );
+  await admin`alter system set ssl = on`;
+  await admin`select pg_reload_conf()`;
+  await admin.end();
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((database) => database.close()));
+});
+afterAll(async () => {
+  await server?.close();
+  await plain?.close();
+  await removeDirectory(directory);
+});
+
+/** @param host that the URL names; the certificate is for `localhost` alone. */
+const urlOf = ({ url }: OwnPostgres, query: string, host = 'localhost') => {
+  const address = new URL(url);
+  address.hostname = host;
+  return `${address.href}${query.replace(/(ca|other)\.pem/, (file) => join(directory, file))}`;
+};
+function connect(url: string): Database {
+  const database = connectDatabase({
+    url,
+    poolSize: 1,
+    applicationName: 'test',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  opened.push(database);
+  return database;
+}
+const encrypted = async ({ sql }: Database) =>
+  (await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`)[0]?.['ssl'];
+
+test.each([
+  ['', 'localhost', false],
+  ['?sslmode=disable', 'localhost', false],
+  ['?sslmode=prefer', 'localhost', true],
+  ['?sslmode=require', 'localhost', true],
+  ['?sslmode=verify-ca&sslrootcert=ca.pem', '127.0.0.1', true],
+  ['?sslmode=verify-full&sslrootcert=ca.pem', 'localhost', true],
+])('%s at %s: with TLS is %s', async (query, host, expected) => {
+  expect(await encrypted(connect(urlOf(server, query, host)))).toBe(expected);
+});
+
+test.each([
+  ['?sslmode=verify-full', 'localhost', /certificate/],
+  ['?sslmode=verify-full&sslrootcert=system', 'localhost', /certificate/],
+  ['?sslmode=verify-full&sslrootcert=other.pem', 'localhost', /certificate/],
+  ['?sslmode=verify-full&sslrootcert=ca.pem', '127.0.0.1', /IP: 127\.0\.0\.1 is not in the cert/],
+  ['?sslmode=require&sslrootcert=other.pem', 'localhost', /certificate/],
+])('%s at %s is refused, each time anew', async (query, host, why) => {
+  const { sql } = connect(urlOf(server, query, host));
+  for (let times = 0; times < 3; times += 1) await expect(sql`select 1`).rejects.toThrow(why);
+});
+
+test.each([
+  ['?sslmode=full', /^sslmode is one of disable, allow, prefer, require, verify-ca, verify-full$/],
+  ['?sslmode=prefer&sslrootcert=ca.pem', /^sslrootcert wants sslmode=verify-full or verify-ca$/],
+  ['?sslrootcert=ca.pem', /^sslrootcert wants/],
+  ['?sslmode=verify-full&sslrootcert=/nowhere', /^ENOENT.*\/nowhere/],
+  ['?ssl=true', /^say sslmode=/],
+])('%s is no setting', (query, why) => {
+  const { error } = z.object(storeSettings).safeParse({ DATABASE_URL: urlOf(server, query) });
+  expect(error?.issues).toEqual([
+    expect.objectContaining({ path: ['DATABASE_URL'], message: expect.stringMatching(why) }),
+  ]);
+});
+
+test('a server without TLS is refused, unless TLS is only preferred', async () => {
+  const { sql } = connect(urlOf(plain, '?sslmode=require'));
+  for (let times = 0; times < 3; times += 1)
+    await expect(sql`select 1`).rejects.toThrow('Postgres has no TLS');
+  expect(await encrypted(connect(urlOf(plain, '?sslmode=prefer')))).toBe(false);
+});
+
+test('a server that hangs holds a connection no longer than without TLS, and is used again', async () => {
+  const { sql } = connect(urlOf(server, '?sslmode=require'));
+  await sql`select 1`;
+  await server.freeze();
+  await expect(sql`select 1`).rejects.toThrow(/silent|gone/);
+  await sleep(100);
+  // A new connection does not come about either.
+  await expect(sql`select 1`).rejects.toThrow('Postgres did not answer within 5000 ms');
+  await server.unfreeze();
+  await until(
+    () =>
+      sql`select 1`.then(
+        () => true,
+        () => false,
+      ),
+    'answers again',
+  );
+}, 30_000);
+
+test('a statement made while its connection is being closed is not lost', async () => {
+  const { sql } = connect(urlOf(server, '?sslmode=require'));
+  expect(await statementAfterFreeze(sql, QUIET_MS)).toMatch(/answered|refused/);
+  await expect(sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
+}, 15_000);
+
+test('killed and started again, it is connected to again', async () => {
+  const database = connect(urlOf(server, '?sslmode=verify-full&sslrootcert=ca.pem'));
+  await database.sql`select 1`;
+  await server.kill();
+  await expect(database.sql`select 1`).rejects.toThrow(/\w/);
+  await server.start();
+  await until(() => encrypted(database).catch(() => false), 'encrypted again');
+});
+
+test('schema, change feed and API work over a verified connection', async () => {
+  const databaseUrl = urlOf(server, '?sslmode=verify-full&sslrootcert=ca.pem');
+  await migrateDatabase(databaseUrl);
+  const heard: string[] = [];
+  const feed = openChangeFeed({
+    database: { url: databaseUrl, applicationName: 'test' },
+    channels: [CATALOGUE_CHANNEL],
+    onConnect: async () => undefined,
+    onChange: (subject) => heard.push(subject),
+    onError: () => undefined,
+    monotonicMs: () => performance.now(),
+  });
+  await until(() => feed.trusted(), 'the feed is trusted');
+  const api = await startTestApi({ databaseUrl });
+  try {
+    expect(await api.quote({ merchant_id: 'M000001' })).toMatchObject({ status: 200 });
+    await until(() => heard.length > 0, 'the new keys are told');
+    const sessions = await connect(databaseUrl).sql`
+      select application_name as name, ssl from pg_stat_activity join pg_stat_ssl using (pid) where application_name like 'pfqs%'`;
+    expect(sessions.length).toBeGreaterThan(1);
+    expect(sessions.filter(({ ssl }) => ssl !== true)).toEqual([]);
+  } finally {
+    await api.close();
+    await feed.close();
+  }
+});

@@ -1,0 +1,119 @@
+import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/postgres/shared-commit';
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A store whose statements take 20 ms and whose failures are told to it. */
+function store(fail: (rows: readonly string[]) => unknown = () => undefined, overrides: object = {}) {
+  const statements: string[][] = [];
+  const commit = createSharedCommit<string>({
+    write: async (rows) => {
+      statements.push([...rows]);
+      await pause(20);
+      const error = fail(rows);
+      if (error !== undefined) throw error;
+    },
+    isDataFault: (error) => (error as { code?: string }).code === '22P02',
+    mostRows: 3,
+    mostWaiting: 5,
+    mostBatches: 1,
+    deadlineMs: 1_000,
+    ...overrides,
+  });
+  return { commit, statements };
+}
+
+test('rows that arrive together share a statement, up to the most it may carry', async () => {
+  const { commit, statements } = store();
+  await Promise.all(['a', 'b', 'c', 'd', 'e'].map((row) => commit.add(row)));
+  expect(statements).toEqual([
+    ['a', 'b', 'c'],
+    ['d', 'e'],
+  ]);
+});
+
+test('nobody is answered before the statement has ended', async () => {
+  const { commit } = store();
+  const start = performance.now();
+  await commit.add('a');
+  expect(performance.now() - start).toBeGreaterThanOrEqual(19);
+});
+
+test('a batch that fails on its data is tried again row by row, and only the bad row fails', async () => {
+  const bad = Object.assign(new Error('bad json'), { code: '22P02' });
+  const { commit, statements } = store((rows) => (rows.includes('bad') ? bad : undefined));
+  const results = await Promise.allSettled(['a', 'bad', 'c'].map((row) => commit.add(row)));
+  expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(statements).toEqual([['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
+});
+
+test('a commit whose outcome is unknown fails every row and is not repeated', async () => {
+  const cut = Object.assign(new Error('connection closed'), { code: 'CONNECTION_CLOSED' });
+  const { commit, statements } = store(() => cut);
+  const results = await Promise.allSettled(['a', 'b'].map((row) => commit.add(row)));
+  expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected']);
+  expect(statements).toEqual([['a', 'b']]);
+});
+
+test('the queue is bounded', async () => {
+  const { commit } = store();
+  const adding = ['a', 'b', 'c', 'd', 'e'].map((row) => commit.add(row));
+  await expect(commit.add('f')).rejects.toThrow(QueueFullError);
+  await Promise.all(adding);
+  await expect(commit.add('g')).resolves.toBeUndefined();
+});
+
+test('a row whose writer gave up while it waited is not stored', async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const written: string[] = [];
+  const commit = createSharedCommit<string>({
+    write: async (rows) => {
+      written.push(...rows);
+      await held;
+    },
+    isDataFault: () => false,
+    mostRows: 1,
+    mostWaiting: 10,
+    mostBatches: 1,
+    deadlineMs: 50,
+  });
+  const first = commit.add('first');
+  const second = commit.add('second');
+  await expect(first).rejects.toThrow(NotStoredError);
+  await expect(second).rejects.toThrow(NotStoredError);
+  release();
+  await commit.idle();
+  expect(written).toEqual(['first']);
+});
+
+test('few rows wait for the statement under way, but not for one that hangs', async () => {
+  const statements: string[][] = [];
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const commit = createSharedCommit<string>({
+    write: async (rows) => {
+      statements.push([...rows]);
+      if (statements.length === 1) await held;
+    },
+    isDataFault: () => false,
+    mostRows: 10,
+    mostWaiting: 100,
+    mostBatches: 2,
+    worthwhileRows: 3,
+    patienceMs: 500,
+    deadlineMs: 5_000,
+  });
+  const first = commit.add('a');
+  await pause(10);
+  const few = Promise.all([commit.add('b'), commit.add('c')]);
+  await pause(10);
+  expect(statements).toEqual([['a']]);
+  await few;
+  expect(statements).toEqual([['a'], ['b', 'c']]);
+  const many = Promise.all(['d', 'e', 'f'].map((row) => commit.add(row)));
+  await many;
+  expect(statements).toEqual([['a'], ['b', 'c'], ['d', 'e', 'f']]);
+  release();
+  await first;
+  await commit.idle();
+});

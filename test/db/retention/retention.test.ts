@@ -1,0 +1,194 @@
+import { createPartner } from '../../../db/catalogue/partners';
+import { resendNotification } from '../../../db/notifications/resend';
+import { applyRetentionStep } from '../../../db/retention/apply';
+import { countExpired } from '../../../db/retention/count';
+import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
+
+const DAYS: RetentionDays = { payloads: 90, attempts: 400, notifications: 2_557, quotes: 1_000 };
+/** Days ago, in a month of its own each: whole months lie between them and every limit. */
+const [PAST_ALL, PAST_ATTEMPTS, PAST_PAYLOADS, RECENT] = [3_000, 500, 130, 10];
+let database: OpenTestDatabase;
+
+beforeEach(async () => {
+  database = await openTestDatabase();
+});
+afterEach(() => database.close());
+
+const step = (
+  kind: RetentionKind,
+  more: { batch?: number; enough?: () => boolean; cursor?: string } = {},
+) => {
+  const { enough = () => false, cursor = null, ...batch } = more;
+  return applyRetentionStep(
+    database.db,
+    { kind, days: DAYS[kind], cursor },
+    { actor: 'tester', enough, ...batch },
+  );
+};
+const ids = async (table: 'quotes' | 'notifications' | 'delivery_attempts') => {
+  const column = table === 'quotes' ? 'quote_id' : 'notification_id';
+  const rows =
+    await database.sql`select ${database.sql(column)} as id from ${database.sql(table)} order by 1`;
+  return rows.map(({ id }) => id as string);
+};
+const partitions = async () =>
+  (await database.sql`select relname::text as name from pg_class where relname ~ '_[0-9]{4}_[0-9]{2}$'`).map(
+    ({ name }) => name as string,
+  );
+const payloads = async () =>
+  Object.fromEntries(
+    (
+      await database.sql`select n.notification_id as id, body, answer from notifications n
+        join delivery_attempts a using (notification_id)`
+    ).map(({ id, body, answer }) => [id, `${body} ${answer}`]),
+  );
+const log = () => database.sql`select action, subject, details from change_log order by change_id`;
+
+test('months whose last day is past its time go as a whole, with a line in the change log', async () => {
+  for (const daysAgo of [PAST_ALL, PAST_ATTEMPTS]) await makePastMonth(database, monthOf(daysAgo));
+  const old = await storeOldNotification(database, PAST_ALL);
+  const middle = await storeOldNotification(database, PAST_ATTEMPTS);
+  const recent = await storeOldNotification(database, RECENT);
+  const quotes = [await storeOldQuote(database, PAST_ALL), await storeOldQuote(database, RECENT)];
+
+  expect(await step('attempts')).toMatchObject({
+    removed: 2,
+    dropped: [`delivery_attempts_${monthOf(PAST_ALL)}`, `delivery_attempts_${monthOf(PAST_ATTEMPTS)}`],
+    more: false,
+    busy: [],
+  });
+  expect(await step('notifications')).toMatchObject({ dropped: [`notifications_${monthOf(PAST_ALL)}`] });
+  expect(await step('quotes')).toMatchObject({ dropped: [`quotes_${monthOf(PAST_ALL)}`], removed: 1 });
+  expect(await ids('delivery_attempts')).toEqual([recent]);
+  expect(await ids('notifications')).toEqual([middle, recent]);
+  expect(await ids('quotes')).toEqual([quotes[1]]);
+  expect(old).not.toBe(middle);
+  expect(await log()).toContainEqual({
+    action: 'retention.drop',
+    subject: `notifications_${monthOf(PAST_ALL)}`,
+    details: { rows: 1 },
+  });
+});
+
+test('rows without a month of their own go in batches, by the day', async () => {
+  for (let times = 0; times < 5; times += 1) await storeOldQuote(database, DAYS.quotes + 1);
+  const kept = await storeOldQuote(database, DAYS.quotes - 1);
+  expect(await step('quotes', { batch: 2 })).toMatchObject({ removed: 5, dropped: [], more: false });
+  expect(await ids('quotes')).toEqual([kept]);
+  expect(await log()).toEqual([
+    { action: 'retention.remove', subject: 'quotes', details: { rows: 5, older_than_days: DAYS.quotes } },
+  ]);
+});
+
+test('what has not ended stays however old it is, with its attempts and its body; the rest of its month goes', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  const staying = [];
+  for (const state of ['pending', 'started', 'held'])
+    staying.push(await storeOldNotification(database, PAST_ALL, state));
+  for (const state of ['delivered', 'failed', 'cancelled', 'expired'])
+    await storeOldNotification(database, PAST_ALL, state);
+  for (const kind of ['payloads', 'attempts', 'notifications'] as const) await step(kind, { batch: 2 });
+  expect(await ids('notifications')).toEqual(staying.toSorted());
+  expect(await ids('delivery_attempts')).toEqual(staying.toSorted());
+  expect(Object.values(await payloads())).toEqual(Array.from({ length: 3 }, () => '{"a":1} ok'));
+  expect(await partitions()).toContain(`notifications_${monthOf(PAST_ALL)}`);
+
+  await database.sql`update notifications set state = 'delivered'`;
+  for (const kind of ['attempts', 'notifications'] as const) await step(kind);
+  expect(await partitions()).not.toContain(`notifications_${monthOf(PAST_ALL)}`);
+});
+
+test('the quote of an application that may still become something stays, and goes once that is settled', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  const ofOpen = await storeOldQuote(database, PAST_ALL);
+  await storeOldQuote(database, PAST_ALL);
+  await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
+  await database.sql`
+    insert into credit_applications (application_id, lender, lender_reference, quote_id, partner_id, environment, merchant_id,
+      loan_pence, deposit_pence, state)
+    select 'app_x', lender, 'A1B2C3D4', ${ofOpen}, 'P100001', 'live', 'M123456', 100000, 0, 'signed'
+    from lenders order by lender limit 1`;
+  expect((await countExpired(database.db, DAYS)).at(-1)).toMatchObject({ rows: 1, staying: 1, months: [] });
+  expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [] });
+  expect(await ids('quotes')).toEqual([ofOpen]);
+  await database.sql`update credit_applications set state = 'completed'`;
+  expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [`quotes_${monthOf(PAST_ALL)}`] });
+});
+
+test('payloads are emptied by the day and their rows stay; what lost its body cannot be sent again', async () => {
+  const past = await storeOldNotification(database, PAST_PAYLOADS);
+  const open = await storeOldNotification(database, PAST_PAYLOADS, 'held');
+  const later = await storeOldNotification(database, DAYS.payloads + 1, 'failed');
+  const kept = await storeOldNotification(database, DAYS.payloads - 1);
+  expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 2, more: false });
+  expect(await payloads()).toEqual({
+    [past]: ' null',
+    [open]: '{"a":1} ok',
+    [later]: ' null',
+    [kept]: '{"a":1} ok',
+  });
+  await expect(resendNotification(database.db, later, { testEventType: 'x' })).rejects.toThrow(
+    'its body was removed',
+  );
+  // The mark has waited for the one that had not ended.
+  await database.sql`update notifications set state = 'expired' where notification_id = ${open}`;
+  expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 1 });
+  expect((await payloads())[open]).toBe(' null');
+  expect(await step('payloads')).toMatchObject({ removed: 0 });
+});
+
+test('a step that had enough says where the next one goes on', async () => {
+  for (let times = 0; times < 3; times += 1) await storeOldNotification(database, PAST_PAYLOADS);
+  const first = await step('payloads', { batch: 1, enough: () => true });
+  expect(first).toMatchObject({ removed: 1, more: true });
+  expect(await step('payloads', { batch: 2, cursor: first.cursor ?? '' })).toMatchObject({
+    removed: 2,
+    more: false,
+  });
+});
+
+test('a month in use is left for later after half a second, and nobody waits behind it for longer', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  await storeOldQuote(database, PAST_ALL);
+  const reader = await database.sql.reserve();
+  await reader`begin`;
+  await reader`select 1 from quotes`;
+  const [dropping, insertMs] = await Promise.all([step('quotes'), timeOf(() => storeOldQuote(database, 1))]);
+  expect(dropping).toMatchObject({ removed: 0, dropped: [], busy: [`quotes_${monthOf(PAST_ALL)}`] });
+  expect(insertMs).toBeLessThan(2_000);
+  await reader`commit`;
+  reader.release();
+  expect(await step('quotes')).toMatchObject({ removed: 1, busy: [] });
+});
+
+test('counting says beforehand what goes, and changes nothing; counts of months and the change log stay', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  await storeOldNotification(database, PAST_ALL);
+  await storeOldNotification(database, PAST_ATTEMPTS);
+  await storeOldNotification(database, PAST_ATTEMPTS, 'held');
+  await storeOldNotification(database, RECENT);
+  await storeOldQuote(database, PAST_ALL);
+  await database.sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered)
+    values ('P100001', 'live', '2019-01-01', 'credit_application.accepted', 7)`;
+  const counted = await countExpired(database.db, DAYS);
+  expect(counted.map(({ kind, rows, months, staying }) => [kind, rows, months.length, staying])).toEqual([
+    ['payloads', 2, 0, 1],
+    ['attempts', 2, 1, 1],
+    ['notifications', 1, 1, 0],
+    ['quotes', 1, 1, 0],
+  ]);
+  expect(await ids('notifications')).toHaveLength(4);
+  const removed = [];
+  for (const kind of RETENTION_KINDS) removed.push((await step(kind)).removed);
+  expect(removed).toEqual([2, 2, 1, 1]);
+  expect((await countExpired(database.db, DAYS)).map(({ rows }) => rows)).toEqual([0, 0, 0, 0]);
+  expect(await database.sql`select delivered from monthly_counts`).toEqual([{ delivered: 7 }]);
+});
+
+async function timeOf(task: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await task();
+  return performance.now() - startedAt;
+}
