@@ -2,7 +2,8 @@ import type { ActivityDeps } from './deps';
 import { withHeartbeat } from './heartbeat';
 import { createEndDelivery, createRecordResult } from './record-result';
 import { createSendAtOnce } from './send-at-once';
-import { createSendAttempt, type SendOrder } from './send-attempt';
+import { createSendAttempt } from './send-attempt';
+import type { SendOrder } from './send-order';
 
 export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
 export { createLanes, SENDS_PER_ENDPOINT, type Lanes } from './lanes';

@@ -4,7 +4,7 @@ import { KeyRingError } from '../db/endpoints/key-ring';
 import { forgetAttempt, type OpenedAttempt } from '../db/notifications/open-attempt';
 import { endNotification, keepAnswer, type EndState } from '../db/notifications/record-attempt';
 import type { ActivityDeps } from './deps';
-import type { NotificationRef, SendResult } from './send-attempt';
+import type { NotificationRef, SendResult } from './send-order';
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 

@@ -3,7 +3,7 @@ import { recordAttempt, endNotification, type EndState } from '../db/notificatio
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';
-import type { NotificationRef } from './send-attempt';
+import type { NotificationRef } from './send-order';
 
 /** The end of a notification that was not delivered. */
 export interface NotificationEnd {

@@ -2,7 +2,7 @@ import { openFirstAttempt } from '../db/notifications/open-first-attempt';
 import type { ActivityDeps } from './deps';
 import { createMakeAttempt } from './make-attempt';
 import { createRecordResult } from './record-result';
-import type { NotificationRef, SendOrder, SendResult } from './send-attempt';
+import type { NotificationRef, SendOrder, SendResult } from './send-order';
 
 /** Nothing was done: the attempt belongs on the queue of the sends. */
 export interface Declined {

@@ -1,37 +1,9 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { NOT_REGISTERED } from '../db/notifications/hold';
-import type { NotificationState } from '../db/notifications/read';
 import { openAttempt } from '../db/notifications/open-attempt';
 import type { ActivityDeps } from './deps';
-import type { Busy } from './lanes';
 import { createMakeAttempt, createRefuse } from './make-attempt';
-
-/** Which notification, and in whose name: a workflow of an older generation is told that it is over. */
-export interface NotificationRef {
-  readonly notificationId: string;
-  readonly generation: number;
-}
-
-/** What `sendAttempt` is asked to send. */
-export interface SendOrder extends NotificationRef {
-  /** Names the endpoint, for the limit on what is under way to it. */
-  readonly lane: string;
-}
-
-/** What became of one step of the ladder. Ids and outcomes only: it is stored in the workflow's history. */
-export type SendResult =
-  | {
-      readonly kind: 'sent';
-      readonly attemptNumber: number;
-      readonly outcome: DeliveryOutcome;
-      readonly address: string | null;
-    }
-  | Busy
-  /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
-  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
-  /** A later generation has taken over. */
-  | { readonly kind: 'superseded' };
+import type { NotificationRef, SendOrder, SendResult } from './send-order';
 
 /**
  * Makes one attempt: opens its row, signs and sends. It returns for whatever the partner does, and throws only for our

@@ -1,18 +1,7 @@
-import type { Merchant } from '../../domain/merchant';
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
+import type { AtOnceOrLater, CatalogueMerchant } from './found';
 import { KeyMemory, type KeySource } from './key-memory';
 import { MerchantMemory, type MerchantSource } from './merchant-memory';
-
-/** A merchant as quotes see it: complete, or what is missing. */
-export interface CatalogueMerchant {
-  readonly merchantId: string;
-  /** Partners it exists for; null: all. */
-  readonly onlyFor: ReadonlySet<string> | null;
-  readonly setup: { readonly merchant: Merchant } | { readonly missingFields: string[] };
-}
-
-/** At once from memory, or from Postgres: most requests need not wait, and waiting costs even when it is over at once. */
-export type AtOnceOrLater<T> = T | Promise<T>;
 
 /** Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. */
 export interface Catalogue {

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import { withDeadline } from '../../db/postgres/deadline';
-import type { AtOnceOrLater } from './catalogue';
+import type { AtOnceOrLater } from './found';
 
 export interface KeySource {
   loadAllKeys(): Promise<ApiKeyRecord[]>;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../../db/postgres/deadline';
 import type { StoredMerchant } from '../../db/catalogue/merchants';
 import { completeMerchant } from '../../domain/merchant';
-import type { AtOnceOrLater, CatalogueMerchant } from './catalogue';
+import type { AtOnceOrLater, CatalogueMerchant } from './found';
 
 export interface MerchantSource {
   loadMerchant(merchantId: string): Promise<StoredMerchant | null>;

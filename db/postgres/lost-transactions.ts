@@ -1,4 +1,6 @@
-import type { Sql } from './connect';
+import type postgres from 'postgres';
+
+type Sql = postgres.Sql<Record<string, never>>;
 
 /** What we use of a query of postgres.js 3.4: both are public fields of its class, and missing from its types. */
 interface QueryInside {

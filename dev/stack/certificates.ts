@@ -3,13 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, isIssuedBy, issueCertificate, type Validity } from '../tls/issue';
 import { writeAtomically } from './files';
-
-export interface DevelopmentTls {
-  /** What clients are told to trust (`curl --cacert`). */
-  readonly caFile: string;
-  readonly certFile: string;
-  readonly keyFile: string;
-}
+import type { DevelopmentTls } from './types';
 
 const DAY_MS = 86_400_000;
 /** Long, because people put it into trust stores. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { startShop, type RunningShop } from '../shop';
 import type { RunningReceiver } from '../receiver';
-import type { DevelopmentTls } from './certificates';
+import type { DevelopmentTls } from './types';
 import type { DemoData, StackOptions } from './types';
 
 /** The demo shop beside the services of a stack. */

@@ -1,4 +1,4 @@
-export type { DevelopmentTls } from './certificates';
+export type { DevelopmentTls } from './types';
 export { ensureWebhookKeys } from './files';
 export { runStack } from './run';
 export { startStack } from './start';

@@ -1,4 +1,9 @@
-import type { DevelopmentTls } from './certificates';
+export interface DevelopmentTls {
+  /** What clients are told to trust (`curl --cacert`). */
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
 
 /** What there is to play with. */
 export interface DemoData {
