@@ -1,5 +1,5 @@
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
-import type { NotificationState } from '../db/notifications/read';
+import type { NotificationState } from '../domain/notification-states';
 import type { Busy } from './lanes';
 
 /** Which notification, and in whose name: a workflow of an older generation is told that it is over. */

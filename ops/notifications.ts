@@ -1,13 +1,8 @@
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
-import {
-  findNotification,
-  listAttempts,
-  listNotifications,
-  type NotificationState,
-} from '../db/notifications/read';
+import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
-import { NOTIFICATION_STATES } from '../db/schema/notifications';
+import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';

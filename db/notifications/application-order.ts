@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { Notification } from './read';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { updateSql } from './update';
 
 /** How long an event waits after the first attempt of an earlier one of its application. */
 export const PATIENCE_SECONDS = 60;
@@ -11,7 +12,7 @@ export const PATIENCE_SECONDS = 60;
 // wait for a row lock; what somebody has locked is left to the claim.
 
 /** An event's first attempt has failed: the later ones of its application are due a minute after it began. */
-export async function deferLater(tx: DbOrTransaction, event: Notification): Promise<void> {
+export async function putOffLater(tx: DbOrTransaction, event: Notification): Promise<void> {
   if (event.applicationId === null) return;
   await tx.execute(sql`
     with later as (
@@ -21,11 +22,11 @@ export async function deferLater(tx: DbOrTransaction, event: Notification): Prom
         and l.state = 'pending' and l.taken_at is null and l.priority >= n.priority
         and l.due_at < n.first_attempt_at + make_interval(secs => ${PATIENCE_SECONDS})
       for update of l skip locked)
-    update notifications n set due_at = later.at from later where n.notification_id = later.notification_id`);
+    ${updateSql('put_off', { due_at: sql`later.at` })} from later where t.notification_id = later.notification_id`);
 }
 
 /** An event has ended: the later ones of its application, which a failed attempt of it had put off, are due at once. */
-export async function hastenLater(tx: DbOrTransaction, event: Notification): Promise<void> {
+export async function releaseLater(tx: DbOrTransaction, event: Notification): Promise<void> {
   if (event.applicationId === null) return;
   // It ends before or with its first attempt, so none has failed and nothing was put off.
   if (event.attempts < 2 && event.takenAt !== null) return;
@@ -35,6 +36,6 @@ export async function hastenLater(tx: DbOrTransaction, event: Notification): Pro
       where application_id = ${event.applicationId} and sequence > ${event.sequence}
         and state = 'pending' and taken_at is null and due_at > service_now()
       for update skip locked)
-    update notifications n set due_at = service_now() from later where n.notification_id = later.notification_id
+    ${updateSql('due_now', {})} from later where t.notification_id = later.notification_id
     returning pg_notify(${NOTIFICATIONS_CHANNEL}, 'later')`);
 }

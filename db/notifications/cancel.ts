@@ -1,12 +1,10 @@
-import { eq, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { notifications } from '../schema';
-import { hastenLater } from './application-order';
-import { lockNotification, type NotificationState } from './read';
-import { closeUnfinished } from './open-attempt';
+import type { NotificationState } from '../../domain/notification-states';
+import { lockNotification } from './read';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
 import { Refused } from '../refused';
-import { releaseMonth } from './quota';
+import { applyEnd } from './transition';
 
 export type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState }
@@ -26,18 +24,12 @@ export async function cancelNotification(
 ): Promise<CancelAnswer> {
   const row = await lockNotification(tx, notificationId);
   if (row === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
-  const { state, generation, reservedMonth } = row;
+  const { state, generation } = row;
   if (state === 'started' && generation !== deadGeneration) return { kind: 'under_way', generation };
   if (state !== 'pending' && state !== 'held' && state !== 'started') {
     throw new Refused('conflict', `Notification ${notificationId} has ended already: ${state}.`);
   }
-  if (reservedMonth !== null) await releaseMonth(tx, row, reservedMonth);
-  await closeUnfinished(tx, notificationId);
-  await tx
-    .update(notifications)
-    .set({ state: 'cancelled', endReason: 'operator', reservedMonth: null, endedAt: sql`service_now()` })
-    .where(eq(notifications.notificationId, notificationId));
-  await hastenLater(tx, row);
+  await applyEnd(tx, row, 'cancel', 'operator');
   await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
   return { kind: 'cancelled', was: state };
 }

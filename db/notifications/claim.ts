@@ -3,6 +3,7 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { PATIENCE_SECONDS } from './application-order';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
+import { updateSql, updateText } from './update';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
 export interface ClaimedNotification {
@@ -71,12 +72,11 @@ export async function claimDue(
 }
 
 const MARK_STARTED = `
-  update notifications n set state = 'started',
-    started_at = coalesce(started_at, service_now()), checked_at = service_now()
+  ${updateText('start', {})}
   from unnest($1::text[], $2::text[]) as s (notification_id, generation)
-  where n.notification_id = any($1::text[])
-    and n.notification_id = s.notification_id and n.generation::text = s.generation
-    and (n.state = 'pending' or (n.state = 'started' and (n.started_at is null or n.checked_at is null)))`;
+  where t.notification_id = any($1::text[])
+    and t.notification_id = s.notification_id and t.generation::text = s.generation
+    and t.state = 'pending'`;
 
 /**
  * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
@@ -107,10 +107,9 @@ export async function giveBack(
     sql`, `,
   );
   await db.execute(sql`
-    update notifications
-    set due_at = service_now() + make_interval(secs => ${pauseMs / 1_000}::float8), taken_at = null
-    where notification_id in (${ids}) and state = 'pending'
-    returning pg_notify(${ATTEMPTS_CHANNEL}, notification_id || ':delayed')`);
+    ${updateSql('give_back', { due_at: sql`service_now() + make_interval(secs => ${pauseMs / 1_000}::float8)` })}
+    where t.notification_id in (${ids}) and t.state = 'pending'
+    returning pg_notify(${ATTEMPTS_CHANNEL}, t.notification_id || ':delayed')`);
 }
 
 /** A started notification whose workflow nobody has asked after for a while. */
@@ -130,9 +129,9 @@ export async function claimUnchecked(
       where state = 'started'
         and (checked_at is null or checked_at <= service_now() - make_interval(secs => ${olderThanMs / 1_000}::float8))
       order by checked_at nulls first limit ${limit} for update skip locked)
-    update notifications n set checked_at = service_now()
-    from old where n.notification_id = old.notification_id
-    returning n.notification_id as "notificationId", n.generation`);
+    ${updateSql('check', {})}
+    from old where t.notification_id = old.notification_id
+    returning t.notification_id as "notificationId", t.generation`);
   return [...rows] as unknown as UncheckedNotification[];
 }
 
@@ -145,9 +144,8 @@ export async function restartNotification(
   { notificationId, generation }: UncheckedNotification,
 ): Promise<boolean> {
   const rows = await db.execute(sql`
-    update notifications set state = 'pending', due_at = service_now(), generation = generation + 1,
-      taken_at = null, first_attempt_at = null
-    where notification_id = ${notificationId} and generation = ${generation} and state = 'started'
+    ${updateSql('restart', {})}
+    where t.notification_id = ${notificationId} and t.generation = ${generation} and t.state = 'started'
     returning 1`);
   return rows.length > 0;
 }

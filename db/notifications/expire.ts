@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
+import { closeUnfinishedText } from './close-unfinished';
 import { hasActiveEndpoint } from './hold';
+import { updateSql } from './update';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 
 /** So long a notification is held; then it is of no more use to anybody. */
@@ -21,10 +23,6 @@ type Count = { readonly partnerId: string; readonly environment: KeyEnvironment;
  */
 export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
-    // Held by a worker of a release that knew no such moment, or by hand.
-    await tx.execute(
-      sql`update notifications set held_at = service_now() where state = 'held' and held_at is null`,
-    );
     const expired = await tx.execute<Count & { first: string; last: string }>(sql`
       with old as (
         select n.notification_id, n.partner_id, n.environment, n.event_type, n.delivered_at, n.failed_month
@@ -33,13 +31,13 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
           and not ${hasActiveEndpoint('n')}
         order by n.held_at limit ${limit} for update of n skip locked),
       closed as (
-        update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
-        from old where a.notification_id = old.notification_id and a.finished_at is null),
+        ${sql.raw(closeUnfinishedText('old'))}),
       ended as (
-        update notifications n
-        set state = 'expired', ended_at = service_now(), end_reason = 'held_too_long',
-          failed_month = case when n.delivered_at is null then coalesce(n.failed_month, service_month()) end
-        from old where n.notification_id = old.notification_id),
+        ${updateSql('expire', {
+          end_reason: sql`'held_too_long'`,
+          failed_month: sql`case when t.delivered_at is null then coalesce(t.failed_month, service_month()) end`,
+        })}
+        from old where t.notification_id = old.notification_id),
       counted as (
         insert into monthly_counts as c (partner_id, environment, month, event_type, failed)
         select partner_id, environment, service_month(), event_type, count(*)::int from old

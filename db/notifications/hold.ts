@@ -1,5 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import { closeUnfinishedText } from './close-unfinished';
+import { updateSql } from './update';
 import type { KeyEnvironment } from '../keys/key';
 
 /** Why a notification is held, and why a test without an endpoint fails. */
@@ -56,11 +58,9 @@ export async function holdPending(
         and n.event_type <> ${testEventType} and not ${hasActiveEndpoint('n')}
       order by n.priority, n.due_at limit ${limit} for update of n skip locked),
     closed as (
-      update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
-      from due where a.notification_id = due.notification_id and a.finished_at is null)
-    update notifications n
-    set state = 'held', held_at = service_now(), end_reason = ${NOT_REGISTERED}, taken_at = null
-    from due where n.notification_id = due.notification_id
+      ${sql.raw(closeUnfinishedText('due'))})
+    ${updateSql('hold', { end_reason: sql`${NOT_REGISTERED}` })}
+    from due where t.notification_id = due.notification_id
     returning 1`);
   return rows.length;
 }

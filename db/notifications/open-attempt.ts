@@ -1,8 +1,11 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import { deliveryAttempts, notifications } from '../schema';
+import { deliveryAttempts } from '../schema';
+import { closeUnfinished } from './close-unfinished';
 import { lockNotification, type Notification } from './read';
 import { currentMonth, releaseMonth, reserveMonth } from './quota';
+import { applyEvent } from './transition';
+import { updateSql } from './update';
 import { findEndpoint, liveSecrets, type SealedSecret } from '../endpoints/endpoints';
 
 /** What an attempt needs, or why there is none to make. */
@@ -51,24 +54,15 @@ export async function openAttempt(
     const attemptNumber = row.attempts + 1;
     const { endpointId, url } = endpoint;
     await tx.insert(deliveryAttempts).values({ notificationId, attemptNumber, generation, endpointId });
-    const [noted] = await tx
-      .update(notifications)
-      .set({
-        attempts: attemptNumber,
-        reservedMonth: moved.month,
-        state: 'started',
-        startedAt: sql`coalesce(${notifications.startedAt}, service_now())`,
-        checkedAt: sql`service_now()`,
-        firstAttemptAt: sql`coalesce(${notifications.firstAttemptAt}, service_now())`,
-        // A start that Temporal did not confirm in time was given back; its first attempt holds a place all the same.
-        ...(row.firstAttemptAt === null && {
-          takenAt: sql`coalesce(${notifications.takenAt}, service_now())`,
-        }),
-      })
-      .where(eq(notifications.notificationId, notificationId))
-      .returning({
-        ageMs: sql<number>`(extract(epoch from service_now() - ${notifications.createdAt}) * 1000)::float8`,
-      });
+    const [noted] = await tx.execute<{ ageMs: number }>(sql`
+      ${updateSql('attempt', {
+        attempts: sql`${attemptNumber}`,
+        reserved_month: sql`${moved.month}::date`,
+        // A start that Temporal did not confirm in time was given back; its first attempt fills a slot all the same.
+        taken_at: row.firstAttemptAt === null ? sql`coalesce(t.taken_at, service_now())` : sql`t.taken_at`,
+      })}
+      where t.notification_id = ${notificationId}
+      returning (extract(epoch from service_now() - t.created_at) * 1000)::float8 as "ageMs"`);
     const notification = { ...row, ageMs: noted?.ageMs ?? 0 };
     return { kind: 'open', attemptNumber, notification, endpoint: { endpointId, url }, secrets };
   });
@@ -94,23 +88,12 @@ export async function forgetAttempt(
       .where(mine)
       .returning({ is: deliveryAttempts.attemptNumber });
     if (deleted.length === 0) return;
-    await tx
-      .update(notifications)
-      .set({
-        attempts: attemptNumber - 1,
-        firstAttemptAt: sql`(select min(a.started_at) from delivery_attempts a
-          where a.notification_id = ${notificationId} and a.generation = ${row.generation})`,
-      })
-      .where(eq(notifications.notificationId, notificationId));
+    await applyEvent(tx, row, 'forget_attempt', {
+      attempts: sql`${attemptNumber - 1}`,
+      first_attempt_at: sql`(select min(a.started_at) from delivery_attempts a
+        where a.notification_id = ${notificationId} and a.generation = ${row.generation})`,
+    });
   });
-}
-
-/** Nobody knows what became of it: the process that sent it did not live to say. */
-export async function closeUnfinished(tx: DbOrTransaction, notificationId: string): Promise<void> {
-  await tx
-    .update(deliveryAttempts)
-    .set({ finishedAt: sql`service_now()`, outcome: 'unknown' })
-    .where(and(eq(deliveryAttempts.notificationId, notificationId), isNull(deliveryAttempts.finishedAt)));
 }
 
 /** @returns the month the place is held in from now on, null for what holds none; nothing when there is none to have. */

@@ -1,6 +1,7 @@
 import type { Sql } from '../postgres/connect';
 import type { OpenedAttempt } from './open-attempt';
 import { runPrepared } from '../postgres/prepared';
+import { updateText } from './update';
 
 /**
  * `openAttempt` for the common case, in one statement: the first attempt ever of a live notification, to the expected
@@ -22,10 +23,12 @@ const OPEN = `
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id)
     select notification_id, 1, generation, endpoint_id from n, e),
   noted as (
-    update notifications set attempts = 1, state = 'started',
-      started_at = coalesce(started_at, service_now()), checked_at = service_now(),
-      first_attempt_at = coalesce(first_attempt_at, service_now()), taken_at = coalesce(taken_at, service_now())
-    from n, e where notifications.notification_id = $1)
+    ${updateText('attempt', {
+      attempts: '1',
+      reserved_month: 't.reserved_month',
+      taken_at: 'coalesce(t.taken_at, service_now())',
+    })}
+    from n, e where t.notification_id = $1)
   select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
     request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,

@@ -90,3 +90,17 @@ export async function monthUse(
     monthEndsAt: new Date(row?.ends ?? Number.NaN),
   };
 }
+
+/** Adds to the count of a month; the deliveries or failures of a notification are counted once. */
+export async function addToCount(
+  tx: DbOrTransaction,
+  { partnerId, environment, eventType }: CountedBy,
+  month: string,
+  { delivered = 0, failed = 0 }: { delivered?: number; failed?: number },
+): Promise<void> {
+  await tx.execute(sql`
+    insert into monthly_counts as c (partner_id, environment, month, event_type, delivered, failed)
+    values (${partnerId}, ${environment}, ${month}::date, ${eventType}, ${Math.max(delivered, 0)}, ${Math.max(failed, 0)})
+    on conflict (partner_id, environment, month, event_type)
+    do update set delivered = c.delivered + ${delivered}, failed = c.failed + ${failed}`);
+}

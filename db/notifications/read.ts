@@ -2,9 +2,9 @@ import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import type { NotificationState } from '../../domain/notification-states';
 
 export type Notification = typeof notifications.$inferSelect;
-export type NotificationState = Notification['state'];
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
 /** An attempt as a line of a table: without what was answered. */
 export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;

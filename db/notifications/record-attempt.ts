@@ -1,13 +1,11 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import { deliveryAttempts, notifications } from '../schema';
-import { deferLater, hastenLater } from './application-order';
+import { deliveryAttempts } from '../schema';
 import { noteFailure, noteSuccess, SUCCESS_IS_NEWS } from '../endpoints/health';
-import { lockNotification, type Notification } from './read';
-import { closeUnfinished } from './open-attempt';
+import { lockNotification } from './read';
 import type { OperatorEvent } from '../audit/operator-events';
-import { currentMonth, releaseMonth } from './quota';
+import { applyDelivery, applyEnd, applyEvent } from './transition';
 
 /** Channel on which API processes hear that an attempt has ended; the payload is the notification's id. */
 export const ATTEMPTS_CHANNEL = 'attempts';
@@ -19,6 +17,8 @@ export interface AttemptRef {
 
 /** Why a notification ends without having been delivered. */
 export type EndState = 'failed' | 'cancelled' | 'held';
+
+const EVENT_OF = { failed: 'fail', cancelled: 'cancel', held: 'hold' } as const;
 
 /**
  * Finishes an attempt's row, and its notification when that ends with it. The same again changes nothing: a delivery is
@@ -42,17 +42,12 @@ export async function recordAttempt(
     // A late word of an older generation is no end of the one that is under way now; but a delivery is a delivery.
     const current = row?.generation === generation;
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
-      await endDelivered(tx, row, month);
-      await hastenLater(tx, row);
+      await applyDelivery(tx, row, month);
     }
     if (row !== null && outcome.kind === 'failed' && current) {
-      if (end !== null) {
-        await endOtherwise(tx, row, end);
-        await hastenLater(tx, row);
-      } else if (row.takenAt !== null) {
-        await leavePlace(tx, row);
-        await deferLater(tx, row);
-      }
+      if (end !== null) await applyEnd(tx, row, EVENT_OF[end.state], end.reason);
+      // Only after the first attempt is there a slot to leave, and anything to put off.
+      else if (row.takenAt !== null) await applyEvent(tx, row, 'retry', {});
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
     return { event: await noteHealth(tx, outcome, finished) };
@@ -82,9 +77,7 @@ export async function endNotification(
   await db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
     if (row === null || row.generation !== generation) return;
-    await closeUnfinished(tx, notificationId);
-    await endOtherwise(tx, row, end);
-    await hastenLater(tx, row);
+    await applyEnd(tx, row, EVENT_OF[end.state], end.reason);
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
   });
 }
@@ -140,89 +133,4 @@ async function finishRow(
   if (before === undefined) throw new Error(`attempt ${attemptNumber} of ${notificationId} has no row`);
   // Closed as unknown, it is heard of after all.
   return { ...before, fresh: before.outcome === 'unknown' };
-}
-
-/** Its first attempt has ended, and others follow: the endpoint's place is free for another first attempt. */
-async function leavePlace(tx: DbOrTransaction, { notificationId }: Notification): Promise<void> {
-  await tx
-    .update(notifications)
-    .set({ takenAt: null })
-    .where(eq(notifications.notificationId, notificationId));
-}
-
-async function endDelivered(tx: DbOrTransaction, row: Notification, month: string): Promise<void> {
-  if (row.deliveredAt !== null) return endRepeated(tx, row, 'delivered', null);
-  await tx
-    .update(notifications)
-    .set({
-      state: 'delivered',
-      endReason: null,
-      deliveredAt: sql`service_now()`,
-      endedAt: sql`service_now()`,
-      reservedMonth: null,
-      failedMonth: null,
-    })
-    .where(and(eq(notifications.notificationId, row.notificationId), isNull(notifications.deliveredAt)));
-  if (row.reservedMonth !== null) await releaseMonth(tx, row, row.reservedMonth);
-  if (row.failedMonth !== null) await count(tx, row, row.failedMonth, { failed: -1 });
-  await count(tx, row, month, { delivered: 1 });
-}
-
-/** Sent again after it had been delivered: it has been counted, and stays counted, once. */
-async function endRepeated(
-  tx: DbOrTransaction,
-  row: Notification,
-  state: EndState | 'delivered',
-  endReason: string | null,
-): Promise<void> {
-  await tx
-    .update(notifications)
-    .set({ state, endReason, ...endOrHold(state) })
-    .where(
-      and(
-        eq(notifications.notificationId, row.notificationId),
-        inArray(notifications.state, ['pending', 'started']),
-      ),
-    );
-}
-
-const endOrHold = (state: EndState | 'delivered') =>
-  state === 'held' ? { heldAt: sql`service_now()` } : { endedAt: sql`service_now()` };
-
-async function endOtherwise(
-  tx: DbOrTransaction,
-  row: Notification,
-  { state, reason }: { state: EndState; reason: string },
-): Promise<void> {
-  if (row.state !== 'pending' && row.state !== 'started') return;
-  if (row.deliveredAt !== null) return endRepeated(tx, row, state, reason);
-  if (row.reservedMonth !== null) await releaseMonth(tx, row, row.reservedMonth);
-  let { failedMonth } = row;
-  if (state === 'failed' && failedMonth === null) {
-    failedMonth = await currentMonth(tx);
-    await count(tx, row, failedMonth, { failed: 1 });
-  }
-  await tx
-    .update(notifications)
-    .set({
-      state,
-      endReason: reason,
-      reservedMonth: null,
-      failedMonth,
-      ...endOrHold(state),
-    })
-    .where(eq(notifications.notificationId, row.notificationId));
-}
-
-async function count(
-  tx: DbOrTransaction,
-  { partnerId, environment, eventType }: Notification,
-  month: string,
-  { delivered = 0, failed = 0 }: { delivered?: number; failed?: number },
-): Promise<void> {
-  await tx.execute(sql`
-    insert into monthly_counts as c (partner_id, environment, month, event_type, delivered, failed)
-    values (${partnerId}, ${environment}, ${month}::date, ${eventType}, ${Math.max(delivered, 0)}, ${Math.max(failed, 0)})
-    on conflict (partner_id, environment, month, event_type)
-    do update set delivered = c.delivered + ${delivered}, failed = c.failed + ${failed}`);
 }

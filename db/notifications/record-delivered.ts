@@ -1,6 +1,7 @@
 import type { Sql } from '../postgres/connect';
 import { SUCCESS_IS_NEWS_TEXT } from '../endpoints/health';
 import { runPrepared } from '../postgres/prepared';
+import { updateText } from './update';
 import { ATTEMPTS_CHANNEL, type AttemptRef } from './record-attempt';
 
 /**
@@ -27,10 +28,8 @@ const RECORD = `
         or n.reserved_month = date_trunc('month', a.started_at at time zone 'UTC')::date)
     returning date_trunc('month', a.started_at at time zone 'UTC')::date as month),
   ended as (
-    update notifications
-    set state = 'delivered', end_reason = null, delivered_at = service_now(), ended_at = service_now(),
-      reserved_month = null
-    from attempt where notification_id = $1),
+    ${updateText('deliver', {})}
+    from attempt where t.notification_id = $1),
   counted as (
     insert into monthly_counts as c
       (partner_id, environment, month, event_type, delivered, failed, reserved)

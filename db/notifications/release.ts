@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { hasActiveEndpoint, lanesWith, type Lane } from './hold';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { updateSql } from './update';
 
 /** Lanes with held notifications and an active endpoint. */
 export async function lanesToRelease(db: DbOrTransaction): Promise<Lane[]> {
@@ -33,10 +34,8 @@ export async function releaseHeld(
         order by notification_id limit ${limit} for update skip locked),
       placed as (select notification_id, row_number() over (order by notification_id) as place from oldest),
       now as materialized (select service_now() as at)
-      update notifications n
-      set state = 'pending', generation = generation + 1, due_at = now.at + make_interval(secs => (place * 0.000001)::float8),
-        held_at = null, end_reason = null, taken_at = null, started_at = null, first_attempt_at = null, checked_at = null
-      from placed, now where n.notification_id = placed.notification_id
+      ${updateSql('release', { due_at: sql`now.at + make_interval(secs => (placed.place * 0.000001)::float8)` })}
+      from placed, now where t.notification_id = placed.notification_id
       returning 1`);
     if (rows.length > 0) await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, 'released')`);
     return rows.length;

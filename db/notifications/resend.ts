@@ -1,8 +1,8 @@
-import { eq, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { notifications } from '../schema';
 import { lockNotification, type Notification } from './read';
 import { Refused } from '../refused';
+import { applyEvent } from './transition';
 import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import { findEndpoint } from '../endpoints/endpoints';
@@ -56,23 +56,10 @@ export async function resendNotification(
   if (endpoint?.state !== 'active') throw new EndpointMissing(was);
   const generation = was.generation + 1;
   const reservedMonth = was.eventType === testEventType ? await placeOfTest(tx, was) : null;
-  await tx
-    .update(notifications)
-    .set({
-      state: 'pending',
-      priority,
-      generation,
-      reservedMonth,
-      endReason: null,
-      endedAt: null,
-      heldAt: null,
-      takenAt: null,
-      startedAt: null,
-      firstAttemptAt: null,
-      checkedAt: null,
-      dueAt: sql`service_now()`,
-    })
-    .where(eq(notifications.notificationId, notificationId));
+  await applyEvent(tx, was, 'resend', {
+    priority: sql`${priority}`,
+    reserved_month: sql`${reservedMonth}::date`,
+  });
   await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
   return { was, generation };
 }

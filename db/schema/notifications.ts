@@ -1,17 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { check, date, index, integer, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import { END_STATES, NOTIFICATION_STATES } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
 
-/** Where a notification stands. All but the first three are ends; `held` waits for an endpoint without a workflow. */
-export const NOTIFICATION_STATES = [
-  'pending',
-  'started',
-  'held',
-  'delivered',
-  'failed',
-  'cancelled',
-  'expired',
-] as const;
+const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
  * Notifications: what is owed to a partner, and what became of it. Written in the transaction of the change that caused
@@ -96,10 +88,17 @@ export const notifications = pgTable(
     index('notifications_partner').on(t.partnerId, t.notificationId),
     // Unqualified: it is added to partitions that are there already, by name.
     check('notifications_priority', sql`priority in (0, 1)`),
+    check('notifications_state', sql`state in (${sql.raw(quoted(NOTIFICATION_STATES))})`),
+    // What domain/notification-states.ts sets and clears together.
+    check('notifications_held', sql`(state = 'held') = (held_at is not null)`),
+    check('notifications_ended', sql`(state in (${sql.raw(quoted(END_STATES))})) = (ended_at is not null)`),
+    check('notifications_delivered', sql`state <> 'delivered' or delivered_at is not null`),
+    check('notifications_reason', sql`(state in ('pending', 'started', 'delivered')) = (end_reason is null)`),
     check(
-      'notifications_state',
-      sql`${t.state} in ('pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired')`,
+      'notifications_open',
+      sql`state in ('pending', 'started') or taken_at is null and reserved_month is null`,
     ),
+    check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
   ],
 );
 

@@ -4,7 +4,7 @@ import { createPartner } from '../../db/catalogue/partners';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';
-import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { addEndpoint, inState, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   // What is left of a backlog is nobody's any more.
-  await database.sql`update notifications set state = 'cancelled' where state in ('pending', 'started')`;
+  await database.sql`update notifications set ${database.sql(inState('cancelled'))} where state in ('pending', 'started')`;
   receiver.behave(() => 200);
   await Promise.all(workers.map((worker) => worker.close()));
   workers = [];

@@ -1,3 +1,4 @@
+import { inState } from '../support/notifications';
 import { ulid } from 'ulid';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
@@ -23,10 +24,17 @@ async function store(application: string, sequence: number, state: 'failed' | 'h
   const type = 'credit_application.accepted';
   const body = JSON.stringify({ event_id: eventId, event_type: type, sequence });
   await scene.database.sql`
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence,
-      body, state)
-    values (${`ntf_${ulid()}`}, ${eventId}, ${type}, ${scene.partnerId}, 'sandbox', ${application}, ${sequence}, ${body},
-      ${state})`;
+    insert into notifications ${scene.database.sql({
+      notification_id: `ntf_${ulid()}`,
+      event_id: eventId,
+      event_type: type,
+      partner_id: scene.partnerId,
+      environment: 'sandbox',
+      application_id: application,
+      sequence,
+      body,
+      ...inState(state),
+    })}`;
   return eventId;
 }
 

@@ -1,9 +1,10 @@
-import { sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import { NOTIFICATION_STATES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { keepAnswer, recordAttempt } from '../../db/notifications/record-attempt';
 import { openAttempt } from '../../db/notifications/open-attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, storeTest } from '../support/notifications';
+import { addEndpoint, inState, storeTest } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const FAILED: DeliveryOutcome = {
@@ -58,13 +59,19 @@ const logOf = async (notificationId: string) =>
   );
 
 test('lists by partner, environment, state and age, newest first', async () => {
-  await ops.database.db.execute(sql`
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, delivered_at)
-    select 'ntf_' || ulid_floor(service_now() - make_interval(days => n)), 'evt_' || n, 'credit_application.accepted',
-      ${partnerId}, case when n % 2 = 0 then 'live' else 'sandbox' end, '{}',
-      (array['pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired', 'failed'])[n],
-      case when n in (4, 8) then service_now() end
-    from generate_series(1, 8) n`);
+  for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
+    const daysAgo = at + 1;
+    await ops.database.sql`insert into notifications ${ops.database.sql({
+      notification_id: `ntf_${ulid(Date.now() - daysAgo * 86_400_000)}`,
+      event_id: `evt_${daysAgo}`,
+      event_type: 'credit_application.accepted',
+      partner_id: partnerId,
+      environment: daysAgo % 2 === 0 ? 'live' : 'sandbox',
+      body: '{}',
+      ...inState(state),
+      ...(daysAgo === 8 && { delivered_at: new Date().toISOString() }),
+    })}`;
+  }
   const list = async (...more: string[]) =>
     (
       (await ops.json('notifications', 'list', '--partner', partnerId, ...more)) as { event_id: string }[]
@@ -174,7 +181,8 @@ test('what is pending, held or has ended takes no orders; pending and held can b
   const pending = await stored();
   const held = await stored();
   const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
-  await ops.database.sql`update notifications set state = 'held' where notification_id = ${held}`;
+  await ops.database
+    .sql`update notifications set ${ops.database.sql(inState('held'))} where notification_id = ${held}`;
   const told = async (verb: string, id: string) => (await ops.run(['notifications', verb, id])).err;
   for (const verb of ['retry-now', 'pause', 'resume']) {
     expect(await told(verb, pending)).toContain('is pending');

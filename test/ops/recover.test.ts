@@ -1,10 +1,11 @@
+import type { NotificationState } from '../../domain/notification-states';
 import { ulid } from 'ulid';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createPartner } from '../../db/catalogue/partners';
 import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recoveries';
 import { listRecoverable } from '../../db/notifications/undelivered';
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint, inState } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const TEST = 'credit_application.test';
@@ -29,7 +30,7 @@ beforeEach(async () => {
 afterAll(() => ops.close());
 
 interface Stored {
-  readonly state: string;
+  readonly state: NotificationState;
   readonly hoursAgo?: number;
   readonly type?: string;
   readonly environment?: string;
@@ -42,12 +43,19 @@ interface Stored {
 async function store(one: Stored): Promise<string> {
   const { state, hoursAgo = 1, type = 'credit_application.accepted', environment = 'live' } = one;
   const id = `ntf_${ulid(Date.now() - hoursAgo * 3_600_000)}`;
-  await ops.database.sql`
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, created_at,
-      application_id, sequence, delivered_at)
-    values (${id}, ${`evt_${ulid()}`}, ${type}, ${partnerId}, ${environment}, '{}', ${state},
-      service_now() - make_interval(hours => ${hoursAgo}), ${one.application ?? null}, ${one.sequence ?? null},
-      ${one.delivered ? new Date().toISOString() : null}::timestamptz)`;
+  await ops.database.sql`insert into notifications ${ops.database.sql({
+    notification_id: id,
+    event_id: `evt_${ulid()}`,
+    event_type: type,
+    partner_id: partnerId,
+    environment,
+    body: '{}',
+    created_at: new Date(Date.now() - hoursAgo * 3_600_000).toISOString(),
+    application_id: one.application ?? null,
+    sequence: one.application === undefined ? null : (one.sequence ?? 1),
+    ...inState(state),
+    ...(one.delivered && { delivered_at: new Date().toISOString() }),
+  })}`;
   return id;
 }
 
@@ -66,7 +74,7 @@ const actionsOn = async (subject: string) =>
   );
 
 test('without --yes it counts by what it would do, and sends nothing', async () => {
-  for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'pending'])
+  for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'pending'] as const)
     await store({ state });
   await store({ state: 'failed', type: TEST });
   await store({ state: 'held', environment: 'sandbox' });
@@ -99,7 +107,7 @@ test('without --yes it counts by what it would do, and sends nothing', async () 
 
 test('sends what failed, expired or is held once more, and writes each down', async () => {
   const sent = [];
-  for (const state of ['failed', 'expired', 'held']) sent.push(await store({ state }));
+  for (const state of ['failed', 'expired', 'held'] as const) sent.push(await store({ state }));
   const left = [await store({ state: 'cancelled' }), await store({ state: 'failed', hoursAgo: 30 })];
   const done = await ops.json(...recover('--since', '3h', '--yes', ...FAST));
   expect(done).toMatchObject({ state: 'done', found: 3, sent: 3, skipped: 0 });
@@ -150,7 +158,8 @@ test('an interrupted one says how to go on, and goes on without sending anything
   expect(sent).toBeLessThan(5);
 
   // What was sent has failed once more meanwhile: that is for another recovery.
-  await ops.database.sql`update notifications set state = 'failed' where partner_id = ${partnerId}`;
+  await ops.database
+    .sql`update notifications set ${ops.database.sql(inState('failed'))} where partner_id = ${partnerId}`;
   ops.interruption = new AbortController();
   const resumed = await ops.json('notifications', 'recover', '--resume', recoveryId, ...FAST);
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });

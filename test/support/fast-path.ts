@@ -1,3 +1,4 @@
+import { inState } from './notifications';
 import type { Client } from '@temporalio/client';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
@@ -37,8 +38,16 @@ export async function warmUp(
 async function rememberFastAttempts({ sql }: Database, partnerId: string): Promise<void> {
   const notificationId = `ntf_${ulid()}`;
   await sql`
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, attempts)
-    values (${notificationId}, ${`evt_${ulid()}`}, 'credit_application.test', ${partnerId}, 'sandbox', '', 'cancelled', 10)`;
+    insert into notifications ${sql({
+      notification_id: notificationId,
+      event_id: `evt_${ulid()}`,
+      event_type: 'credit_application.test',
+      partner_id: partnerId,
+      environment: 'sandbox',
+      body: '',
+      attempts: 10,
+      ...inState('cancelled'),
+    })}`;
   await sql`
     insert into delivery_attempts
       (notification_id, attempt_number, generation, endpoint_id, finished_at, outcome, http_status, duration_ms)

@@ -4,6 +4,7 @@ import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
 import type { Database } from '../../db/postgres/connect';
+import type { NotificationState } from '../../domain/notification-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
@@ -100,6 +101,21 @@ export async function storeStatus(
   });
   await db.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
   return { notificationId, eventId };
+}
+
+/** The columns of a notification in a state, as the schema's constraints want them: for an insert or an update. */
+export function inState(state: NotificationState) {
+  const open = state === 'pending' || state === 'started';
+  const now = new Date().toISOString();
+  return {
+    state,
+    ...(!open && { taken_at: null, reserved_month: null }),
+    ...(state === 'delivered' && { delivered_at: now }),
+    held_at: state === 'held' ? now : null,
+    ended_at: open || state === 'held' ? null : now,
+    end_reason:
+      open || state === 'delivered' ? null : state === 'held' ? 'webhook_not_registered' : 'exhausted',
+  };
 }
 
 /** Claims what is due, as a dispatcher does, but without a limit on the endpoint. */

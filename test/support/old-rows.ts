@@ -1,3 +1,5 @@
+import type { NotificationState } from '../../domain/notification-states';
+import { inState } from './notifications';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
 
@@ -41,14 +43,20 @@ export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise
 export async function storeOldNotification(
   { sql }: Database,
   daysAgo: number,
-  state = 'delivered',
+  state: NotificationState = 'delivered',
 ): Promise<string> {
   const id = oldId('ntf_', daysAgo);
   await sql`
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, state, attempts,
-      delivered_at)
-    values (${id}, ${id.replace('ntf', 'evt')}, 'credit_application.accepted', 'P100001', 'live', '{"a":1}', ${state}, 1,
-      ${state === 'delivered' ? new Date().toISOString() : null}::timestamptz)`;
+    insert into notifications ${sql({
+      notification_id: id,
+      event_id: id.replace('ntf', 'evt'),
+      event_type: 'credit_application.accepted',
+      partner_id: 'P100001',
+      environment: 'live',
+      body: '{"a":1}',
+      attempts: 1,
+      ...inState(state),
+    })}`;
   await sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, answer, finished_at)
     values (${id}, 1, 1, 'whe_x', 'delivered', 'ok', service_now())`;

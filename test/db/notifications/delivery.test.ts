@@ -9,6 +9,7 @@ import { openTestDatabase, type OpenTestDatabase } from '../../support/database'
 import {
   addEndpoint,
   claimAll,
+  inState,
   newKeyRingText,
   setServiceClock,
   storeTest,
@@ -200,7 +201,7 @@ describe('an attempt', () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
     await record(await opened(ref), FAILED, { state: 'failed', reason: 'exhausted' });
-    await database.sql`update notifications set state = 'pending', generation = 2
+    await database.sql`update notifications set ${database.sql({ ...inState('pending'), generation: 2 })}
       where notification_id = ${ref.notificationId}`;
     await record(await opened({ ...ref, generation: 2 }), DELIVERED);
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);

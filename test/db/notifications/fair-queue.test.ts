@@ -13,7 +13,13 @@ import { cancelNotification } from '../../../db/notifications/cancel';
 import { endNotification } from '../../../db/notifications/record-attempt';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, newKeyRingText, setServiceClock, storeStatus } from '../../support/notifications';
+import {
+  addEndpoint,
+  inState,
+  newKeyRingText,
+  setServiceClock,
+  storeStatus,
+} from '../../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
 const FAILED: DeliveryOutcome = {
@@ -217,7 +223,7 @@ describe('events of one application', () => {
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
     await attempt(first, DELIVERED);
     expect(idsOf(await claim())).toEqual([second]);
-    await database.sql`update notifications set state = 'cancelled' where notification_id = ${second}`;
+    await database.sql`update notifications set ${database.sql(inState('cancelled'))} where notification_id = ${second}`;
     expect(idsOf(await claim())).toEqual([third]);
   });
 
@@ -284,7 +290,7 @@ describe('events of one application', () => {
   it('wait for a held one that is about to be released, but not while there is no endpoint to send to', async () => {
     const partnerId = await newPartner();
     const [first, second] = await events(partnerId, 2);
-    await database.sql`update notifications set state = 'held', held_at = service_now()
+    await database.sql`update notifications set ${database.sql(inState('held'))}
       where notification_id = ${first}`;
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
     await database.sql`update webhook_endpoints set state = 'disabled' where partner_id = ${partnerId}`;

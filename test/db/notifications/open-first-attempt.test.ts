@@ -4,7 +4,13 @@ import { openFirstAttempt } from '../../../db/notifications/open-first-attempt';
 import { createPartner } from '../../../db/catalogue/partners';
 import { rotateSecret } from '../../../db/endpoints/secrets';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
+import {
+  addEndpoint,
+  inState,
+  newKeyRingText,
+  setServiceClock,
+  storeTest,
+} from '../../support/notifications';
 
 const PARTNER_ID = 'P100001';
 const keyRing = parseKeyRing(newKeyRingText());
@@ -67,7 +73,7 @@ test.each<[string, (ref: { notificationId: string }) => Promise<unknown>]>([
   [
     'has ended',
     ({ notificationId: id }) =>
-      database.sql`update notifications set state = 'cancelled' where notification_id = ${id}`,
+      database.sql`update notifications set ${database.sql(inState('cancelled'))} where notification_id = ${id}`,
   ],
   [
     'is of another generation',

@@ -1,3 +1,4 @@
+import { inState } from '../../support/notifications';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import { applyRetentionStep } from '../../../db/retention/apply';
@@ -85,9 +86,9 @@ test('rows without a month of their own go in batches, by the day', async () => 
 test('what has not ended stays however old it is, with its attempts and its body; the rest of its month goes', async () => {
   await makePastMonth(database, monthOf(PAST_ALL));
   const staying = [];
-  for (const state of ['pending', 'started', 'held'])
+  for (const state of ['pending', 'started', 'held'] as const)
     staying.push(await storeOldNotification(database, PAST_ALL, state));
-  for (const state of ['delivered', 'failed', 'cancelled', 'expired'])
+  for (const state of ['delivered', 'failed', 'cancelled', 'expired'] as const)
     await storeOldNotification(database, PAST_ALL, state);
   for (const kind of ['payloads', 'attempts', 'notifications'] as const) await step(kind, { batch: 2 });
   expect(await ids('notifications')).toEqual(staying.toSorted());
@@ -95,7 +96,7 @@ test('what has not ended stays however old it is, with its attempts and its body
   expect(Object.values(await payloads())).toEqual(Array.from({ length: 3 }, () => '{"a":1} ok'));
   expect(await partitions()).toContain(`notifications_${monthOf(PAST_ALL)}`);
 
-  await database.sql`update notifications set state = 'delivered'`;
+  await database.sql`update notifications set ${database.sql(inState('delivered'))}`;
   for (const kind of ['attempts', 'notifications'] as const) await step(kind);
   expect(await partitions()).not.toContain(`notifications_${monthOf(PAST_ALL)}`);
 });
@@ -133,7 +134,7 @@ test('payloads are emptied by the day and their rows stay; what lost its body ca
     'its body was removed',
   );
   // The mark has waited for the one that had not ended.
-  await database.sql`update notifications set state = 'expired' where notification_id = ${open}`;
+  await database.sql`update notifications set ${database.sql(inState('expired'))} where notification_id = ${open}`;
   expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 1 });
   expect((await payloads())[open]).toBe(' null');
   expect(await step('payloads')).toMatchObject({ removed: 0 });
