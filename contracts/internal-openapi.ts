@@ -76,7 +76,8 @@ const recordLenderEvent: Json = {
   summary: "Record a lender's status",
   description:
     'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
-    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing.',
+    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
+    'configured otherwise. Then it is applied without.',
   parameters: applicationParameters,
   requestBody: body(ref('schemas', 'LenderEventRequest')),
   responses: {

@@ -177,7 +177,10 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       recordLenderEvent: (told) =>
         step('store lender event', () =>
           withDeadline(
-            recordLenderEvent(database.db, traced(told), applicationEventText),
+            recordLenderEvent(database.db, traced(told), {
+              write: applicationEventText,
+              waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
+            }),
             timeoutMs,
             'lender event',
           ),

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { DbOrTransaction } from '../connect';
 import { creditApplications, lenderEvents } from '../schema';
@@ -41,9 +41,26 @@ export interface ApplicationFilter {
   readonly lenderReference?: string;
   readonly quoteId?: string;
   readonly state?: ApplicationState;
+  /** Those with a lender's event that waits. */
+  readonly waiting?: boolean;
   /** How far back they were opened, in seconds. */
   readonly sinceSeconds: number;
   readonly limit: number;
+}
+
+const waitingIds = sql`select application_id from lender_events where waits_until is not null`;
+
+/** What waits in these applications, in the order of arrival. */
+export async function listWaitingEvents(
+  db: DbOrTransaction,
+  applicationIds: readonly string[],
+): Promise<LenderEvent[]> {
+  if (applicationIds.length === 0) return [];
+  return db
+    .select()
+    .from(lenderEvents)
+    .where(and(inArray(lenderEvents.applicationId, [...applicationIds]), isNotNull(lenderEvents.waitsUntil)))
+    .orderBy(asc(lenderEvents.eventNumber));
 }
 
 /** Applications, newest first. The span bounds what is read: ids sort by time. */
@@ -51,12 +68,13 @@ export async function listApplications(
   db: DbOrTransaction,
   filter: ApplicationFilter,
 ): Promise<Application[]> {
-  const { sinceSeconds, limit, ...equal } = filter;
+  const { sinceSeconds, limit, waiting = false, ...equal } = filter;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
   for (const [column, value] of Object.entries(equal)) {
     conditions.push(eq(creditApplications[column as keyof typeof equal], value));
   }
+  if (waiting) conditions.push(sql`${creditApplications.applicationId} in (${waitingIds})`);
   return db
     .select()
     .from(creditApplications)

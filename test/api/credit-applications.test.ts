@@ -250,7 +250,7 @@ describe('telling a status', () => {
 
   test('again answers the same to the letter; the same id with another content is refused', async () => {
     const id = await opened();
-    const [early, first] = [event('accepted'), event('submitted')];
+    const [early, first] = [event('paid_out'), event('submitted')];
     const answers = [await lender.tell(id, early), await lender.tell(id, first)];
     expect(await lender.tell(id, { ...first, occurred_at: '2026-11-21T11:00:00.000Z' })).toMatchObject({
       text: answers[1]?.text,
@@ -263,7 +263,11 @@ describe('telling a status', () => {
       });
     }
     expect((await lender.tell(await opened(), first)).status).toBe(409);
-    expect((await lender.read(id)).body.data.lender_events).toHaveLength(2);
+    const { data } = (await lender.read(id)).body;
+    expect(data.lender_events).toHaveLength(2);
+    const [{ received_at: received, waits_until: until }, { waits_until: other }] = data.lender_events;
+    expect(Math.abs(Date.parse(until) - Date.parse(received) - 600_000)).toBeLessThan(100);
+    expect(other).toBeNull();
   });
 
   test('twenty at once, each twice, are all answered, and make one history', async () => {

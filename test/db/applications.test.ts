@@ -201,24 +201,26 @@ describe('what a lender tells', () => {
   test('waits when it has come early, and is applied by what makes it possible', async () => {
     const { applicationId } = await openApplication(database, { partnerId });
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, minute));
-    expect(await tell(database, applicationId, 'accepted', { occurredAt: at(3) })).toMatchObject({
+    expect(await tell(database, applicationId, 'completed', { occurredAt: at(9) })).toMatchObject({
       event: { verdict: 'waiting', stateAfter: 'created' },
     });
-    await tell(database, applicationId, 'referred', { occurredAt: at(2) });
-    await tell(database, applicationId, 'completed', { occurredAt: at(9) });
-    expect(await tell(database, applicationId, 'submitted', { occurredAt: at(1) })).toMatchObject({
-      event: { verdict: 'applied', stateAfter: 'accepted' },
+    await tell(database, applicationId, 'paid_out', { occurredAt: at(8) });
+    await tell(database, applicationId, 'accepted', { occurredAt: at(3) });
+    expect((await storyOf(applicationId)).application.state).toBe('accepted');
+    expect(await tell(database, applicationId, 'activated', { occurredAt: at(7) })).toMatchObject({
+      event: { verdict: 'applied', stateAfter: 'completed', waitsUntil: null },
     });
     const bodies = await bodiesOf(applicationId);
     expect(bodies.map(({ data }) => [data.status, data.occurred_at.slice(14, 16)])).toEqual([
       ['created', expect.any(String)],
-      ['submitted', '01'],
-      ['referred', '02'],
       ['accepted', '03'],
+      ['activated', '07'],
+      ['paid_out', '08'],
+      ['completed', '09'],
     ]);
-    await tell(database, applicationId, 'activated', { occurredAt: at(7) });
-    await tell(database, applicationId, 'paid_out', { occurredAt: at(8) });
-    expect((await storyOf(applicationId)).application).toMatchObject({ state: 'completed', sequence: 7 });
+    const { application, events } = await storyOf(applicationId);
+    expect(application).toMatchObject({ state: 'completed', sequence: 5 });
+    expect(events.map(({ waitsUntil }) => waitsUntil)).toEqual([null, null, null, null]);
   });
 
   test('cannot take a state back by being late', async () => {

@@ -1,5 +1,8 @@
+import { applicationEventText } from '../../contracts/application-event';
+import { applyOverdueEvents } from '../../db/queries/apply-overdue-events';
 import { createPartner } from '../../db/queries/partners';
 import { newReference, openApplication, tell } from '../support/applications';
+import { advanceServiceClock } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -84,8 +87,8 @@ test('applications: lists and shows what was told and what is sent', async () =>
     { lenderReference },
   );
   const other = await openApplication(ops.database, { partnerId: 'P100001', environment: 'live' });
-  await tell(ops.database, applicationId, 'accepted', { lenderEventId: 'le-early' });
-  await tell(ops.database, applicationId, 'submitted', { lenderEventId: 'le-late' });
+  await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-early' });
+  await tell(ops.database, applicationId, 'activated', { lenderEventId: 'le-late' });
 
   const ids = async (...args: string[]) => {
     const found = (await ops.json('applications', 'list', ...args)) as { credit_application_id: string }[];
@@ -93,7 +96,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
   };
   expect(await ids()).toEqual([other.applicationId, applicationId]);
   for (const args of [
-    ['--state', 'accepted'],
+    ['--state', 'paid_out'],
     ['--lender', 'lender_a', '--reference', lenderReference],
     ['--quote', quoteId],
     ['--partner', 'P100001', '--environment', 'sandbox'],
@@ -105,7 +108,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
 
   expect(await ops.json('applications', 'show', applicationId)).toMatchObject({
     credit_application_id: applicationId,
-    state: 'accepted',
+    state: 'paid_out',
     sequence: 3,
     lender_events: [
       { lender_event_id: 'le-early', outcome_on_arrival: 'waiting', sequence: 3 },
@@ -114,7 +117,39 @@ test('applications: lists and shows what was told and what is sent', async () =>
     notifications: [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, state: 'held' }],
   });
   const { out } = await ops.run(['applications', 'show', applicationId]);
-  for (const text of [lenderReference, 'le-early', 'credit_application.accepted'])
+  for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
   expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(1);
+});
+
+test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {
+  const { applicationId } = await openApplication(ops.database, { partnerId: 'P100001' });
+  await tell(ops.database, applicationId, 'accepted');
+  const told = await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-waits' });
+  if (told.kind !== 'recorded') throw new Error(told.kind);
+  const { receivedAt, waitsUntil } = told.event;
+  const waiting = {
+    lender_event_id: 'le-waits',
+    status: 'paid_out',
+    received_at: receivedAt.toISOString(),
+    waits_until: waitsUntil?.toISOString(),
+  };
+  expect(await ops.json('applications', 'list', '--waiting')).toMatchObject([
+    { credit_application_id: applicationId, state: 'accepted', waiting: [waiting] },
+  ]);
+  const listed = (await ops.run(['applications', 'list', '--waiting'])).out;
+  expect(listed).toContain(`paid_out since ${waiting.received_at} until ${waiting.waits_until}`);
+  const shown = await ops.json('applications', 'show', applicationId);
+  expect(shown.lender_events[1]).toMatchObject({ outcome_on_arrival: 'waiting', ...waiting });
+  const text = (await ops.run(['applications', 'show', applicationId])).out;
+  expect(text).toContain('waits until');
+  expect(text).toContain(String(waiting.waits_until).slice(0, 19).replace('T', ' '));
+
+  await advanceServiceClock(ops.database, 601);
+  await applyOverdueEvents(ops.database.db, applicationId, applicationEventText);
+  expect(await ops.json('applications', 'list', '--waiting')).toEqual([]);
+  expect(await ops.json('events', 'list', '--kind', 'lender_steps_missing')).toMatchObject([
+    { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
+  ]);
+  expect((await ops.run(['events', 'list'])).out).toContain('without activated; ask lender_a');
 });

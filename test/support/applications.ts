@@ -81,6 +81,6 @@ export function tell(
   return recordLenderEvent(
     db,
     { applicationId, lenderEventId, status, occurredAt, serviceKeyId: null, requestId: 'rq_test' },
-    applicationEventText,
+    { write: applicationEventText, waitSeconds: 600 },
   );
 }
