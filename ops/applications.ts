@@ -105,7 +105,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .argument('<application-id>')
     .description('One application: all that its lender told, and all that its partner is told.');
   handle(show, deps, async ({ db }, applicationId = '') => {
-    const story = await findApplication(db, applicationId);
+    const story = await findApplication(db, applicationId, 'all');
     if (story === null) throw new Refused('not_found', `Application ${applicationId} does not exist.`);
     return { json: fullView(story), text: humanStory(story) };
   });

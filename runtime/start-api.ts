@@ -15,7 +15,7 @@ import { applicationEventText } from '../contracts/application-event';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/change-feed';
 import { connectDatabase } from '../db/connect';
 import { withDeadline } from '../db/deadline';
-import { findApplication } from '../db/queries/applications';
+import { applicationExists, findApplication } from '../db/queries/applications';
 import { createApplication } from '../db/queries/create-application';
 import { recordLenderEvent } from '../db/queries/record-lender-event';
 import { findServiceKeyByHash } from '../db/queries/service-keys';
@@ -185,8 +185,10 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
             'lender event',
           ),
         ),
-      findApplication: (applicationId) =>
-        withDeadline(findApplication(database.db, applicationId), timeoutMs, 'credit application'),
+      findApplication: (applicationId, scope) =>
+        withDeadline(findApplication(database.db, applicationId, scope), timeoutMs, 'credit application'),
+      applicationExists: (applicationId) =>
+        withDeadline(applicationExists(database.db, applicationId), timeoutMs, 'credit application'),
     },
   });
   const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });

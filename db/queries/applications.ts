@@ -2,7 +2,8 @@ import { and, asc, desc, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-o
 import type { ApplicationState } from '../../domain/application-states';
 import type { DbOrTransaction } from '../connect';
 import { creditApplications, lenderEvents } from '../schema';
-import type { LenderEvent } from './record-lender-event';
+import type { LenderEvent } from './apply-lender-events';
+import type { KeyBinding } from './service-keys';
 import { listStatusNotifications, type Application, type StatusNotification } from './status-notifications';
 
 export type { Application } from './status-notifications';
@@ -16,15 +17,36 @@ export interface ApplicationStory {
   readonly notifications: readonly StatusNotification[];
 }
 
-/** Reads one application with its history; null when there is none. */
+/** The applications that a service key may see; every one of a lender and environment. */
+export function inScope({ lender, environment }: KeyBinding): SQL | undefined {
+  return and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
+}
+
+/** Whether there is such an application, whoever may see it. */
+export async function applicationExists(db: DbOrTransaction, applicationId: string): Promise<boolean> {
+  const rows = await db
+    .select({ one: sql`1` })
+    .from(creditApplications)
+    .where(eq(creditApplications.applicationId, applicationId));
+  return rows.length > 0;
+}
+
+/**
+ * Reads one application with its history.
+ * @param scope what the service key that asks is bound to, or `all` for operators
+ * @returns null when there is none in that scope
+ */
 export async function findApplication(
   db: DbOrTransaction,
   applicationId: string,
+  scope: KeyBinding | 'all',
 ): Promise<ApplicationStory | null> {
   const [application] = await db
     .select()
     .from(creditApplications)
-    .where(eq(creditApplications.applicationId, applicationId));
+    .where(
+      and(eq(creditApplications.applicationId, applicationId), scope === 'all' ? undefined : inScope(scope)),
+    );
   if (application === undefined) return null;
   const events = await db
     .select()

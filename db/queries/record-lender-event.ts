@@ -4,7 +4,9 @@ import type { WriteChange } from '../../domain/application';
 import { judgeEvent } from '../../domain/waiting-events';
 import type { Db, DbOrTransaction } from '../connect';
 import { creditApplications, lenderEvents } from '../schema';
+import { applicationExists, inScope } from './applications';
 import { applyLenderEvent, settleWaiting, type LenderEvent } from './apply-lender-events';
+import type { ServiceCaller } from './service-keys';
 import type { Application } from './status-notifications';
 
 export type { LenderEvent } from './apply-lender-events';
@@ -17,8 +19,8 @@ export interface NewLenderEvent {
   readonly status: ApplicationState;
   /** When the lender says it happened. */
   readonly occurredAt: Date;
-  /** Service key that tells it; null when nobody's key does. */
-  readonly serviceKeyId: string | null;
+  /** Who sends it: applications of other lenders and the other environment do not exist for it. */
+  readonly service: ServiceCaller;
   readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
@@ -29,7 +31,8 @@ export type LenderEventAnswer =
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   /** The lender's event id stands for another event. */
   | { readonly kind: 'exists' }
-  | { readonly kind: 'application_not_found' };
+  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
 /**
  * Takes in what a lender says of an application, and stores a notification for each state that it comes into by that, all
@@ -43,8 +46,10 @@ export async function recordLenderEvent(
   { write, waitSeconds }: { readonly write: WriteChange; readonly waitSeconds: number },
 ): Promise<LenderEventAnswer> {
   return db.transaction(async (tx) => {
-    const application = await lockApplication(tx, wanted.applicationId);
-    if (application === null) return { kind: 'application_not_found' };
+    const application = await lockApplication(tx, wanted);
+    if (application === null) {
+      return { kind: 'application_not_found', ofOthers: await applicationExists(tx, wanted.applicationId) };
+    }
     const known = await findEvent(tx, application, wanted.lenderEventId);
     if (known !== null) return again(known, wanted);
     const verdict = judgeEvent(application, wanted);
@@ -68,11 +73,14 @@ function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
   return same ? { kind: 'recorded', event, isNew: false } : { kind: 'exists' };
 }
 
-async function lockApplication(tx: DbOrTransaction, applicationId: string): Promise<Application | null> {
+async function lockApplication(
+  tx: DbOrTransaction,
+  { applicationId, service }: NewLenderEvent,
+): Promise<Application | null> {
   const [row] = await tx
     .select()
     .from(creditApplications)
-    .where(eq(creditApplications.applicationId, applicationId))
+    .where(and(eq(creditApplications.applicationId, applicationId), inScope(service)))
     .for('update');
   return row ?? null;
 }
@@ -98,7 +106,11 @@ async function findEvent(
 async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,
-  { waitSeconds, ...wanted }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
+  {
+    waitSeconds,
+    service,
+    ...wanted
+  }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
 ): Promise<LenderEvent | null> {
   const { verdict, status } = wanted;
   const stateAfter = verdict === 'applied' ? status : state;
@@ -106,7 +118,7 @@ async function insertEvent(
     verdict === 'waiting' ? sql`service_now() + make_interval(secs => ${waitSeconds}::float8)` : null;
   const [row] = await tx
     .insert(lenderEvents)
-    .values({ ...wanted, lender, environment, stateAfter, waitsUntil })
+    .values({ ...wanted, serviceKeyId: service.keyId, lender, environment, stateAfter, waitsUntil })
     .onConflictDoNothing()
     .returning();
   return row ?? null;

@@ -4,10 +4,12 @@ import { APPLICATIONS, internalClient, type InternalClient } from '../support/in
 
 let api: TestApi;
 let lender: InternalClient;
+let lenderB: InternalClient;
 
 beforeAll(async () => {
   api = await startTestApi();
   lender = await internalClient(api);
+  lenderB = await internalClient(api, { lender: 'lender_b' });
 });
 afterAll(() => api.close());
 
@@ -75,7 +77,7 @@ describe('opening an application', () => {
     const { data } = await quoted({ merchant_id: merchant });
     const link = learnMore(data.summary.finance_offer_summary);
     const request = { lender: 'lender_b', lender_reference: newReference().replace('REF', '88').slice(0, 7) };
-    expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+    expect(await lenderB.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
   });
 
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {
@@ -92,7 +94,8 @@ describe('opening an application', () => {
 
   test('takes the environment from the key that made the quote', async () => {
     const { quoteId } = await quoted({}, api.keys.live);
-    expect((await lender.open(byParameters(quoteId))).body.data.environment).toBe('live');
+    const live = await internalClient(api, { environment: 'live' });
+    expect((await live.open(byParameters(quoteId))).body.data.environment).toBe('live');
   });
 
   test('again answers the same to the letter, whatever has happened since; with another content it is refused', async () => {
@@ -152,7 +155,8 @@ describe('opening an application', () => {
     [422, 'MERCHANT_REFERENCE_MISMATCH', 'merchant_reference', { merchant_reference: 'basket 2042' }],
   ])('%i %s for %s: %j', async (status, code, field, fields) => {
     const { quoteId } = await quoted();
-    const answer = await lender.open(byParameters(quoteId, fields));
+    const client = fields['lender'] === 'lender_b' ? lenderB : lender;
+    const answer = await client.open(byParameters(quoteId, fields));
     expect(answer).toMatchObject({ status, body: { error: { code, details: { field } } } });
   });
 

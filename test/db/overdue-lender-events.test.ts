@@ -62,12 +62,12 @@ async function sentOf(id: string): Promise<string[]> {
     null,
     ...bodies.slice(0, -1).map(({ data }) => data.status),
   ]);
-  const story = await findApplication(database.db, id);
+  const story = await findApplication(database.db, id, 'all');
   expect(story?.application).toMatchObject({ state: bodies.at(-1)?.data.status, sequence: bodies.length });
   return bodies.map(({ data }) => data.status);
 }
 const waitingOf = async (id: string) => {
-  const story = await findApplication(database.db, id);
+  const story = await findApplication(database.db, id, 'all');
   return story?.events.filter(({ waitsUntil }) => waitsUntil !== null).map(({ status }) => status);
 };
 const operatorEventsOf = async (id: string) => {

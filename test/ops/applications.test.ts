@@ -25,25 +25,35 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
     'create',
     '--name',
     'Lender A gateway',
+    '--lender',
+    'lender_a',
+    '--environment',
+    'live',
     '--expires-in',
     '90d',
   );
   expect(created).toMatchObject({
     key: expect.stringMatching(/^svc_/),
     name: 'Lender A gateway',
+    lender: 'lender_a',
+    environment: 'live',
     state: 'active',
     notice: expect.stringContaining('shown once'),
   });
   const rotated = await ops.json('service-keys', 'rotate', created.key_id, '--overlap', '2d');
   expect(rotated).toMatchObject({
     name: 'Lender A gateway',
+    lender: 'lender_a',
+    environment: 'live',
     replaced: { key_id: created.key_id, replaced_by: rotated.key_id },
   });
   expect(await ops.json('service-keys', 'deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
   expect(await ops.json('service-keys', 'activate', rotated.key_id)).toMatchObject({ state: 'active' });
   expect(await ops.json('service-keys', 'revoke', rotated.key_id)).toMatchObject({ changed: true });
   const listed = await ops.run(['service-keys', 'list']);
-  expect(listed.out).toContain(created.last_four);
+  for (const text of [created.last_four, 'lender_a', 'live']) expect(listed.out).toContain(text);
+  const [change] = (await ops.json('changes', 'list', '--subject', created.key_id)).slice(-1);
+  expect(change).toMatchObject({ details: { lender: 'lender_a', environment: 'live' } });
   expect(await changesOf(rotated.key_id)).toEqual([
     'service-keys.revoke',
     'service-keys.activate',
@@ -52,6 +62,24 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
   expect(await changesOf(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
   const everything = [listed.out, (await ops.run(['changes', 'list', '--json'])).out].join('');
   for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
+});
+
+test('service keys: are issued for a lender that exists and one environment only, and nothing is written down otherwise', async () => {
+  const create = ['service-keys', 'create', '--name', 'Nobody', '--json'];
+  const before = (await ops.json('service-keys', 'list')).length;
+  const unknown = await ops.run([...create, '--lender', 'lender_z', '--environment', 'live']);
+  expect([unknown.code, unknown.json().error]).toEqual([
+    1,
+    { code: 'not_found', message: 'Lender lender_z does not exist: ops lenders list shows those that do.' },
+  ]);
+  for (const options of [
+    ['--lender', 'lender_a'],
+    ['--environment', 'live'],
+    ['--lender', 'lender_a', '--environment', 'both'],
+  ]) {
+    expect((await ops.run([...create, ...options])).code).toBe(2);
+  }
+  expect(await ops.json('service-keys', 'list')).toHaveLength(before);
 });
 
 test('lenders: two are there; others are added and changed, with formats that can be read', async () => {
