@@ -89,7 +89,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logg
     // Before the key: what it refuses is counted and logged too.
     traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, deps.metrics);
-    keyed.decorateRequest('serviceKeyId', '');
+    keyed.decorateRequest('service');
     keyed.addHook('onRequest', serviceAuthenticator(deps.findServiceKey));
     createCreditApplication(keyed, deps);
     recordLenderEvent(keyed, deps);

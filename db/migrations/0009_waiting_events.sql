@@ -1,0 +1,2 @@
+ALTER TABLE "lender_events" ADD COLUMN "waits_until" timestamp with time zone;--> statement-breakpoint
+CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;
