@@ -16,6 +16,11 @@ type Contract = keyof typeof SERIALIZERS;
 export function answerErrors(app: FastifyInstance, contract: Contract = 'public'): void {
   app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply, contract));
   app.setNotFoundHandler((request, reply) => send(noSuchEndpoint(), request, reply, contract));
+  // In a hook, because the body is read before that handler runs, and a fault in it would be answered instead.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.is404) done(noSuchEndpoint());
+    else done();
+  });
 }
 
 /** Answers a request whose URL the router could not read. Hooks do not run for it, so their work is done here. */

@@ -54,7 +54,6 @@ describe('request lines', () => {
 
   test.each(
     titled([
-      'CONNECT api.example:443 HTTP/1.1',
       'FOO /v1/finance-quote HTTP/1.1',
       'post /v1/finance-quote HTTP/1.1',
       'POST\t/v1/finance-quote HTTP/1.1',
