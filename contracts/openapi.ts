@@ -31,7 +31,7 @@ const financeQuote: Json = {
   parameters: [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')],
   requestBody: {
     required: true,
-    description: 'At most 16 KiB.',
+    description: 'At most 16 KiB. Compressed bodies are not read.',
     content: {
       'application/json': { schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES },
     },

@@ -536,7 +536,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description At most 16 KiB. */
+        /** @description At most 16 KiB. Compressed bodies are not read. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["QuoteRequest"];
