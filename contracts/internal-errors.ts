@@ -53,7 +53,8 @@ export type AnyErrorBody = ErrorBody | InternalErrorBody;
 
 /** When each code is sent: for the document. */
 export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> = {
-  INVALID_REQUEST: 'a field, the link, the body or the protocol is not as it must be',
+  INVALID_REQUEST:
+    'a field, the link, the body (which must not be compressed) or the protocol is not as it must be',
   MISSING_FIELD: 'required fields are absent or null',
   INVALID_AMOUNT_FORMAT: 'an amount has more than two decimal places',
   QUOTE_ID_MISMATCH: '`service_quote_id` and `quote_id` are both there and differ',

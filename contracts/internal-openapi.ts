@@ -30,7 +30,7 @@ const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [
 const requestId = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
 const body = (schema: Json): Json => ({
   required: true,
-  description: 'At most 16 KiB.',
+  description: 'At most 16 KiB. Compressed bodies are not read.',
   content: { 'application/json': { schema } },
 });
 

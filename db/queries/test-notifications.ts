@@ -1,5 +1,12 @@
 import { runPrepared, type Reader } from './prepared';
-import { addMonth, monthUse, OF_THIS_MONTH, TAKE_PLACE, TEST_LIMIT_PER_MONTH } from './reserve-month';
+import {
+  addMonth,
+  monthUse,
+  type MonthUse,
+  OF_THIS_MONTH,
+  TAKE_PLACE,
+  TEST_LIMIT_PER_MONTH,
+} from './reserve-month';
 
 /** Channel on which a dispatcher hears that there is something to send: a hint, never the truth. */
 export const NOTIFICATIONS_CHANNEL = 'notifications';
@@ -20,15 +27,7 @@ export interface NewTestNotification {
 export type TestNotificationAnswer =
   | { readonly kind: 'stored' }
   | { readonly kind: 'no_endpoint' }
-  | {
-      readonly kind: 'limit_reached';
-      readonly limit: number;
-      /** Delivered this month. */
-      readonly delivered: number;
-      /** Under way: each holds a place until it has ended. */
-      readonly reserved: number;
-      readonly monthEndsAt: Date;
-    };
+  | ({ readonly kind: 'limit_reached'; readonly limit: number } & MonthUse);
 
 const ACTIVE = `exists (select 1 from webhook_endpoints
   where partner_id = $1 and environment = $2 and state = 'active')`;
@@ -54,19 +53,24 @@ export async function insertTestNotification(
   reader: Reader,
   wanted: NewTestNotification,
 ): Promise<TestNotificationAnswer> {
-  let answer = await tryInsert(reader, wanted);
-  if (answer === 'no_count') {
-    await addMonth(reader, wanted);
-    answer = await tryInsert(reader, wanted);
+  for (;;) {
+    const answer = await tryInsert(reader, wanted);
+    if (answer === 'no_count') {
+      await addMonth(reader, wanted);
+      continue;
+    }
+    if (answer !== 'limit_reached') return answer;
+    const use = await monthUse(reader, wanted);
+    // Else one that was under way has failed in between, or the month has ended: there is room now.
+    if (use.delivered + use.reserved >= TEST_LIMIT_PER_MONTH)
+      return { kind: 'limit_reached', limit: TEST_LIMIT_PER_MONTH, ...use };
   }
-  // The month may have ended in between.
-  return answer === 'no_count' ? insertTestNotification(reader, wanted) : answer;
 }
 
 async function tryInsert(
   reader: Reader,
   wanted: NewTestNotification,
-): Promise<TestNotificationAnswer | 'no_count'> {
+): Promise<Exclude<TestNotificationAnswer, { kind: 'limit_reached' }> | 'limit_reached' | 'no_count'> {
   const { notificationId, eventId, eventType, partnerId, environment, body, requestId, traceParent } = wanted;
   const traced = typeof traceParent === 'string';
   const insert = traced ? INSERT_TRACED : INSERT;
@@ -83,6 +87,5 @@ async function tryInsert(
   if (row === undefined) throw new Error('the database did not say what became of a test notification');
   if (row.told > 0) return { kind: 'stored' };
   if (!row.active) return { kind: 'no_endpoint' };
-  if (!row.counted) return 'no_count';
-  return { kind: 'limit_reached', limit: TEST_LIMIT_PER_MONTH, ...(await monthUse(reader, wanted)) };
+  return row.counted ? 'limit_reached' : 'no_count';
 }

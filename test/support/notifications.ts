@@ -7,6 +7,7 @@ import type { Database } from '../../db/connect';
 import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/queries/dispatch';
 import { parseKeyRing, type KeyRing } from '../../db/key-ring';
+import type { Reader } from '../../db/queries/prepared';
 import {
   insertTestNotification,
   NOTIFICATIONS_CHANNEL,
@@ -48,7 +49,7 @@ export async function addEndpoint(
 
 /** Stores a test notification as the API does. */
 export async function storeTest(
-  { db }: Database,
+  { db }: { readonly db: Reader },
   { partnerId, environment = 'sandbox' }: { partnerId: string; environment?: 'sandbox' | 'live' },
 ): Promise<{ notificationId: string; eventId: string; answer: TestNotificationAnswer }> {
   const notificationId = `ntf_${ulid()}`;
