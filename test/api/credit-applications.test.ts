@@ -1,6 +1,7 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { addMerchant } from '../support/merchants';
 
 let api: TestApi;
 let lender: InternalClient;
@@ -8,6 +9,9 @@ let lender: InternalClient;
 beforeAll(async () => {
   api = await startTestApi();
   lender = await internalClient(api);
+  const percent = (share: number) => ({ depositMin: { basisPoints: share * 100, fixedPence: 0 } });
+  await addMerchant(api.database, 'M100001', { products: [percent(20), percent(30)] });
+  await addMerchant(api.database, 'M100002', { fcaAuthorised: false, products: [] });
 });
 afterAll(() => api.close());
 
@@ -71,6 +75,8 @@ describe('opening an application', () => {
   test.each([
     ['M000002', 'not shown, for want of authorisation'],
     ['M000004', 'with a raised deposit'],
+    ['M100001', 'whose amounts no product has'],
+    ['M100002', 'not authorised and without products'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
     const link = learnMore(data.summary.finance_offer_summary);

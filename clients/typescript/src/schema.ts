@@ -191,7 +191,7 @@ export interface components {
              */
             apr: string;
             /**
-             * @description Annual interest rate with the % sign; flat unless agreed otherwise.
+             * @description Annual interest rate with the % sign; flat (cost / loan / years from drawdown to the last payment) unless agreed otherwise.
              * @example 5.21%
              */
             annual_interest_rate: string;
