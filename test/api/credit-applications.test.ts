@@ -84,6 +84,20 @@ describe('opening an application', () => {
     expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
   });
 
+  test('takes the links of the longest finance page, although they are longer', async () => {
+    const page = 'https://shop.example/?a=';
+    const { products, data } = await quoted({
+      merchant_finance_url: page + 'b'.repeat(2_048 - page.length),
+    });
+    for (const finance_link of [
+      products[0].merchant_finance_url,
+      learnMore(data.summary.finance_offer_summary),
+    ]) {
+      const request = { lender: 'lender_a', lender_reference: newReference() };
+      expect(await lender.open({ ...request, finance_link })).toMatchObject({ status: 200 });
+    }
+  });
+
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {
     const { quoteId } = await quoted({ customer_deposit: '0.00' });
     const none = { customer_deposit: null, service_quote_id: null };
