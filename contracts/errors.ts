@@ -67,7 +67,7 @@ export type ErrorBody = z.infer<typeof errorSchema>;
 export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; readonly body: ErrorBody }>> =
   {
     INVALID_REQUEST: example('A field, the body or the protocol is not as it must be', 'INVALID_REQUEST', {
-      message: 'merchant_finance_url must be a full https:// URL without user name and password.',
+      message: 'merchant_finance_url must be a full URL that begins with https://.',
       details: { field: 'merchant_finance_url' },
     }),
     MISSING_FIELD: example('Required fields are absent or null', 'MISSING_FIELD', {

@@ -119,12 +119,20 @@ async function findBy(
   return row ?? null;
 }
 
-/** What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. */
+/**
+ * What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. A merchant
+ * that is not authorised and has no products has a summary although nothing fitted.
+ */
 function offersOf(quote: StoredQuote): QuotedOffers {
-  const { data } = quote.response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
+  const { fitted, merchantReference } = quote;
+  const { data } = quote.response as {
+    data?: { summary?: { display?: boolean }; deposit_adjustment?: { corrected_deposit?: string } };
+  };
+  if (fitted.length === 0 && data?.summary?.display !== true)
+    return { merchantReference, fitted, summary: null };
   const asked = quote.depositPence ?? 0;
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
   const depositPence = corrected.ok ? corrected.pence : asked;
   const summary = { depositPence, loanPence: quote.loanPence + asked - depositPence };
-  return { merchantReference: quote.merchantReference, fitted: quote.fitted, summary };
+  return { merchantReference, fitted, summary };
 }

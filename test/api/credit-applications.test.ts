@@ -1,6 +1,7 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { addMerchant } from '../support/merchants';
 
 let api: TestApi;
 let lender: InternalClient;
@@ -10,6 +11,9 @@ beforeAll(async () => {
   api = await startTestApi();
   lender = await internalClient(api);
   lenderB = await internalClient(api, { lender: 'lender_b' });
+  const percent = (share: number) => ({ depositMin: { basisPoints: share * 100, fixedPence: 0 } });
+  await addMerchant(api.database, 'M100001', { products: [percent(20), percent(30)] });
+  await addMerchant(api.database, 'M100002', { fcaAuthorised: false, products: [] });
 });
 afterAll(() => api.close());
 
@@ -73,11 +77,27 @@ describe('opening an application', () => {
   test.each([
     ['M000002', 'not shown, for want of authorisation'],
     ['M000004', 'with a raised deposit'],
+    ['M100001', 'whose amounts no product has'],
+    ['M100002', 'not authorised and without products'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
     const link = learnMore(data.summary.finance_offer_summary);
     const request = { lender: 'lender_b', lender_reference: newReference().replace('REF', '88').slice(0, 7) };
     expect(await lenderB.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+  });
+
+  test('takes the links of the longest finance page, although they are longer', async () => {
+    const page = 'https://shop.example/?a=';
+    const { products, data } = await quoted({
+      merchant_finance_url: page + 'b'.repeat(2_048 - page.length),
+    });
+    for (const finance_link of [
+      products[0].merchant_finance_url,
+      learnMore(data.summary.finance_offer_summary),
+    ]) {
+      const request = { lender: 'lender_a', lender_reference: newReference() };
+      expect(await lender.open({ ...request, finance_link })).toMatchObject({ status: 200 });
+    }
   });
 
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {

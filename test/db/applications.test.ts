@@ -113,6 +113,17 @@ describe('opening an application', () => {
   test('is refused when nothing fitted', async () => {
     const { quoteId } = await storeQuote(database, { partnerId, fitted: [] });
     expect(await create(wanted(quoteId))).toEqual({ kind: 'nothing_fitted' });
+    expect(await create(wanted(quoteId, { creditProduct: null }))).toEqual({ kind: 'nothing_fitted' });
+  });
+
+  test('takes a link that was displayed although nothing fitted, for its own amounts and no product', async () => {
+    const response = '{"data":{"summary":{"display":true}}}';
+    const { quoteId } = await storeQuote(database, { partnerId, fitted: [], response });
+    expect(await create(wanted(quoteId, { creditProduct: null }))).toMatchObject({ kind: 'created' });
+    expect(await create(wanted(quoteId))).toEqual({ kind: 'product_not_quoted' });
+    expect(await create(wanted(quoteId, { creditProduct: null, loanPence: 90_001 }))).toEqual({
+      kind: 'amounts_not_quoted',
+    });
   });
 
   test('takes any product that fitted, and without a product the amounts of any, or of the summary', async () => {

@@ -106,7 +106,7 @@ export interface components {
             loan_amount: string | number;
             customer_deposit?: (string | number) | null;
             /**
-             * @description The merchant's finance page. Its own query and fragment are kept on every link.
+             * @description The merchant's finance page: a domain name that UTS 46 accepts, or an IP address; no user name or password, white space or control characters. Its own query and fragment are kept on every link.
              * @example https://shop.example/finance
              */
             merchant_finance_url: string;
@@ -191,7 +191,7 @@ export interface components {
              */
             apr: string;
             /**
-             * @description Annual interest rate with the % sign; flat unless agreed otherwise.
+             * @description Annual interest rate with the % sign; flat (cost / loan / years from drawdown to the last payment) unless agreed otherwise.
              * @example 5.21%
              */
             annual_interest_rate: string;
