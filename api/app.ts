@@ -3,6 +3,7 @@ import type { Catalogue } from './catalogue/catalogue';
 import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
 import { authenticator } from './plugins/authenticate';
+import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFound } from './plugins/error-answers';
 import { requireHttps } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
@@ -48,7 +49,6 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // A stopping process finishes what it has accepted; the contract knows no 503.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
     frameworkErrors: notFound,
   });
   answerBrokenRequests(app, newRequestId);
@@ -60,6 +60,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   traceRequests(app, deps.tracer);
   observeRequests(app, logger, metrics);
   requireHttps(app);
+  refuseEncodedBodies(app);
   jsonBody(app);
   answerErrors(app);
 

@@ -67,6 +67,9 @@ export const INTERNAL_ERROR = new ApiError(
   'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
 );
 
+/** The answer to an unknown path or method. */
+export const NO_SUCH_ENDPOINT = new ApiError('NOT_FOUND', 'There is no such endpoint.');
+
 /** The wire form of an error. */
 export function errorBody(error: ApiError): AnyErrorBody {
   const { code, message, details } = error;

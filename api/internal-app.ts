@@ -5,6 +5,7 @@ import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { ApiMetrics } from './metrics';
 import { serviceAuthenticator } from './plugins/authenticate-service';
 import { answerBrokenRequests } from './plugins/broken-requests';
+import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFoundInternally } from './plugins/error-answers';
 import { properHttp } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
@@ -54,7 +55,6 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,
-    exposeHeadRoutes: false,
     frameworkErrors: notFoundInternally,
   });
   answerBrokenRequests(app, newRequestId);
@@ -63,6 +63,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
     done();
   });
   app.addHook('onRequest', properHttp);
+  refuseEncodedBodies(app);
   jsonBody(app);
   answerErrors(app, 'internal');
   app.get('/health', () => ({ status: 'ok' }));
@@ -89,7 +90,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logg
     // Before the key: what it refuses is counted and logged too.
     traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, deps.metrics);
-    keyed.decorateRequest('serviceKeyId', '');
+    keyed.decorateRequest('service');
     keyed.addHook('onRequest', serviceAuthenticator(deps.findServiceKey));
     createCreditApplication(keyed, deps);
     recordLenderEvent(keyed, deps);

@@ -8,14 +8,16 @@ export interface TlsFiles {
   readonly key: string | Buffer;
 }
 
+/** Longest time for a whole request to arrive, headers and body, in milliseconds. */
+export const REQUEST_TIMEOUT_MS = 10_000;
+
 /**
  * Server timeouts, decided here for every listener. An honest request is under 20 KiB and arrives in well under a
  * second; what takes longer holds a socket for somebody else's benefit.
  */
 const TIMEOUTS = {
-  /** Whole request, headers and body, in milliseconds. */
-  requestTimeout: 10_000,
-  headersTimeout: 10_000,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  headersTimeout: REQUEST_TIMEOUT_MS,
   /** Idle keep-alive connection; longer than the 60 s at which common proxies close theirs, so that they close first. */
   keepAliveTimeout: 72_000,
   /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { linkParameters } from '../domain/finance-link';
 import { amountSchema } from './amount';
-import { isFinancePage } from './finance-url';
+import { financeUrlFault } from './finance-url';
 import { merchantReferenceSchema } from './quote-request';
 import { bodyValidator, type Validated, type Violation } from './validate';
 
@@ -117,11 +117,11 @@ export function readApplicationRequest(body: unknown): Validated<ApplicationRequ
 function expandLink(body: unknown): Validated<unknown> {
   const link = (body as { finance_link?: unknown } | null)?.finance_link ?? null;
   if (link === null || typeof body !== 'object') return { value: body };
-  const parameters = typeof link === 'string' && isFinancePage(link) ? linkParameters(link) : null;
-  if (parameters === null) {
-    return violation('INVALID_REQUEST', 'finance_link must be a full https:// URL.', 'finance_link');
+  const fault = typeof link === 'string' ? financeUrlFault(link) : 'must be text.';
+  if (typeof link !== 'string' || fault !== null) {
+    return violation('INVALID_REQUEST', `finance_link ${fault}`, 'finance_link');
   }
-  const { sent, repeated } = parameters;
+  const { sent, repeated } = linkParameters(link);
   if (repeated !== null) {
     return violation('INVALID_REQUEST', `finance_link carries ${repeated} twice.`, 'finance_link');
   }

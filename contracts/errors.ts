@@ -35,12 +35,15 @@ export const errorDetailsSchema = z
       .enum(['sandbox', 'live'])
       .meta({ description: 'WEBHOOK_NOT_REGISTERED / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.' }),
     limit: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).' }),
-    used: z.int().meta({
-      description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries of this month, those under way included.',
+    delivered: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month.' }),
+    in_progress: z.int().meta({
+      description:
+        'TEST_NOTIFICATION_LIMIT_REACHED: under way. Each counts against the limit until it has ended; one that fails no longer does.',
     }),
-    resets_at: z.iso
-      .datetime()
-      .meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: when the next month begins, UTC.' }),
+    month_ends_at: z.iso.datetime().meta({
+      description:
+        'TEST_NOTIFICATION_LIMIT_REACHED: end of the month, and so the beginning of the next, UTC.',
+    }),
   })
   .partial()
   .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
@@ -64,7 +67,7 @@ export type ErrorBody = z.infer<typeof errorSchema>;
 export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; readonly body: ErrorBody }>> =
   {
     INVALID_REQUEST: example('A field, the body or the protocol is not as it must be', 'INVALID_REQUEST', {
-      message: 'merchant_finance_url must be a full https:// URL without user name and password.',
+      message: 'merchant_finance_url must be a full URL that begins with https://.',
       details: { field: 'merchant_finance_url' },
     }),
     MISSING_FIELD: example('Required fields are absent or null', 'MISSING_FIELD', {
@@ -105,11 +108,18 @@ export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; 
       message: 'More than 100 requests in 60 seconds with this key. Retry in 12 s.',
     }),
     TEST_NOTIFICATION_LIMIT_REACHED: example(
-      'All 100 test deliveries of this environment and month are used or under way',
+      'All 100 test notifications of this environment and month are delivered or under way',
       'TEST_NOTIFICATION_LIMIT_REACHED',
       {
-        message: 'All 100 test notifications of this month are used in the sandbox environment.',
-        details: { environment: 'sandbox', limit: 100, used: 100, resets_at: '2026-12-01T00:00:00.000Z' },
+        message:
+          'All 100 test notifications of this month are delivered or under way in the sandbox environment.',
+        details: {
+          environment: 'sandbox',
+          limit: 100,
+          delivered: 97,
+          in_progress: 3,
+          month_ends_at: '2026-12-01T00:00:00.000Z',
+        },
       },
     ),
     INTERNAL_SERVER_ERROR: example('A fault on our side', 'INTERNAL_SERVER_ERROR', {

@@ -1,5 +1,5 @@
 import { testEvent } from './test-event';
-import type { TestNotificationBody } from './test-notification';
+import type { TestFailureReason, TestNotificationBody } from './test-notification';
 import type { ApplicationEvent } from './webhook-event';
 
 /** Examples of the document. A test sends the requests and compares the responses. */
@@ -75,6 +75,7 @@ const TEST_EVENT_ID = 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B8';
 const testNotification = (
   status: TestNotificationBody['data']['status'],
   attempt: TestNotificationBody['data']['attempt'],
+  reason: TestFailureReason | null = null,
 ): TestNotificationBody => ({
   success: true,
   data: {
@@ -83,14 +84,19 @@ const testNotification = (
     event_type: 'credit_application.test',
     environment: 'sandbox',
     status,
+    reason,
     attempt,
   },
 });
 
-export const TEST_DELIVERED_EXAMPLES = {
+export const TEST_ENDED_EXAMPLES = {
   delivered: {
     summary: 'Your endpoint answered 2xx',
     value: testNotification('delivered', { http_status: 200, duration_ms: 83 }),
+  },
+  failed: {
+    summary: 'Your endpoint answered 410 and is disabled; no other attempt follows',
+    value: testNotification('failed', { http_status: 410, duration_ms: 41 }, 'gone'),
   },
 };
 
@@ -104,10 +110,6 @@ export const TEST_PENDING_EXAMPLES = {
     value: testNotification('retrying', { http_status: null, duration_ms: 5_003 }),
   },
   queued: { summary: 'No attempt has ended yet', value: testNotification('queued', null) },
-  failed: {
-    summary: 'Your endpoint answered 410 and is disabled',
-    value: testNotification('failed', { http_status: 410, duration_ms: 41 }),
-  },
 };
 
 const applicationEvent: ApplicationEvent = {

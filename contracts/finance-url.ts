@@ -1,30 +1,59 @@
-import { parsedUrl } from '../domain/parsed-url';
+import { isFinanceHost } from './finance-host';
+
+/** Longest finance page that a partner may send, in code points; a link made of it is longer. */
+export const LONGEST_FINANCE_URL = 2_048;
 
 /**
- * Characters that no URL may hold (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
- * by parsers silently, and some end an HTML attribute: control characters, white space, `"<>\^{|}`, the backtick and a byte
- * order mark.
+ * Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
+ * by parsers silently, and some end an HTML attribute: control characters, Unicode's White_Space, a byte order mark,
+ * `"<>\^{|}` and the backtick. Spelled out, because the pattern below is published.
  */
-const NOT_IN_URL = '\\u0000-\\u0020\\u007f-\\u00a0\\u2028\\u2029\\ufeff"<>\\\\^`{|}';
+const NOT_IN_URL =
+  '\\u0000-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"<>\\\\^`{|}';
 
 /** A finance page's URL as it is sent and comes back; letters beyond ASCII may stand in it as they are. */
-export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#${NOT_IN_URL}][^${NOT_IN_URL}]*$`;
-
-const FINANCE_URL = new RegExp(FINANCE_URL_PATTERN, 'u');
+export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#@${NOT_IN_URL}]+([/?#][^${NOT_IN_URL}]*)?$`;
 
 /** Half a surrogate pair. Not in the pattern above: it is published, and RE2 and Rust's regex cannot read such a class. */
-const LONE_SURROGATE = /[\ud800-\udfff]/u;
+const LONE_SURROGATE = '\\ud800-\\udfff';
+
+const FORBIDDEN = new RegExp(`[${NOT_IN_URL}${LONE_SURROGATE}]`, 'u');
+const SCHEME = /^https:\/\//i;
+const AUTHORITY_END = /[/?#]/;
+/** Host and port; an IPv6 address has colons of its own. */
+const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
+const HIGHEST_PORT = 65_535;
 
 /**
- * URLs that need no parser to be judged: a host of plain labels, none of them Punycode, the last without a digit (it might be a
- * number else), and no port.
+ * What is wrong with a finance page's URL, as the end of a sentence that begins with the field's name; null when it is a
+ * full https:// URL without user name and password. The answer is the same on every version of Node.
  */
-const PLAIN_HOST = /^https:\/\/(?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]+(?:[/?#]|$)/;
+export function financeUrlFault(text: string): string | null {
+  if (!SCHEME.test(text)) return 'must be a full URL that begins with https://.';
+  const forbidden = FORBIDDEN.exec(text)?.[0];
+  if (forbidden !== undefined)
+    return `must not contain the character ${nameOf(forbidden)}: percent-encode it or leave it out.`;
+  const rest = text.slice('https://'.length);
+  const end = rest.search(AUTHORITY_END);
+  const authority = end < 0 ? rest : rest.slice(0, end);
+  if (authority.includes('@'))
+    return 'must not contain a user name or a password: there is an @ before its host.';
+  const [, host = '', port] = HOST_AND_PORT.exec(authority) ?? [];
+  if (port !== undefined && (!/^\d*$/.test(port) || Number(port) > HIGHEST_PORT))
+    return `must have a port from 0 to ${HIGHEST_PORT}, or none.`;
+  if (!isFinanceHost(host))
+    return 'must have a valid host: a domain name without empty labels, or an IP address.';
+  return null;
+}
 
-/** Whether it is a full https:// URL without user name and password. */
-export function isFinancePage(text: string): boolean {
-  if (!FINANCE_URL.test(text) || LONE_SURROGATE.test(text)) return false;
-  if (PLAIN_HOST.test(text)) return true;
-  const url = parsedUrl(text);
-  return url !== undefined && url.username === '' && url.password === '';
+/** The code point, and the character itself where it can be seen: U+007B ({). */
+function nameOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return code > 0x20 && code < 0x7f ? `${name} (${character})` : name;
+}
+
+/** Whether a text has more characters (code points) than a finance page may have. */
+export function isTooLong(text: string): boolean {
+  return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
 }

@@ -53,16 +53,17 @@ export type AnyErrorBody = ErrorBody | InternalErrorBody;
 
 /** When each code is sent: for the document. */
 export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> = {
-  INVALID_REQUEST: 'a field, the link, the body or the protocol is not as it must be',
+  INVALID_REQUEST:
+    'a field, the link, the body (which must not be compressed) or the protocol is not as it must be',
   MISSING_FIELD: 'required fields are absent or null',
   INVALID_AMOUNT_FORMAT: 'an amount has more than two decimal places',
   QUOTE_ID_MISMATCH: '`service_quote_id` and `quote_id` are both there and differ',
   INVALID_LENDER_REFERENCE: "the reference is not of the lender's form",
   UNAUTHENTICATED: 'the service key is missing, unknown, expired, inactive or revoked',
   NOT_FOUND: 'there is no such path or method',
-  LENDER_NOT_FOUND: 'the lender is not configured',
-  QUOTE_NOT_FOUND: 'there is no such quote, or its month has been dropped',
-  APPLICATION_NOT_FOUND: 'there is no such application',
+  LENDER_NOT_FOUND: 'there is no such lender for this key',
+  QUOTE_NOT_FOUND: 'there is no such quote for this key, or its month has been dropped',
+  APPLICATION_NOT_FOUND: 'there is no such application for this key',
   APPLICATION_EXISTS: "the lender's reference stands for another application of this environment",
   LENDER_EVENT_EXISTS: "the lender's event id stands for another event",
   NOTHING_QUOTED: 'no product fitted when the quote was made',

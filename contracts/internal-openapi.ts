@@ -30,7 +30,7 @@ const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [
 const requestId = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
 const body = (schema: Json): Json => ({
   required: true,
-  description: 'At most 16 KiB.',
+  description: 'At most 16 KiB. Compressed bodies are not read.',
   content: { 'application/json': { schema } },
 });
 
@@ -76,7 +76,8 @@ const recordLenderEvent: Json = {
   summary: "Record a lender's status",
   description:
     'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
-    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing.',
+    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
+    'configured otherwise. Then it is applied without.',
   parameters: applicationParameters,
   requestBody: body(ref('schemas', 'LenderEventRequest')),
   responses: {
@@ -115,7 +116,8 @@ export function internalOpenApiDocument(): Json {
       version: '1.0.0',
       summary: 'Credit applications, as lender integrations open them and move them on.',
       description:
-        'Plain HTTP on loopback or a private network, under service keys. Amounts are pounds as strings with two decimals. Errors ' +
+        'Plain HTTP on loopback or a private network, under service keys. A key is bound to one lender and one environment: other lenders, ' +
+        'their applications, and quotes and applications of the other environment do not exist for it (404). Amounts are pounds as strings with two decimals. Errors ' +
         'carry a stable `error.code`; every response has an `X-Request-Id`. Every request may be sent again: it is done once. ' +
         'No personal data is taken: fields that are not named here are ignored and not stored.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
@@ -148,7 +150,12 @@ export function internalOpenApiDocument(): Json {
         },
       },
       securitySchemes: {
-        serviceKey: { type: 'http', scheme: 'bearer', bearerFormat: 'svc_…', description: 'A service key.' },
+        serviceKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svc_…',
+          description: 'A service key, of one lender and one environment.',
+        },
       },
     },
   };

@@ -56,8 +56,8 @@ export const lenderEventResponseSchema = z
       outcome: z.enum(VERDICTS).meta({
         description:
           '`applied`: the application came into this state, and its partner is told. `same_state`: it was in it already. ' +
-          '`waiting`: a step before it is missing; it is applied once that is told. `not_applied`: it lies behind, or can never ' +
-          'follow. All are stored.',
+          '`waiting`: a step before it is missing; it is applied once that is told, or without it when the wait is over. ' +
+          '`not_applied`: it lies behind, or can never follow. All are stored.',
       }),
       application_status: state().meta({ description: 'State of the application once this was taken in.' }),
     }),
@@ -74,5 +74,8 @@ export const lenderEventSchema = z
     previous_status: state().nullable().meta({ description: 'State that it replaced; null unless applied.' }),
     sequence: z.int().nullable().meta({ description: 'Sequence of its notification; null unless applied.' }),
     applied_at: moment('When it was applied; null unless it was.').nullable(),
+    waits_until: moment(
+      'While it is `waiting`: when it is applied without the steps that are missing. Null otherwise.',
+    ).nullable(),
   })
   .meta({ id: 'LenderEvent' });

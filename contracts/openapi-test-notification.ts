@@ -1,4 +1,4 @@
-import { TEST_DELIVERED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
+import { TEST_ENDED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
 import { errorResponse, keyedHeaders, mayLackLimits, ref, requestIdHeader, type Json } from './openapi-parts';
 import { testLenders } from './test-notification';
 
@@ -15,7 +15,7 @@ export const sendTestNotification: Json = {
   description:
     'Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and ' +
     'waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment ' +
-    'and month (UTC); one that is under way holds its place until it has ended.',
+    'and month (UTC); one that is under way counts until it has ended. Set your timeout to 15 seconds or more.',
   tags: ['Notifications'],
   security: [{ apiKey: [] }],
   parameters: [
@@ -31,12 +31,15 @@ export const sendTestNotification: Json = {
     ref('parameters', 'CorrelationId'),
   ],
   responses: {
-    '200': answer('Delivered: your endpoint answered 2xx.', TEST_DELIVERED_EXAMPLES),
+    '200': answer(
+      'The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why.',
+      TEST_ENDED_EXAMPLES,
+    ),
     '202': answer(
       'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
       TEST_PENDING_EXAMPLES,
     ),
-    '400': errorResponse('`lender` is unknown, or the body is not empty.', mayLackLimits, [
+    '400': errorResponse('`lender` is unknown, or the body is not empty or cannot be read.', mayLackLimits, [
       'INVALID_REQUEST',
     ]),
     '401': errorResponse(
@@ -48,7 +51,9 @@ export const sendTestNotification: Json = {
       'WEBHOOK_NOT_REGISTERED',
     ]),
     '429': errorResponse(
-      'More than 100 requests per minute with this key, or 100 test deliveries in this month.',
+      'More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
+        'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
+        'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
       { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
       ['RATE_LIMIT_EXCEEDED', 'TEST_NOTIFICATION_LIMIT_REACHED'],
     ),

@@ -31,7 +31,7 @@ const financeQuote: Json = {
   parameters: [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')],
   requestBody: {
     required: true,
-    description: 'At most 16 KiB.',
+    description: 'At most 16 KiB. Compressed bodies are not read.',
     content: {
       'application/json': { schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES },
     },
@@ -54,7 +54,7 @@ const financeQuote: Json = {
       { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
       ['UNAUTHENTICATED'],
     ),
-    '404': errorResponse('The merchant does not exist, or does not for you.', requestIdHeader, [
+    '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
       'MERCHANT_NOT_FOUND',
       'NOT_FOUND',
     ]),
@@ -84,8 +84,9 @@ export function openApiDocument(): Json {
       summary: 'Finance offers for the shoppers of UK merchants.',
       description:
         'Amounts are pounds as strings with two decimals. Errors carry a stable `error.code`. Every response has an ' +
-        '`X-Request-Id`. HTTPS only; call from a server, never from a browser. New fields, new `products_notice.code` ' +
-        'values and new error details may appear within `/v1`.',
+        '`X-Request-Id`; every response to a call whose key was accepted has the rate-limit headers in both forms. HTTPS ' +
+        'only; call from a server, never from a browser. New fields, new `products_notice.code` values and new error ' +
+        'details may appear within `/v1`.',
       contact: { name: 'Partner support' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },

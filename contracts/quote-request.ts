@@ -1,14 +1,21 @@
 import { z } from 'zod';
 import { amountSchema } from './amount';
-import { FINANCE_URL_PATTERN, isFinancePage } from './finance-url';
+import { FINANCE_URL_PATTERN, financeUrlFault, isTooLong, LONGEST_FINANCE_URL } from './finance-url';
 import { merchantIdSchema, partnerIdSchema } from './identifiers';
 
 const merchantFinanceUrlSchema = z
   .string()
-  .refine(isFinancePage, 'merchant_finance_url must be a full https:// URL without user name and password.')
+  .superRefine((sent, context) => {
+    const fault = isTooLong(sent)
+      ? `must be at most ${LONGEST_FINANCE_URL} characters long.`
+      : financeUrlFault(sent);
+    if (fault !== null) context.addIssue(`merchant_finance_url ${fault}`);
+  })
   .meta({
+    maxLength: LONGEST_FINANCE_URL,
     pattern: FINANCE_URL_PATTERN,
-    description: "The merchant's finance page. Its own query and fragment are kept on every link.",
+    description:
+      "The merchant's finance page: a domain name that UTS 46 accepts, or an IP address; no user name or password, white space or control characters. Its own query and fragment are kept on every link.",
     examples: ['https://shop.example/finance'],
   });
 

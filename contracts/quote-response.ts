@@ -27,7 +27,8 @@ export const productItemSchema = z
       .meta({ description: 'Unit of that: `days` or `months`.', examples: ['months'] }),
     apr: z.string().meta({ description: 'APR with the % sign and its type.', examples: ['9.9% Fixed'] }),
     annual_interest_rate: z.string().meta({
-      description: 'Annual interest rate with the % sign; flat unless agreed otherwise.',
+      description:
+        'Annual interest rate with the % sign; flat (cost / loan / years from drawdown to the last payment) unless agreed otherwise.',
       examples: ['5.21%'],
     }),
     number_of_repayments: z.int().meta({ description: 'Number of monthly payments.', examples: [12] }),

@@ -13,10 +13,18 @@ export const testNotificationQuerySchema = z.object({
   }),
 });
 
-/**
- * The answer of `POST /v1/notifications/test`: 200 when the first attempt delivered the event, else 202.
- * `failed` is for a test that is not tried again: the endpoint answered 410, or was removed meanwhile.
- */
+/** Why a test has failed at once, as `data.reason` says it. Open: clients must live with others. */
+export const testFailureReasons = [
+  'gone',
+  'webhook_not_registered',
+  'monthly_limit',
+  'exhausted',
+  'cancelled',
+  'internal_error',
+] as const;
+export type TestFailureReason = (typeof testFailureReasons)[number];
+
+/** The answer of `POST /v1/notifications/test`: 200 when the test has ended, delivered or failed; 202 while it has not. */
 export const testNotificationResponseSchema = z
   .object({
     success: z.literal(true),
@@ -32,8 +40,16 @@ export const testNotificationResponseSchema = z
         .meta({ description: 'The environment of the key, and so of the endpoint.' }),
       status: z.enum(['delivered', 'retrying', 'queued', 'failed']).meta({
         description:
-          '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it is not tried again.',
+          '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.',
       }),
+      reason: z
+        .string()
+        .nullable()
+        .meta({
+          description:
+            'Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+          examples: [...testFailureReasons],
+        }),
       attempt: z
         .object({
           http_status: z

@@ -45,12 +45,12 @@ export const TRANSITIONS: Readonly<Record<ApplicationState, readonly Application
 
 const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
 
-/** Lenders leave steps out: from here on, and up to here, a state may be followed by any later one. */
-const SKIPS = { first: place('submitted'), last: place('signed'), furthest: place('activated') } as const;
+/** Lenders leave steps out: up to `signed` a state may be followed by any later one up to `activated`, or by `declined`. */
+const SKIPS = { last: place('signed'), furthest: place('activated') } as const;
 
 function isSkip(from: ApplicationState, to: ApplicationState): boolean {
-  const at = place(from);
-  return at >= SKIPS.first && at <= SKIPS.last && place(to) > at && place(to) <= SKIPS.furthest;
+  if (place(from) > SKIPS.last) return false;
+  return to === 'declined' || (place(to) > place(from) && place(to) <= SKIPS.furthest);
 }
 
 /** Whether a state may directly follow another: by the table, or by leaving steps out on the way to `activated`. */
@@ -58,11 +58,29 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
 
+/** The states that may directly follow one and come after it in `APPLICATION_STATES`. */
+const forwardFrom = (from: ApplicationState) =>
+  APPLICATION_STATES.filter((to) => place(to) > place(from) && mayFollow(from, to));
+
 /** What can still be reached from each state by going forward only. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed()) {
-  const next = APPLICATION_STATES.filter((to) => place(to) > place(from) && mayFollow(from, to));
-  AHEAD.set(from, new Set(next.flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
+  AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
+}
+
+/**
+ * The states that must lie between two: the inside of the shortest way forward.
+ * @returns none when the second may directly follow the first, or cannot be reached from it by going forward.
+ */
+export function missingSteps(from: ApplicationState, to: ApplicationState): readonly ApplicationState[] {
+  if (AHEAD.get(from)?.has(to) !== true) return [];
+  const ways: ApplicationState[][] = [[from]];
+  for (const way of ways) {
+    const next = forwardFrom(way.at(-1) ?? from);
+    if (next.includes(to)) return way.slice(1);
+    ways.push(...next.map((step) => [...way, step]));
+  }
+  return [];
 }
 
 /**

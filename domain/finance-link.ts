@@ -1,5 +1,4 @@
 import { formatPence, parsePence } from './money';
-import { parsedUrl } from './parsed-url';
 
 /** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
 const OUR_PARAMETERS: ReadonlySet<string> = new Set([
@@ -70,11 +69,9 @@ function withoutOurs(query: string): string {
 
 /** The merchant's URL up to where our parameters go (with `?` or `&`), and its fragment. Its text is not touched. */
 function splitUrl(merchantUrl: string): { before: string; fragment: string } {
-  // What a URL parser drops: white space around it, tabs and line breaks in it.
-  const url = /\s/.test(merchantUrl) ? merchantUrl.trim().replaceAll(/[\t\n\r]/g, '') : merchantUrl;
-  const hash = url.indexOf('#');
-  const fragment = hash < 0 ? '' : url.slice(hash);
-  const page = hash < 0 ? url : url.slice(0, hash);
+  const hash = merchantUrl.indexOf('#');
+  const fragment = hash < 0 ? '' : merchantUrl.slice(hash);
+  const page = hash < 0 ? merchantUrl : merchantUrl.slice(0, hash);
   const mark = page.indexOf('?');
   if (mark < 0) return { before: `${page}?`, fragment };
   const own = withoutOurs(page.slice(mark + 1));
@@ -119,14 +116,16 @@ export interface LinkParameters {
 }
 
 /**
- * Our parameters of a link, decoded, each the first of its name.
- * @returns null when the text is no URL; `repeated` names a parameter that stands there twice.
+ * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for
+ * the caller to know (contracts/finance-url.ts).
+ * @returns `repeated` names a parameter that stands there twice.
  */
-export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } | null {
-  const searchParams = parsedUrl(link)?.searchParams;
-  if (searchParams === undefined) return null;
-  const get = (name: string) => searchParams.get(name);
-  const repeated = [...OUR_PARAMETERS].find((name) => searchParams.getAll(name).length > 1) ?? null;
+export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } {
+  const page = link.split('#', 1)[0] ?? '';
+  const mark = page.indexOf('?');
+  const query = new URLSearchParams(mark < 0 ? '' : page.slice(mark + 1));
+  const get = (name: string) => query.get(name);
+  const repeated = [...OUR_PARAMETERS].find((name) => query.getAll(name).length > 1) ?? null;
   const sent = {
     service_quote_id: get('service_quote_id'),
     quote_id: get('quote_id'),
@@ -141,11 +140,9 @@ export function linkParameters(link: string): { sent: LinkParameters; repeated: 
 /**
  * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
  * `quote_id`.
- * @returns null when the text is no URL.
  */
-export function readFinanceLink(link: string): FinanceLink | null {
-  const sent = linkParameters(link)?.sent;
-  if (sent === undefined) return null;
+export function readFinanceLink(link: string): FinanceLink {
+  const { sent } = linkParameters(link);
   const pence = (text: string | null): number | null => {
     const parsed = parsePence(text ?? '');
     return parsed.ok ? parsed.pence : null;

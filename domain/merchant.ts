@@ -12,7 +12,10 @@ export interface Merchant {
   readonly summaryStyle: 'offer' | 'headline';
   /** Merchant-wide minimum deposit; null: none, the products' own rules decide. */
   readonly depositFloor: DepositRule | null;
-  /** Every product of the merchant that is switched on, in no particular order; validity days are not applied yet. */
+  /**
+   * Every product of the merchant that is switched on, in no particular order; validity days are not applied yet.
+   * Empty only for a merchant that is not authorised.
+   */
   readonly products: readonly Product[];
 }
 
@@ -30,15 +33,16 @@ export interface MerchantSetup {
 }
 
 /**
- * Decides whether a merchant can be quoted for. Required: `trading_name`, `fca_authorised` and at least one
- * product (`products`), and none of its products may be corrupt.
+ * Decides whether a merchant can be quoted for. Required: `trading_name`, `fca_authorised` and, unless the merchant
+ * is recorded as not authorised, at least one product (`products`); none of its products may be corrupt.
  * @returns the complete merchant, or the names of the fields that are missing, in a stable order.
  */
 export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } | { missingFields: string[] } {
   const missingFields: string[] = [];
   if (setup.tradingName === null || setup.tradingName.trim() === '') missingFields.push('trading_name');
   if (setup.fcaAuthorised === null) missingFields.push('fca_authorised');
-  if (setup.products.length === 0 && setup.corruptFields.length === 0) missingFields.push('products');
+  const productless = setup.products.length === 0 && setup.corruptFields.length === 0;
+  if (productless && setup.fcaAuthorised !== false) missingFields.push('products');
   missingFields.push(...setup.corruptFields);
   const { tradingName, fcaAuthorised } = setup;
   if (missingFields.length > 0 || tradingName === null || fcaAuthorised === null) return { missingFields };

@@ -10,6 +10,8 @@ export const OPERATOR_EVENT_KINDS = [
   'notifications_expiring',
   /** Held for 30 days, and given up. */
   'notifications_expired',
+  /** A lender left out steps that its application cannot do without; once the wait was over it moved on without them. */
+  'lender_steps_missing',
 ] as const;
 
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
@@ -34,5 +36,10 @@ export function describeOperatorEvent(
       return `${count} expire within 7 days: register or enable an endpoint`;
     case 'notifications_expired':
       return `${count} expired after 30 days`;
+    case 'lender_steps_missing': {
+      const words = (value: unknown) => (Array.isArray(value) ? value.join(', ') : '');
+      const where = `${String(details['application_id'])}: ${words(details['applied'])} applied to ${String(details['state_before'])}`;
+      return `${where} without ${words(details['missing'])}; ask ${String(details['lender'])} about ${String(details['lender_reference'])}`;
+    }
   }
 }

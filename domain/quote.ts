@@ -2,6 +2,7 @@ import { depositReason, maximumDeposit, merchantDepositRule, minimumDeposit } fr
 import { prepareLinks } from './finance-link';
 import type { FinanceLinks } from './finance-link';
 import type { Merchant } from './merchant';
+import { LOWEST_LOAN_PENCE } from './product';
 import type { FirstPaymentType, Product } from './product';
 import { annualRateBasisPoints } from './rate';
 import { offeredProducts } from './offered-products';
@@ -55,6 +56,7 @@ export interface DepositAdjustment {
 
 /** What a quote request is answered with. */
 export interface Quote {
+  /** Whether finance may be shown: something fits, or the merchant is not authorised and has no products at all. */
   readonly display: boolean;
   /** HTML, '' when `display` is false; at most 80 characters of visible text. */
   readonly summaryHtml: string;
@@ -132,17 +134,19 @@ export function priceQuote(request: QuoteRequest): Quote {
     const priced = priceProduct(product, pricePence, depositPence, links);
     if (priced !== null) fitted.push(priced);
   }
-  const display = fitted.length > 0;
+  const loanPence = pricePence - depositPence;
+  // Only a merchant that is not authorised may be without products: it has the headline for any loan that exists.
+  const display = fitted.length > 0 || (merchant.products.length === 0 && loanPence >= LOWEST_LOAN_PENCE);
   const shown = merchant.fcaAuthorised && merchant.showProducts ? fitted : [];
-  const link = links(pricePence - depositPence, depositPence, null);
   return {
     display,
     summaryHtml: display
       ? summaryHtml({
           fcaAuthorised: merchant.fcaAuthorised,
           summaryStyle: merchant.summaryStyle,
-          offers: fitted,
-          link,
+          // All products share the price, so one with the link's deposit has the link's loan too.
+          offers: fitted.filter((offer) => offer.depositPence === depositPence),
+          link: links(loanPence, depositPence, null),
         })
       : '',
     fitted,

@@ -42,17 +42,39 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
   return basisPoints(Math.expm1(monthlyLogRate(terms) * 12));
 }
 
+/** Days of the year in which an agreement counts its first interval. */
+const DAYS_IN_YEAR = 365;
+
 /**
- * Flat yearly rate in basis points, half-up: cost / loan / years, with years = (repayments + months deferred) / 12.
- * @param costPence 0–5e10 (see MOST_TOTAL_PENCE in domain/product-check.ts), so that the numerator stays exact.
+ * Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days are whole
+ * numbers: the first interval (`firstIntervalDays`, else max(1, `deferralMonths`) months), then `numberOfRepayments` − 1
+ * months.
+ */
+function termUnits({
+  numberOfRepayments,
+  deferralMonths,
+  firstIntervalDays,
+}: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>): number {
+  const first =
+    firstIntervalDays === null ? Math.max(1, deferralMonths) * DAYS_IN_YEAR : firstIntervalDays * 12;
+  return first + (numberOfRepayments - 1) * DAYS_IN_YEAR;
+}
+
+/**
+ * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment
+ * (design §4). Without a deferral that is n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12.
+ * @param costPence ≥ 0, a safe integer.
+ * @param loanPence > 0, a safe integer.
  */
 export function flatAnnualBasisPoints(
-  terms: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths'>,
+  terms: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>,
   loanPence: number,
   costPence: number,
 ): number {
-  const months = terms.numberOfRepayments + terms.deferralMonths;
-  return divideHalfUp(costPence * 12 * BASIS_POINTS, loanPence * months);
+  // The largest cost times the units of a year is beyond the safe integers.
+  const numerator = BigInt(costPence) * BigInt(12 * DAYS_IN_YEAR * BASIS_POINTS);
+  const denominator = BigInt(loanPence) * BigInt(termUnits(terms));
+  return Number((2n * numerator + denominator) / (2n * denominator));
 }
 
 const ANNUAL_RATES: Readonly<

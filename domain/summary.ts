@@ -17,7 +17,7 @@ export interface SummaryOffer {
 export interface SummaryRequest {
   readonly fcaAuthorised: boolean;
   readonly summaryStyle: 'offer' | 'headline';
-  /** What fitted, in the merchant's order. */
+  /** The offers at exactly the link's loan and deposit, in the merchant's order; may be none. */
   readonly offers: readonly SummaryOffer[];
   /** Where "Learn more" goes. */
   readonly link: string;
@@ -50,8 +50,8 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
 
 /**
  * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one link. An
- * authorised merchant gets its best offer, in the longest template that fits, unless it chose the headline; one that
- * may not communicate regulated promotions gets the headline.
+ * authorised merchant gets its best offer, in the longest template that fits. The headline stands when there is no
+ * offer at the link's amounts, when the merchant chose it, and when it may not communicate regulated promotions.
  */
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
   const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;

@@ -102,7 +102,7 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
       depositFloor: { basisPoints: 5_000, fixedPence: 0 },
     },
     shows:
-      'deposit raised: a deposit below 50% of the purchase price is raised to it, with a deposit_adjustment',
+      'deposit raised: a deposit below 50% of the purchase price is raised to it, with a deposit_adjustment; nothing fits below a price of 20.00',
   },
   {
     merchant: {

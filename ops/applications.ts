@@ -2,9 +2,11 @@ import { Option, type Command } from 'commander';
 import {
   findApplication,
   listApplications,
+  listWaitingEvents,
   type Application,
   type ApplicationStory,
 } from '../db/applications/read';
+import type { LenderEvent } from '../db/applications/record-lender-event';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
@@ -17,6 +19,7 @@ const EXAMPLES = `
 Examples:
   ops applications list --partner P100001 --state accepted
   ops applications list --lender lender_a --reference AB12CD34
+  ops applications list --waiting      those with an event that waits for the steps before it
   ops applications show app_01K…       what the lender told, and what the partner is told`;
 
 /** Applications are read back to front through their ids, so the span bounds the work. */
@@ -39,9 +42,10 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .option('--reference <reference>', "with this reference of the lender's only")
     .option('--quote <quote-id>', 'from this quote only')
     .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
+    .option('--waiting', 'with an event that waits for the steps before it only')
     .option(
       '--since <duration>',
-      `how far back they were opened, at most ${LONGEST_SPAN_DAYS}d; default: 30d`,
+      `how far back they were opened, at most ${LONGEST_SPAN_DAYS}d; default: 30d, with --waiting all`,
       durationUpTo(LONGEST_SPAN_DAYS),
     )
     .option(...limitOption(50));
@@ -51,16 +55,25 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     );
     const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
     const state = textOption(call, 'state') as ApplicationState | undefined;
+    const waiting = call.options['waiting'] === true;
+    const byDefault = waiting ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listApplications(call.db, {
+      waiting,
       ...(partnerId !== undefined && { partnerId }),
       ...(environment !== undefined && { environment }),
       ...(lender !== undefined && { lender }),
       ...(lenderReference !== undefined && { lenderReference }),
       ...(quoteId !== undefined && { quoteId }),
       ...(state !== undefined && { state }),
-      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      sinceSeconds: numberOption(call, 'since') ?? byDefault,
       limit: numberOption(call, 'limit') ?? 50,
     });
+    const events = await listWaitingEvents(
+      call.db,
+      found.map(({ applicationId }) => applicationId),
+    );
+    const waitingIn = ({ applicationId }: Application) =>
+      events.filter((event) => event.applicationId === applicationId);
     const head = [
       'application',
       'partner',
@@ -70,6 +83,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       'state',
       'events',
       'opened',
+      'waiting',
     ];
     const rows = found.map((one) => [
       one.applicationId,
@@ -80,8 +94,10 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       one.state,
       one.sequence,
       one.createdAt,
+      waitingIn(one).map(waitingText).join('; '),
     ]);
-    return { json: found.map(view), text: table(head, rows) };
+    const json = found.map((one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }));
+    return { json, text: table(head, rows) };
   });
 
   const show = applications
@@ -89,7 +105,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .argument('<application-id>')
     .description('One application: all that its lender told, and all that its partner is told.');
   handle(show, deps, async ({ db }, applicationId = '') => {
-    const story = await findApplication(db, applicationId);
+    const story = await findApplication(db, applicationId, 'all');
     if (story === null) throw new Refused('not_found', `Application ${applicationId} does not exist.`);
     return { json: fullView(story), text: humanStory(story) };
   });
@@ -115,6 +131,17 @@ const view = (one: Application) => ({
   request_id: one.requestId,
 });
 
+const waitingView = (one: LenderEvent) => ({
+  lender_event_id: one.lenderEventId,
+  status: one.status,
+  occurred_at: one.occurredAt,
+  received_at: one.receivedAt,
+  waits_until: one.waitsUntil,
+});
+
+const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
+  `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
+
 const fullView = ({ application, events, notifications }: ApplicationStory) => ({
   ...view(application),
   lender_events: events.map((one) => ({
@@ -126,6 +153,7 @@ const fullView = ({ application, events, notifications }: ApplicationStory) => (
     previous_state: one.previousState,
     sequence: one.sequence,
     applied_at: one.appliedAt,
+    waits_until: one.waitsUntil,
     service_key_id: one.serviceKeyId,
     request_id: one.requestId,
   })),
@@ -148,6 +176,8 @@ function humanStory({ application, events, notifications }: ApplicationStory): s
     one.occurredAt,
     one.verdict,
     one.sequence,
+    one.appliedAt,
+    one.waitsUntil,
     one.lenderEventId,
   ]);
   const sent = notifications.map((one) => [
@@ -162,7 +192,19 @@ function humanStory({ application, events, notifications }: ApplicationStory): s
     facts(Object.entries(view(application))),
     '',
     'What the lender told, in the order of arrival:',
-    table(['received', 'status', 'occurred', 'on arrival', 'sequence', "lender's event"], told),
+    table(
+      [
+        'received',
+        'status',
+        'occurred',
+        'on arrival',
+        'sequence',
+        'applied',
+        'waits until',
+        "lender's event",
+      ],
+      told,
+    ),
     '',
     'What the partner is told:',
     table(['sequence', 'event', 'state', 'made', 'delivered', 'notification'], sent),

@@ -23,7 +23,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
   const events = program
     .command('events')
     .description(
-      'What the service noticed by itself: failing and disabled endpoints, expiring notifications.',
+      'What the service noticed by itself: failing and disabled endpoints, expiring notifications, steps that lenders left out.',
     )
     .addHelpText('after', EXAMPLES);
   const list = events

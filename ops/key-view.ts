@@ -42,5 +42,7 @@ export const keyView = (key: ApiKeySummary) => ({
 export const serviceKeyView = (key: ServiceKeySummary) => ({
   key_id: key.keyId,
   name: key.name,
+  lender: key.lender,
+  environment: key.environment,
   ...common(key),
 });

@@ -7,7 +7,8 @@ import {
   rotateServiceKey,
   setServiceKeyState,
 } from '../db/keys/service-keys';
-import { duration } from './arguments';
+import type { KeyEnvironment } from '../db/keys/key';
+import { duration, environmentOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, serviceKeyView } from './key-view';
@@ -15,7 +16,7 @@ import { table } from './output';
 
 const EXAMPLES = `
 Examples:
-  ops service-keys create --name 'Lender A gateway'
+  ops service-keys create --name 'Lender A gateway' --lender lender_a --environment live
   ops service-keys rotate svk_01K… --overlap 24h     the old key works for another 24 hours
   ops service-keys revoke svk_01K…                   answers 401 at once, for good`;
 
@@ -23,21 +24,27 @@ Examples:
 export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = program
     .command('service-keys')
-    .description('Keys of the internal listener, for lender integrations.')
+    .description(
+      'Keys of the internal listener, for lender integrations: each for one lender and one environment.',
+    )
     .addHelpText('after', EXAMPLES);
 
   const create = keys
     .command('create')
     .description('Issue a service key. It is shown once.')
     .requiredOption('--name <name>', 'who will use it')
+    .requiredOption('--lender <lender>', 'the lender whose applications it is for')
+    .addOption(environmentOption('of the applications it is for, and of their quotes').makeOptionMandatory())
     .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
   handle(create, deps, async (call) => {
     const name = textOption(call, 'name') ?? '';
+    const lender = textOption(call, 'lender') ?? '';
+    const environment = textOption(call, 'environment') as KeyEnvironment;
     const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
     const { key, summary } = await call.db.transaction(async (tx) => {
-      const done = await issueServiceKey(tx, { name, expiresInSeconds });
+      const done = await issueServiceKey(tx, { name, lender, environment, expiresInSeconds });
       const { keyId, expiresAt } = done.summary;
-      const details = { name: done.summary.name, expires_at: expiresAt };
+      const details = { name: done.summary.name, lender, environment, expires_at: expiresAt };
       const action = 'service-keys.create';
       await appendChange(tx, { actor: deps.actor, action, subject: keyId, details });
       return done;
@@ -45,17 +52,29 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     return issuedAnswer(
       key,
       serviceKeyView(summary),
-      `Issued service key ${summary.keyId} to ${summary.name}.`,
+      `Issued service key ${summary.keyId} to ${summary.name}, for ${lender} in ${environment}.`,
     );
   });
 
   const list = keys.command('list').description('Service keys, without the keys themselves.');
   handle(list, deps, async ({ db }) => {
     const found = await listServiceKeys(db);
-    const head = ['key', 'name', 'ends in', 'state', 'expires', 'created', 'replaced by'];
+    const head = [
+      'key',
+      'name',
+      'lender',
+      'environment',
+      'ends in',
+      'state',
+      'expires',
+      'created',
+      'replaced by',
+    ];
     const rows = found.map((key) => [
       key.keyId,
       key.name,
+      key.lender,
+      key.environment,
       key.lastFour,
       key.state === 'active' && key.expired ? 'expired' : key.state,
       key.expiresAt,
@@ -70,6 +89,6 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
     view: serviceKeyView,
     owner: ({ name }) => ` of ${name}`,
-    details: ({ name }) => ({ name }),
+    details: ({ name, lender, environment }) => ({ name, lender, environment }),
   });
 }

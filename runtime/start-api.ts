@@ -15,7 +15,7 @@ import { applicationEventText } from '../contracts/application-event';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase } from '../db/postgres/connect';
 import { withDeadline } from '../db/postgres/deadline';
-import { findApplication } from '../db/applications/read';
+import { applicationExists, findApplication } from '../db/applications/read';
 import { createApplication } from '../db/applications/create';
 import { recordLenderEvent } from '../db/applications/record-lender-event';
 import { findServiceKeyByHash } from '../db/keys/service-keys';
@@ -177,13 +177,18 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       recordLenderEvent: (told) =>
         step('store lender event', () =>
           withDeadline(
-            recordLenderEvent(database.db, traced(told), applicationEventText),
+            recordLenderEvent(database.db, traced(told), {
+              write: applicationEventText,
+              waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
+            }),
             timeoutMs,
             'lender event',
           ),
         ),
-      findApplication: (applicationId) =>
-        withDeadline(findApplication(database.db, applicationId), timeoutMs, 'credit application'),
+      findApplication: (applicationId, scope) =>
+        withDeadline(findApplication(database.db, applicationId, scope), timeoutMs, 'credit application'),
+      applicationExists: (applicationId) =>
+        withDeadline(applicationExists(database.db, applicationId), timeoutMs, 'credit application'),
     },
   });
   const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });

@@ -2,7 +2,7 @@ import type { ApplicationBody, CreatedApplicationBody } from '../../contracts/cr
 import type { LenderEventBody } from '../../contracts/lender-event';
 import type { Application, ApplicationStory } from '../../db/applications/read';
 import type { LenderEvent } from '../../db/applications/record-lender-event';
-import { judgeStatus, type Verdict } from '../../domain/application-states';
+import type { Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 
 /** What of an application never changes. */
@@ -50,11 +50,11 @@ export function lenderEventToWire(event: LenderEvent): LenderEventBody {
   };
 }
 
-/** What has become of an event by now: one that waited may have been applied, or have been overtaken. */
-function outcomeNow({ verdict, appliedAt, status }: LenderEvent, { state }: Application): Verdict {
+/** The outcome of an event by now: one that waited may have been applied, or the application may have passed it by. */
+function outcomeNow({ verdict, appliedAt, waitsUntil }: LenderEvent): Verdict {
   if (verdict !== 'waiting') return verdict;
   if (appliedAt !== null) return 'applied';
-  return judgeStatus(state, status, true) === 'waiting' ? 'waiting' : 'not_applied';
+  return waitsUntil === null ? 'not_applied' : 'waiting';
 }
 
 /** The wire form of an application with its history. */
@@ -67,10 +67,11 @@ export function applicationToWire({ application, events, notifications }: Applic
       updated_at: application.updatedAt.toISOString(),
       lender_events: events.map((event) => ({
         ...toldToWire(event),
-        outcome: outcomeNow(event, application),
+        outcome: outcomeNow(event),
         previous_status: event.previousState,
         sequence: event.sequence,
         applied_at: event.appliedAt?.toISOString() ?? null,
+        waits_until: event.waitsUntil?.toISOString() ?? null,
       })),
       notifications: notifications.map((one) => ({
         notification_id: one.notificationId,

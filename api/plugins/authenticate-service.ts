@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { ServiceKeySummary } from '../../db/keys/service-keys';
+import type { ServiceCaller, ServiceKeySummary } from '../../db/keys/service-keys';
 import { hashKey } from '../../db/keys/key';
 import { ApiError } from '../errors';
 import { bearerKey } from './bearer-key';
@@ -7,7 +7,7 @@ import { bearerKey } from './bearer-key';
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on the internal listener's keyed routes once the service key has been accepted. */
-    serviceKeyId: string;
+    service: ServiceCaller;
   }
 }
 
@@ -21,6 +21,7 @@ export function serviceAuthenticator(findKey: (hash: Buffer) => Promise<ServiceK
     if (key === null || key.state !== 'active' || key.expired) {
       throw new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
     }
-    request.serviceKeyId = key.keyId;
+    const { keyId, lender, environment } = key;
+    request.service = { keyId, lender, environment };
   };
 }

@@ -1,47 +1,76 @@
 import type { FastifyInstance } from 'fastify';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { ApiError, errorBody } from '../errors';
-import { requestIdOf } from './request-id';
+import { REQUEST_TIMEOUT_MS } from '../server-options';
 
-const BODY = JSON.stringify(errorBody(new ApiError('INVALID_REQUEST', 'The request is not valid HTTP.')));
+const NOT_HTTP = new ApiError('INVALID_REQUEST', 'The request is not valid HTTP.');
+const TOO_SLOW = new ApiError(
+  'INVALID_REQUEST',
+  `The request did not arrive whole within ${REQUEST_TIMEOUT_MS / 1_000} seconds.`,
+);
 
-/** How long what still arrives is read after the last answer, in milliseconds: a reset would take the answer with it. */
+/** How long a connection is still read after its last answer, in milliseconds: a reset could take the answer with it. */
 const LINGER_MS = 1_000;
 
 /** What Node's HTTP server keeps with a socket: the answer under way, and the request that is, or was last, read. */
-type HttpSocket = Duplex & {
+type HttpSocket = Socket & {
   readonly _httpMessage?: ServerResponse | null;
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
 };
 
 /**
- * Answers what never becomes a request of the framework's with the contract's 400: what Node's HTTP parser refuses
- * (malformed or oversized headers, a request that never ends) and CONNECT. Also keeps Node from answering on its own
- * (417 to an unknown Expect) and from dropping headers.
+ * Answers in the contract's form what Node's HTTP server does not hand to the framework: requests that its parser refuses
+ * (malformed or oversized headers, a body of wrong framing, a request that never ends) and CONNECT. Also keeps Node from
+ * answering on its own (417 to an unknown Expect) and from dropping headers.
  */
 export function answerBrokenRequests(app: FastifyInstance, newRequestId: () => string): void {
   const { server } = app;
   // Node reads 2,000 and drops the rest silently, a second Authorization among them. Their size is limited as it is.
   server.maxHeadersCount = 0;
+  const faults = new WeakMap<IncomingMessage, ApiError>();
+  const broken = new WeakSet<Socket>();
   server.removeAllListeners('clientError');
-  const broken = new WeakSet<Duplex>();
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    // Told of every piece that still arrives; once is enough.
+    // The event comes with every piece that still arrives.
     if (broken.has(socket)) return;
     broken.add(socket);
+    const fault = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? TOO_SLOW : NOT_HTTP;
     const { _httpMessage: answer, parser } = socket as HttpSocket;
-    // It was refused before its end, and has its answer.
-    if (!answer && parser?.incoming?.complete === false) return end(socket);
-    if (answer?.req.complete === true) return closeAfter(answer, socket);
-    if (answer?.headersSent === true) return void socket.destroy();
-    refuse(socket, answer ? requestIdOf(answer.req.headers, newRequestId) : newRequestId());
+    if (answer) {
+      // A request that is whole keeps its own answer: the fault lies behind it.
+      if (!answer.req.complete && !answer.headersSent) failBody(answer.req, fault);
+      closeAfter(answer, socket);
+    } else if (parser?.incoming?.complete === false) {
+      // It was refused before its end, and has its answer.
+      end(socket);
+    } else {
+      refuse(socket, fault, newRequestId());
+    }
   });
-  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-    // Without it a reset would end the process.
+
+  /**
+   * Fails the reading of the body, so that the framework answers: the key and the rate limit come first, and their headers
+   * are on the answer. When the body is not read yet, the hook below fails it.
+   */
+  function failBody(request: IncomingMessage, fault: ApiError): void {
+    faults.set(request, fault);
+    if (request.listenerCount('error') > 0) request.emit('error', fault);
+  }
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const fault = faults.get(request.raw);
+    if (fault === undefined) done(null, payload);
+    else done(fault);
+  });
+
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    // Without a listener a reset would end the process.
     socket.on('error', () => undefined);
-    refuse(socket, requestIdOf(request.headers, newRequestId));
+    const answer = new ServerResponse(request);
+    answer.assignSocket(socket);
+    closeAfter(answer, socket);
+    server.emit('request', request, answer);
   });
   // Expect: anything but 100-continue is handled like a request without it, as RFC 9110 §10.1.1 allows.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -49,24 +78,28 @@ export function answerBrokenRequests(app: FastifyInstance, newRequestId: () => s
   });
 }
 
-function refuse(socket: Duplex, requestId: string): void {
+/** Answers a request whose head could not be read, so that the framework never saw it. */
+function refuse(socket: Socket, fault: ApiError, requestId: string): void {
+  const body = JSON.stringify(errorBody(fault));
   const head = [
     'HTTP/1.1 400 Bad Request',
     `X-Request-Id: ${requestId}`,
     'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(BODY)}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ];
-  end(socket, `${head.join('\r\n')}\r\n\r\n${BODY}`);
+  end(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** The request being answered is whole, and the fault lies behind it: its answer is not taken from it, and is the last. */
-function closeAfter(answer: ServerResponse, socket: Duplex): void {
+/** Ends the connection after the answer that is under way. */
+function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
+  // Node calls it after an answer that says `close`. Its own destroys the socket without reading what still arrives.
+  socket.destroySoon = () => end(socket);
   answer.once('finish', () => end(socket));
 }
 
-function end(socket: Duplex, lastWords = ''): void {
-  socket.end(lastWords);
+function end(socket: Socket, lastWords = ''): void {
+  if (!socket.writableEnded) socket.end(lastWords);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorSchema } from '../../contracts/errors';
 import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
-import { ApiError, errorBody, toApiError } from '../errors';
+import { errorBody, NO_SUCH_ENDPOINT, toApiError } from '../errors';
 import { serializer } from '../serializer';
 import { httpsOnly } from './https-only';
 
@@ -15,7 +15,12 @@ type Contract = keyof typeof SERIALIZERS;
 /** Answers every error, and every unknown path or method, in the contract's form. */
 export function answerErrors(app: FastifyInstance, contract: Contract = 'public'): void {
   app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply, contract));
-  app.setNotFoundHandler((request, reply) => send(noSuchEndpoint(), request, reply, contract));
+  app.setNotFoundHandler((request, reply) => send(NO_SUCH_ENDPOINT, request, reply, contract));
+  // In a hook, because the body is read before that handler runs, and a fault in it would be answered instead.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.is404) done(NO_SUCH_ENDPOINT);
+    else done();
+  });
 }
 
 /** Answers a request whose URL the router could not read. Hooks do not run for it, so their work is done here. */
@@ -25,18 +30,14 @@ export function notFound(_error: FastifyError, request: FastifyRequest, reply: F
     request.server,
     request,
     reply,
-    (refusal) => void send(refusal ?? noSuchEndpoint(), request, reply, 'public'),
+    (refusal) => void send(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public'),
   );
 }
 
 /** The same on the internal listener, which speaks plain HTTP. */
 export function notFoundInternally(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   void reply.header('X-Request-Id', request.id);
-  send(noSuchEndpoint(), request, reply, 'internal');
-}
-
-function noSuchEndpoint(): ApiError {
-  return new ApiError('NOT_FOUND', 'There is no such endpoint.');
+  send(NO_SUCH_ENDPOINT, request, reply, 'internal');
 }
 
 function send(

@@ -31,6 +31,6 @@ export function observeRequests(
 
 /** Of the partner's key or the service key; undefined where none was looked at. */
 function keyIdOf(request: FastifyRequest): string | undefined {
-  const { caller, serviceKeyId } = request as { caller?: { keyId: string }; serviceKeyId?: string };
-  return caller?.keyId ?? serviceKeyId;
+  const { caller, service } = request as { caller?: { keyId: string }; service?: { keyId: string } };
+  return (caller ?? service)?.keyId;
 }

@@ -5,6 +5,7 @@ import {
   type CreatedApplicationBody,
 } from '../../contracts/credit-application-response';
 import type { CreateApplicationAnswer, NewApplication } from '../../db/applications/create';
+import { warnOutOfScope } from '../applications/out-of-scope';
 import { createdToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/validate-body';
@@ -23,9 +24,12 @@ export function createCreditApplication(app: FastifyInstance, deps: CreateCredit
     const wanted = bodyOf(readApplicationRequest, request.body);
     const answer = await deps.createApplication({
       ...wanted,
-      serviceKeyId: request.serviceKeyId,
+      service: request.service,
       requestId: request.id,
     });
+    if ('ofOthers' in answer && answer.ofOthers) {
+      warnOutOfScope(request, { lender: wanted.lender, quoteId: wanted.quoteId });
+    }
     if (answer.kind !== 'created') throw refusal(answer);
     return reply.type('application/json; charset=utf-8').send(serialize(createdToWire(answer.application)));
   });
@@ -39,7 +43,7 @@ function refusal(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>):
         credit_application_id: answer.application.applicationId,
       });
     case 'lender_not_found':
-      return new ApiError('LENDER_NOT_FOUND', 'The lender is not configured.', { field: 'lender' });
+      return new ApiError('LENDER_NOT_FOUND', 'The lender does not exist.', { field: 'lender' });
     case 'reference_format':
       return new ApiError('INVALID_LENDER_REFERENCE', "lender_reference is not of the lender's form.", {
         field: 'lender_reference',

@@ -1,12 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { applicationResponseSchema, type ApplicationBody } from '../../contracts/credit-application-response';
 import type { ApplicationStory } from '../../db/applications/read';
+import type { KeyBinding } from '../../db/keys/service-keys';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
+import { warnOutOfScope } from '../applications/out-of-scope';
 import { applicationToWire } from '../applications/to-wire';
 import { serializer } from '../serializer';
 
 export interface GetCreditApplicationDeps {
-  readonly findApplication: (applicationId: string) => Promise<ApplicationStory | null>;
+  /** An application of this lender and environment; for all others null. */
+  readonly findApplication: (applicationId: string, scope: KeyBinding) => Promise<ApplicationStory | null>;
+  readonly applicationExists: (applicationId: string) => Promise<boolean>;
 }
 
 /** `GET /internal/v1/credit-applications/{credit_application_id}` (design §5). */
@@ -16,8 +20,12 @@ export function getCreditApplication(app: FastifyInstance, deps: GetCreditApplic
   app.get<ApplicationPath>(
     '/internal/v1/credit-applications/:credit_application_id',
     async (request, reply) => {
-      const story = await deps.findApplication(applicationIdOf(request.params));
-      if (story === null) throw noSuchApplication();
+      const applicationId = applicationIdOf(request.params);
+      const story = await deps.findApplication(applicationId, request.service);
+      if (story === null) {
+        if (await deps.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
+        throw noSuchApplication();
+      }
       return reply.type('application/json; charset=utf-8').send(serialize(applicationToWire(story)));
     },
   );

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { GUIDE_POLICY, guidePage } from '../documentation/guide-page';
 import { readPartnerGuide } from '../documentation/partner-guide';
 import { openApiDocument } from '../../contracts/openapi';
+import { NO_SUCH_ENDPOINT } from '../errors';
 
 /** In place of the framework's own; it leads to the guide. */
 const LOGO = Buffer.from(
@@ -14,6 +15,9 @@ const LOGO = Buffer.from(
 /** The page sends nothing: no field for a key, none for another document, and no link to a licence that is no page. */
 const HIDDEN =
   '.topbar form, .auth-wrapper, .authorization__btn, .info__license { display: none !important; }';
+
+/** Paths of the page and its files. The library that serves them answers others, such as `/..%5c`, with statuses of its own. */
+const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
 /** `GET /openapi.json`, the page made from it at `/docs`, and the partner guide at `/docs/guide`; none needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
@@ -32,14 +36,20 @@ export function getDocumentation(app: FastifyInstance): void {
     mode: 'static',
     specification: { document: document as never },
   });
-  void app.register(fastifySwaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: true,
-    uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, supportedSubmitMethods: [] },
-    theme: {
-      title: 'Partner Finance Quote Service',
-      css: [{ filename: 'hidden.css', content: HIDDEN }],
-    },
-    logo: { type: 'image/svg+xml', content: LOGO, href: '/docs/guide', target: '_self' },
+  void app.register(async (page) => {
+    page.addHook('onRequest', (request, _reply, done) => {
+      if (PLAIN_PATH.test(request.url)) done();
+      else done(NO_SUCH_ENDPOINT);
+    });
+    await page.register(fastifySwaggerUi, {
+      routePrefix: '/docs',
+      staticCSP: true,
+      uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, supportedSubmitMethods: [] },
+      theme: {
+        title: 'Partner Finance Quote Service',
+        css: [{ filename: 'hidden.css', content: HIDDEN }],
+      },
+      logo: { type: 'image/svg+xml', content: LOGO, href: '/docs/guide', target: '_self' },
+    });
   });
 }

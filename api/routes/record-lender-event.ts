@@ -8,6 +8,7 @@ import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/re
 import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
+import { warnOutOfScope } from '../applications/out-of-scope';
 import { bodyOf } from '../plugins/validate-body';
 import { serializer } from '../serializer';
 
@@ -30,10 +31,13 @@ export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventD
         lenderEventId: told.lender_event_id,
         status: told.status,
         occurredAt: told.occurred_at,
-        serviceKeyId: request.serviceKeyId,
+        service: request.service,
         requestId: request.id,
       });
-      if (answer.kind === 'application_not_found') throw noSuchApplication();
+      if (answer.kind === 'application_not_found') {
+        if (answer.ofOthers) warnOutOfScope(request, { applicationId });
+        throw noSuchApplication();
+      }
       if (answer.kind === 'exists') {
         throw new ApiError('LENDER_EVENT_EXISTS', "The lender's event id stands for another event.", {
           field: 'lender_event_id',

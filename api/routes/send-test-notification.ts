@@ -11,6 +11,7 @@ import type { NotificationProgress } from '../../db/notifications/progress';
 import type { NewTestNotification, TestNotificationAnswer } from '../../db/notifications/enqueue-test';
 import { ApiError } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
+import { failureReason, testStatus } from '../notifications/test-status';
 import type { Caller } from '../plugins/authenticate';
 import { emptyBody } from '../plugins/empty-body';
 import { serializer } from '../serializer';
@@ -57,14 +58,13 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         body: JSON.stringify(event),
         requestId: request.id,
       });
-      if (stored.kind === 'limit_reached') {
-        const waitMs = stored.monthEndsAt.getTime() - at.getTime();
-        void reply.header('Retry-After', String(Math.max(1, Math.ceil(waitMs / 1_000))));
-      }
+      if (stored.kind === 'limit_reached')
+        void reply.header('Retry-After', String(retryAfterSeconds(stored)));
       if (stored.kind !== 'stored') throw refusal(stored, caller);
-      const { status, attempt } = await firstWord();
+      const { status, reason, attempt } = await firstWord();
+      const ended = status === 'delivered' || status === 'failed';
       return await reply
-        .code(status === 'delivered' ? 200 : 202)
+        .code(ended ? 200 : 202)
         .type('application/json; charset=utf-8')
         .send(
           serialize({
@@ -75,6 +75,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
               event_type: TEST_EVENT_TYPE,
               environment,
               status,
+              reason,
               attempt: attempt && { http_status: attempt.httpStatus, duration_ms: attempt.durationMs },
             },
           }),
@@ -94,10 +95,14 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
           );
           return null;
         });
-        const status = statusOf(progress);
+        const status = testStatus(progress);
         const leftMs = endsAtMs - performance.now();
         if (status !== 'queued' || leftMs <= 0 || subscription.delayed())
-          return { status, attempt: progress?.attempt ?? null };
+          return {
+            status,
+            reason: status === 'failed' ? failureReason(progress?.endReason) : null,
+            attempt: progress?.attempt ?? null,
+          };
         await subscription.next(leftMs);
       }
     }
@@ -110,21 +115,13 @@ function lenderOf(query: unknown): TestLender | null {
   throw new ApiError('INVALID_REQUEST', 'lender must be lender_a or lender_b.', { field: 'lender' });
 }
 
-function statusOf(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
-  switch (progress?.state) {
-    case undefined:
-      return 'queued';
-    case 'delivered':
-      return 'delivered';
-    case 'pending':
-    case 'started':
-      return progress?.attempt ? 'retrying' : 'queued';
-    case 'held':
-    case 'failed':
-    case 'cancelled':
-    case 'expired':
-      return 'failed';
-  }
+type LimitReached = Extract<TestNotificationAnswer, { kind: 'limit_reached' }>;
+
+/** One that is under way may fail at any time, and then no longer counts. */
+const RETRY_WHILE_UNDER_WAY_SECONDS = 60;
+
+function retryAfterSeconds({ delivered, limit, secondsToMonthEnd }: LimitReached): number {
+  return delivered >= limit ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS;
 }
 
 function refusal(
@@ -138,7 +135,7 @@ function refusal(
   const { limit, delivered, reserved, monthEndsAt } = answer;
   return new ApiError(
     'TEST_NOTIFICATION_LIMIT_REACHED',
-    `All ${limit} test notifications of this month are used or under way in the ${environment} environment.`,
-    { environment, limit, used: delivered + reserved, resets_at: monthEndsAt.toISOString() },
+    `All ${limit} test notifications of this month are delivered or under way in the ${environment} environment.`,
+    { environment, limit, delivered, in_progress: reserved, month_ends_at: monthEndsAt.toISOString() },
   );
 }

@@ -6,8 +6,10 @@ import { offerRefusal, type OfferRefusal, type QuotedOffers } from '../../domain
 import { readReferenceFormat } from '../../domain/reference-format';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { creditApplications } from '../schema';
+import { inScope } from './read';
 import { findLender } from './lenders';
 import { findQuote, type StoredQuote } from '../quotes/read';
+import type { ServiceCaller } from '../keys/service-keys';
 import { insertStatusNotification, type Application } from './notifications';
 
 /** An application as a lender's integration opens it, from a finance link. */
@@ -17,8 +19,8 @@ export interface NewApplication extends ApplicationTerms {
   readonly quoteId: string;
   /** As the link carries it; null when it carries none. */
   readonly merchantReference: string | null;
-  /** Service key that asks; null when nobody's key does. */
-  readonly serviceKeyId: string | null;
+  /** Who asks: other lenders, and quotes of the other environment, do not exist for it. */
+  readonly service: ServiceCaller;
   readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
@@ -29,7 +31,9 @@ export type CreateApplicationAnswer =
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
   /** The lender's reference stands for another application. */
   | { readonly kind: 'exists'; readonly application: Application }
-  | { readonly kind: 'lender_not_found' | 'reference_format' | 'quote_not_found' | OfferRefusal };
+  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  | { readonly kind: 'lender_not_found' | 'quote_not_found'; readonly ofOthers: boolean }
+  | { readonly kind: 'reference_format' | OfferRefusal };
 
 /**
  * Opens an application and stores its first notification, in one transaction. What is wanted must have been quoted. The
@@ -40,13 +44,17 @@ export async function createApplication(
   wanted: NewApplication,
   write: WriteChange,
 ): Promise<CreateApplicationAnswer> {
-  // First: once opened, an application stays what it is, though formats change and quotes are dropped.
+  const { service } = wanted;
+  if (wanted.lender !== service.lender) return { kind: 'lender_not_found', ofOthers: true };
+  // Before the rest: once opened, an application stays what it is, though formats change and quotes are dropped.
   const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
   if (known !== null) return again(known, wanted);
   const lender = await findLender(db, wanted.lender);
-  if (lender === null) return { kind: 'lender_not_found' };
+  if (lender === null) return { kind: 'lender_not_found', ofOthers: false };
   const quote = await findQuote(db, wanted.quoteId);
-  if (quote === null) return { kind: 'quote_not_found' };
+  if (quote === null || quote.environment !== service.environment) {
+    return { kind: 'quote_not_found', ofOthers: quote !== null };
+  }
   if (readReferenceFormat(lender.referenceFormat)?.(wanted.lenderReference) !== true) {
     return { kind: 'reference_format' };
   }
@@ -56,7 +64,7 @@ export async function createApplication(
     const application = await insert(tx, wanted, quote);
     if (application === null) {
       // Opened before from another quote, or at this moment by somebody who has committed.
-      const other = await findBy(tx, wanted, eq(creditApplications.environment, quote.environment));
+      const other = await findBy(tx, wanted);
       if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
       return again(other, wanted);
     }
@@ -80,12 +88,13 @@ async function insert(
   wanted: NewApplication,
   quote: StoredQuote,
 ): Promise<Application | null> {
-  const { merchantReference: _, ...rest } = wanted;
+  const { merchantReference: _, service, ...rest } = wanted;
   const { partnerId, environment, merchantId, merchantReference } = quote;
   const [row] = await tx
     .insert(creditApplications)
     .values({
       ...rest,
+      serviceKeyId: service.keyId,
       applicationId: `app_${ulid()}`,
       partnerId,
       environment,
@@ -100,28 +109,30 @@ async function insert(
 
 async function findBy(
   db: DbOrTransaction,
-  { lender, lenderReference }: NewApplication,
-  condition: SQL,
+  { service, lenderReference }: NewApplication,
+  condition?: SQL,
 ): Promise<Application | null> {
   const [row] = await db
     .select()
     .from(creditApplications)
-    .where(
-      and(
-        eq(creditApplications.lender, lender),
-        eq(creditApplications.lenderReference, lenderReference),
-        condition,
-      ),
-    );
+    .where(and(inScope(service), eq(creditApplications.lenderReference, lenderReference), condition));
   return row ?? null;
 }
 
-/** What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. */
+/**
+ * What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. A merchant
+ * that is not authorised and has no products has a summary although nothing fitted.
+ */
 function offersOf(quote: StoredQuote): QuotedOffers {
-  const { data } = quote.response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
+  const { fitted, merchantReference } = quote;
+  const { data } = quote.response as {
+    data?: { summary?: { display?: boolean }; deposit_adjustment?: { corrected_deposit?: string } };
+  };
+  if (fitted.length === 0 && data?.summary?.display !== true)
+    return { merchantReference, fitted, summary: null };
   const asked = quote.depositPence ?? 0;
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
   const depositPence = corrected.ok ? corrected.pence : asked;
   const summary = { depositPence, loanPence: quote.loanPence + asked - depositPence };
-  return { merchantReference: quote.merchantReference, fitted: quote.fitted, summary };
+  return { merchantReference, fitted, summary };
 }

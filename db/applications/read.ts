@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
-import type { LenderEvent } from './record-lender-event';
+import type { LenderEvent } from './apply-lender-events';
+import type { KeyBinding } from '../keys/service-keys';
 import { listStatusNotifications, type Application, type StatusNotification } from './notifications';
 
 export type { Application } from './notifications';
@@ -16,15 +17,36 @@ export interface ApplicationStory {
   readonly notifications: readonly StatusNotification[];
 }
 
-/** Reads one application with its history; null when there is none. */
+/** The applications that a service key may see; every one of a lender and environment. */
+export function inScope({ lender, environment }: KeyBinding): SQL | undefined {
+  return and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
+}
+
+/** Whether there is such an application, whoever may see it. */
+export async function applicationExists(db: DbOrTransaction, applicationId: string): Promise<boolean> {
+  const rows = await db
+    .select({ one: sql`1` })
+    .from(creditApplications)
+    .where(eq(creditApplications.applicationId, applicationId));
+  return rows.length > 0;
+}
+
+/**
+ * Reads one application with its history.
+ * @param scope what the service key that asks is bound to, or `all` for operators
+ * @returns null when there is none in that scope
+ */
 export async function findApplication(
   db: DbOrTransaction,
   applicationId: string,
+  scope: KeyBinding | 'all',
 ): Promise<ApplicationStory | null> {
   const [application] = await db
     .select()
     .from(creditApplications)
-    .where(eq(creditApplications.applicationId, applicationId));
+    .where(
+      and(eq(creditApplications.applicationId, applicationId), scope === 'all' ? undefined : inScope(scope)),
+    );
   if (application === undefined) return null;
   const events = await db
     .select()
@@ -41,9 +63,26 @@ export interface ApplicationFilter {
   readonly lenderReference?: string;
   readonly quoteId?: string;
   readonly state?: ApplicationState;
+  /** Those with a lender's event that waits. */
+  readonly waiting?: boolean;
   /** How far back they were opened, in seconds. */
   readonly sinceSeconds: number;
   readonly limit: number;
+}
+
+const waitingIds = sql`select application_id from lender_events where waits_until is not null`;
+
+/** What waits in these applications, in the order of arrival. */
+export async function listWaitingEvents(
+  db: DbOrTransaction,
+  applicationIds: readonly string[],
+): Promise<LenderEvent[]> {
+  if (applicationIds.length === 0) return [];
+  return db
+    .select()
+    .from(lenderEvents)
+    .where(and(inArray(lenderEvents.applicationId, [...applicationIds]), isNotNull(lenderEvents.waitsUntil)))
+    .orderBy(asc(lenderEvents.eventNumber));
 }
 
 /** Applications, newest first. The span bounds what is read: ids sort by time. */
@@ -51,12 +90,13 @@ export async function listApplications(
   db: DbOrTransaction,
   filter: ApplicationFilter,
 ): Promise<Application[]> {
-  const { sinceSeconds, limit, ...equal } = filter;
+  const { sinceSeconds, limit, waiting = false, ...equal } = filter;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
   for (const [column, value] of Object.entries(equal)) {
     conditions.push(eq(creditApplications[column as keyof typeof equal], value));
   }
+  if (waiting) conditions.push(sql`${creditApplications.applicationId} in (${waitingIds})`);
   return db
     .select()
     .from(creditApplications)

@@ -1,11 +1,15 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
-import { judgeStatus, type ApplicationState, type Verdict } from '../../domain/application-states';
+import { and, eq, sql } from 'drizzle-orm';
+import type { ApplicationState, Verdict } from '../../domain/application-states';
 import type { WriteChange } from '../../domain/application';
+import { judgeEvent } from '../../domain/waiting-events';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
-import { insertStatusNotification, type Application } from './notifications';
+import { applicationExists, inScope } from './read';
+import { applyLenderEvent, settleWaiting, type LenderEvent } from './apply-lender-events';
+import type { ServiceCaller } from '../keys/service-keys';
+import type { Application } from './notifications';
 
-export type LenderEvent = typeof lenderEvents.$inferSelect;
+export type { LenderEvent } from './apply-lender-events';
 
 /** A status as a lender tells it. */
 export interface NewLenderEvent {
@@ -15,8 +19,8 @@ export interface NewLenderEvent {
   readonly status: ApplicationState;
   /** When the lender says it happened. */
   readonly occurredAt: Date;
-  /** Service key that tells it; null when nobody's key does. */
-  readonly serviceKeyId: string | null;
+  /** Who sends it: applications of other lenders and the other environment do not exist for it. */
+  readonly service: ServiceCaller;
   readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
@@ -27,31 +31,34 @@ export type LenderEventAnswer =
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   /** The lender's event id stands for another event. */
   | { readonly kind: 'exists' }
-  | { readonly kind: 'application_not_found' };
+  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
 /**
  * Takes in what a lender says of an application, and stores a notification for each state that it comes into by that, all
  * in one transaction under the lock of the application's row. What has come early waits, and is applied by the event that
- * makes it possible.
+ * makes it possible, or once its wait is over (`apply-overdue-events.ts`).
+ * @param options.waitSeconds how long what comes early waits for the steps before it
  */
 export async function recordLenderEvent(
   db: Db,
   wanted: NewLenderEvent,
-  write: WriteChange,
+  { write, waitSeconds }: { readonly write: WriteChange; readonly waitSeconds: number },
 ): Promise<LenderEventAnswer> {
   return db.transaction(async (tx) => {
-    const application = await lockApplication(tx, wanted.applicationId);
-    if (application === null) return { kind: 'application_not_found' };
+    const application = await lockApplication(tx, wanted);
+    if (application === null) {
+      return { kind: 'application_not_found', ofOthers: await applicationExists(tx, wanted.applicationId) };
+    }
     const known = await findEvent(tx, application, wanted.lenderEventId);
     if (known !== null) return again(known, wanted);
-    const happenedEarlier = wanted.occurredAt < application.stateOccurredAt;
-    const verdict = judgeStatus(application.state, wanted.status, happenedEarlier);
-    const event = await insertEvent(tx, application, wanted, verdict);
+    const verdict = judgeEvent(application, wanted);
+    const event = await insertEvent(tx, application, { ...wanted, verdict, waitSeconds });
     // The same id was told of another application at the same moment.
     if (event === null) return { kind: 'exists' };
     if (verdict !== 'applied') return { kind: 'recorded', event, isNew: true };
-    const after = await applyWaiting(tx, await apply(tx, application, event, write), write);
-    const stateAfter = after.state;
+    const applied = await applyLenderEvent(tx, application, event, write);
+    const { state: stateAfter } = (await settleWaiting(tx, applied, { write, skips: false })).application;
     if (stateAfter === event.stateAfter) return { kind: 'recorded', event, isNew: true };
     await tx.update(lenderEvents).set({ stateAfter }).where(eq(lenderEvents.eventNumber, event.eventNumber));
     return { kind: 'recorded', event: { ...event, stateAfter }, isNew: true };
@@ -66,63 +73,14 @@ function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
   return same ? { kind: 'recorded', event, isNew: false } : { kind: 'exists' };
 }
 
-/** Brings an application into the state that an event tells of, and notifies. */
-async function apply(
+async function lockApplication(
   tx: DbOrTransaction,
-  before: Application,
-  event: LenderEvent,
-  write: WriteChange,
-): Promise<Application> {
-  const [application] = await tx
-    .update(creditApplications)
-    .set({
-      state: event.status,
-      stateOccurredAt: event.occurredAt,
-      sequence: before.sequence + 1,
-      updatedAt: sql`service_now()`,
-    })
-    .where(eq(creditApplications.applicationId, before.applicationId))
-    .returning();
-  if (application === undefined) throw new Error(`${before.applicationId} is gone under its own lock`);
-  await tx
-    .update(lenderEvents)
-    .set({ previousState: before.state, sequence: application.sequence, appliedAt: application.updatedAt })
-    .where(eq(lenderEvents.eventNumber, event.eventNumber));
-  await insertStatusNotification(tx, application, before.state, { ...event, write });
-  return application;
-}
-
-/** Applies what has waited for this, in the order in which it happened, for as long as something can be applied. */
-async function applyWaiting(
-  tx: DbOrTransaction,
-  application: Application,
-  write: WriteChange,
-): Promise<Application> {
-  const waiting = await tx
-    .select()
-    .from(lenderEvents)
-    .where(
-      and(
-        eq(lenderEvents.applicationId, application.applicationId),
-        eq(lenderEvents.verdict, 'waiting'),
-        isNull(lenderEvents.appliedAt),
-      ),
-    )
-    .orderBy(asc(lenderEvents.occurredAt), asc(lenderEvents.eventNumber));
-  let current = application;
-  for (;;) {
-    const at = waiting.findIndex(({ status }) => judgeStatus(current.state, status, true) === 'applied');
-    const [next] = at === -1 ? [] : waiting.splice(at, 1);
-    if (next === undefined) return current;
-    current = await apply(tx, current, next, write);
-  }
-}
-
-async function lockApplication(tx: DbOrTransaction, applicationId: string): Promise<Application | null> {
+  { applicationId, service }: NewLenderEvent,
+): Promise<Application | null> {
   const [row] = await tx
     .select()
     .from(creditApplications)
-    .where(eq(creditApplications.applicationId, applicationId))
+    .where(and(eq(creditApplications.applicationId, applicationId), inScope(service)))
     .for('update');
   return row ?? null;
 }
@@ -148,13 +106,19 @@ async function findEvent(
 async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,
-  wanted: NewLenderEvent,
-  verdict: Verdict,
+  {
+    waitSeconds,
+    service,
+    ...wanted
+  }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
 ): Promise<LenderEvent | null> {
-  const stateAfter = verdict === 'applied' ? wanted.status : state;
+  const { verdict, status } = wanted;
+  const stateAfter = verdict === 'applied' ? status : state;
+  const waitsUntil =
+    verdict === 'waiting' ? sql`service_now() + make_interval(secs => ${waitSeconds}::float8)` : null;
   const [row] = await tx
     .insert(lenderEvents)
-    .values({ ...wanted, lender, environment, verdict, stateAfter })
+    .values({ ...wanted, serviceKeyId: service.keyId, lender, environment, stateAfter, waitsUntil })
     .onConflictDoNothing()
     .returning();
   return row ?? null;

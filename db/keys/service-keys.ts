@@ -1,13 +1,25 @@
 import { asc, eq, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
-import { generateKey, hashKey } from './key';
+import { generateKey, hashKey, type KeyEnvironment } from './key';
 import { serviceKeys } from '../schema';
 import { expiryIn, keyChanges, type Issued, type KeySummary } from './key-changes';
+import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
 
+/** What a service key gives access to: applications of one lender in one environment. */
+export interface KeyBinding {
+  readonly lender: string;
+  readonly environment: KeyEnvironment;
+}
+
+/** A lender's integration that has called with a service key. */
+export interface ServiceCaller extends KeyBinding {
+  readonly keyId: string;
+}
+
 /** A key of the internal listener, as people see it. */
-export interface ServiceKeySummary extends KeySummary {
+export interface ServiceKeySummary extends KeySummary, KeyBinding {
   /** Who uses it. */
   readonly name: string;
 }
@@ -17,6 +29,8 @@ const LONGEST_NAME = 120;
 const SUMMARY = {
   keyId: serviceKeys.keyId,
   name: serviceKeys.name,
+  lender: serviceKeys.lender,
+  environment: serviceKeys.environment,
   lastFour: serviceKeys.lastFour,
   state: serviceKeys.state,
   expired: sql<boolean>`coalesce(${serviceKeys.expiresAt} <= service_now(), false)`,
@@ -45,22 +59,26 @@ export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySu
 /**
  * Issues a key.
  * @param wanted.expiresInSeconds life of the key by the database's clock; null: no end.
- * @throws Refused without a name, or with an expiry that is not in the future.
+ * @throws Refused without a name, for an unknown lender, or with an expiry that is not in the future.
  */
 export async function issueServiceKey(
   db: DbOrTransaction,
-  wanted: { name: string; expiresInSeconds: number | null },
+  wanted: KeyBinding & { readonly name: string; readonly expiresInSeconds: number | null },
 ): Promise<Issued<ServiceKeySummary>> {
   const name = wanted.name.trim();
   if (name === '' || name.length > LONGEST_NAME) {
     throw new Refused('invalid', `A service key needs a name of 1 to ${LONGEST_NAME} characters.`);
+  }
+  const { lender, environment } = wanted;
+  if ((await findLender(db, lender)) === null) {
+    throw new Refused('not_found', `Lender ${lender} does not exist: ops lenders list shows those that do.`);
   }
   const key = generateKey('service');
   const keyId = `svk_${ulid()}`;
   const expiresAt = expiryIn(wanted.expiresInSeconds);
   await db
     .insert(serviceKeys)
-    .values({ keyId, name, keyHash: hashKey(key), lastFour: key.slice(-4), expiresAt });
+    .values({ keyId, name, lender, environment, keyHash: hashKey(key), lastFour: key.slice(-4), expiresAt });
   const summary = await findServiceKey(db, keyId);
   if (summary === null) throw new Error(`${keyId} is gone as soon as it was issued`);
   return { key, summary };
@@ -73,5 +91,6 @@ export const {
 } = keyChanges<ServiceKeySummary>({
   table: 'service_keys',
   find: findServiceKey,
-  issueSuccessor: (tx, { name }) => issueServiceKey(tx, { name, expiresInSeconds: null }),
+  issueSuccessor: (tx, { name, lender, environment }) =>
+    issueServiceKey(tx, { name, lender, environment, expiresInSeconds: null }),
 });

@@ -1,5 +1,5 @@
 import { runPrepared, type Reader } from '../postgres/prepared';
-import { addMonth, monthUse, OF_THIS_MONTH, TAKE_PLACE, TEST_LIMIT_PER_MONTH } from './quota';
+import { addMonth, monthUse, type MonthUse, OF_THIS_MONTH, TAKE_PLACE, TEST_LIMIT_PER_MONTH } from './quota';
 
 /** Channel on which a dispatcher hears that there is something to send: a hint, never the truth. */
 export const NOTIFICATIONS_CHANNEL = 'notifications';
@@ -20,30 +20,19 @@ export interface NewTestNotification {
 export type TestNotificationAnswer =
   | { readonly kind: 'stored' }
   | { readonly kind: 'no_endpoint' }
-  | {
-      readonly kind: 'limit_reached';
-      readonly limit: number;
-      /** Delivered this month. */
-      readonly delivered: number;
-      /** Under way: each holds a place until it has ended. */
-      readonly reserved: number;
-      readonly monthEndsAt: Date;
-    };
+  | ({ readonly kind: 'limit_reached'; readonly limit: number } & MonthUse);
 
 const ACTIVE = `exists (select 1 from webhook_endpoints
   where partner_id = $1 and environment = $2 and state = 'active')`;
 
-/** The trace is named only where there is one: for one release code must work without the newest column. */
-const insertOf = (traced: boolean) => `
+const INSERT = `
   with place as (${TAKE_PLACE} and ${ACTIVE} returning month),
   stored as (
     insert into notifications
-      (partner_id, environment, event_type, notification_id, event_id, body, request_id, ${traced ? 'trace_parent, ' : ''}reserved_month)
-    select $1, $2, $3, $4, $5, $6, $7, ${traced ? '$8, ' : ''}month from place returning notification_id)
+      (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent, reserved_month)
+    select $1, $2, $3, $4, $5, $6, $7, $8, month from place returning notification_id)
   select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
     (select count(pg_notify('${NOTIFICATIONS_CHANNEL}', notification_id)) from stored)::int as told`;
-const INSERT = insertOf(false);
-const INSERT_TRACED = insertOf(true);
 
 /**
  * Stores a test notification with its place in the month's limit, and wakes the dispatcher, in one statement: the calls
@@ -54,23 +43,26 @@ export async function insertTestNotification(
   reader: Reader,
   wanted: NewTestNotification,
 ): Promise<TestNotificationAnswer> {
-  let answer = await tryInsert(reader, wanted);
-  if (answer === 'no_count') {
-    await addMonth(reader, wanted);
-    answer = await tryInsert(reader, wanted);
+  for (;;) {
+    const answer = await tryInsert(reader, wanted);
+    if (answer === 'no_count') {
+      await addMonth(reader, wanted);
+      continue;
+    }
+    if (answer !== 'limit_reached') return answer;
+    const use = await monthUse(reader, wanted);
+    // Else one that was under way has failed in between, or the month has ended: there is room now.
+    if (use.delivered + use.reserved >= TEST_LIMIT_PER_MONTH)
+      return { kind: 'limit_reached', limit: TEST_LIMIT_PER_MONTH, ...use };
   }
-  // The month may have ended in between.
-  return answer === 'no_count' ? insertTestNotification(reader, wanted) : answer;
 }
 
 async function tryInsert(
   reader: Reader,
   wanted: NewTestNotification,
-): Promise<TestNotificationAnswer | 'no_count'> {
-  const { notificationId, eventId, eventType, partnerId, environment, body, requestId, traceParent } = wanted;
-  const traced = typeof traceParent === 'string';
-  const insert = traced ? INSERT_TRACED : INSERT;
-  const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, insert, [
+): Promise<Exclude<TestNotificationAnswer, { kind: 'limit_reached' }> | 'limit_reached' | 'no_count'> {
+  const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
+  const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, INSERT, [
     partnerId,
     environment,
     eventType,
@@ -78,11 +70,10 @@ async function tryInsert(
     eventId,
     body,
     requestId,
-    ...(traced ? [traceParent] : []),
+    wanted.traceParent ?? null,
   ]);
   if (row === undefined) throw new Error('the database did not say what became of a test notification');
   if (row.told > 0) return { kind: 'stored' };
   if (!row.active) return { kind: 'no_endpoint' };
-  if (!row.counted) return 'no_count';
-  return { kind: 'limit_reached', limit: TEST_LIMIT_PER_MONTH, ...(await monthUse(reader, wanted)) };
+  return row.counted ? 'limit_reached' : 'no_count';
 }

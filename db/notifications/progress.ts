@@ -5,6 +5,8 @@ import { deliveryAttempts, notifications } from '../schema';
 /** Where a notification stands, for whoever waits for it. */
 export interface NotificationProgress {
   readonly state: typeof notifications.$inferSelect.state;
+  /** Why it ended otherwise than delivered. */
+  readonly endReason: string | null;
   /** The last attempt that has ended; null while there is none. */
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
 }
@@ -17,6 +19,7 @@ export async function readProgress(
   const [row] = await db
     .select({
       state: notifications.state,
+      endReason: notifications.endReason,
       attempts: deliveryAttempts.attemptNumber,
       httpStatus: deliveryAttempts.httpStatus,
       durationMs: deliveryAttempts.durationMs,
@@ -33,6 +36,6 @@ export async function readProgress(
     .orderBy(desc(deliveryAttempts.attemptNumber))
     .limit(1);
   if (row === undefined) return null;
-  const { state, httpStatus, durationMs } = row;
-  return { state, attempt: durationMs === null ? null : { httpStatus, durationMs } };
+  const { state, endReason, httpStatus, durationMs } = row;
+  return { state, endReason, attempt: durationMs === null ? null : { httpStatus, durationMs } };
 }

@@ -70,15 +70,27 @@ export async function releaseMonth(
       and event_type = ${eventType}`);
 }
 
-/** What stands against the limit this month, and when the month ends. */
+export interface MonthUse {
+  /** Delivered this month. */
+  readonly delivered: number;
+  /** Under way: each counts against the limit until it has ended. */
+  readonly reserved: number;
+  /** First moment of the next month, UTC. */
+  readonly monthEndsAt: Date;
+  /** Until then by the database's clock, rounded up; at least 1. */
+  readonly secondsToMonthEnd: number;
+}
+
+/** What counts against the limit this month, and when the month ends. */
 export async function monthUse(
   reader: Reader,
   { partnerId, environment, eventType }: CountedBy,
-): Promise<{ delivered: number; reserved: number; monthEndsAt: Date }> {
-  const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string }>(
+): Promise<MonthUse> {
+  const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string; seconds: number }>(
     reader,
     `select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
-      to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends
+      to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends,
+      ceil(extract(epoch from (m.month + interval '1 month') at time zone 'UTC' - service_now()))::int as seconds
     from (select service_month() as month) m
     left join monthly_counts c on c.partner_id = $1 and c.environment = $2
       and c.month = m.month and c.event_type = $3`,
@@ -88,6 +100,7 @@ export async function monthUse(
     delivered: row?.delivered ?? 0,
     reserved: row?.reserved ?? 0,
     monthEndsAt: new Date(row?.ends ?? Number.NaN),
+    secondsToMonthEnd: Math.max(1, row?.seconds ?? 1),
   };
 }
 

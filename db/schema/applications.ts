@@ -65,7 +65,7 @@ export const creditApplications = pgTable(
   ],
 );
 
-/** What lenders said of applications, applied or not. Never changed but for being applied later. */
+/** What lenders said of applications, applied or not. What waits is applied later, or stops waiting; the rest never changes. */
 export const lenderEvents = pgTable(
   'lender_events',
   {
@@ -86,7 +86,9 @@ export const lenderEvents = pgTable(
     verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),
     /** State of the application once it had been taken in. */
     stateAfter: text('state_after', { enum: APPLICATION_STATES }).notNull(),
-    /** The rest is set when it is applied: the state it replaced, its notification's sequence, and when. */
+    /** While it waits for the steps before it: when it is applied without them. Null otherwise. */
+    waitsUntil: moment('waits_until'),
+    /** Set when it is applied: the state it replaced, its notification's sequence, and when. */
     previousState: text('previous_state', { enum: APPLICATION_STATES }),
     sequence: integer('sequence'),
     appliedAt: moment('applied_at'),
@@ -98,5 +100,9 @@ export const lenderEvents = pgTable(
     unique('lender_events_lender_event').on(t.lender, t.environment, t.lenderEventId),
     // The history of an application, and what waits in it.
     index('lender_events_application').on(t.applicationId, t.eventNumber),
+    // What waits over all applications, and whose wait is over: a few rows at any time.
+    index('lender_events_waiting')
+      .on(t.waitsUntil)
+      .where(sql`${t.waitsUntil} is not null`),
   ],
 );

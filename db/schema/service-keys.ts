@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { check, pgTable, text } from 'drizzle-orm/pg-core';
+import { lenders } from './applications';
 import { bytea, moment, serviceNow } from './columns';
 
 /** Keys of the internal listener; the key itself is never stored. */
@@ -10,6 +11,12 @@ export const serviceKeys = pgTable(
     keyId: text('key_id').primaryKey(),
     /** Who uses it, for people. */
     name: text('name').notNull(),
+    /** The lender whose applications it may open, move on and read. */
+    lender: text('lender')
+      .notNull()
+      .references(() => lenders.lender),
+    /** Applications and quotes of the other one do not exist for it. */
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     /** SHA-256 of the whole key. */
     keyHash: bytea('key_hash').notNull().unique(),
     /** For people to recognise it. */
@@ -24,5 +31,8 @@ export const serviceKeys = pgTable(
     /** The key that rotation issued in its place. */
     replacedBy: text('replaced_by'),
   },
-  (t) => [check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`)],
+  (t) => [
+    check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
+    check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
+  ],
 );

@@ -29,8 +29,8 @@ export class NoStack extends Error {
 export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boolean> {
   const info = await runningStack(dataDir);
   const ca = await readFile(info.caFile, 'utf8');
-  const keys = await serviceKeyOf(info);
-  const surroundings = { info, ca, serviceKey: keys.key };
+  const issued = await issueServiceKeys(info);
+  const surroundings = { info, ca, serviceKeys: issued.keys };
   try {
     write(`A checkout asks for a quote of £1,000.00 with a deposit of £100.00.\n`);
     const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
@@ -48,7 +48,7 @@ export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boo
     if (info.temporalUiUrl !== null) write(`How each was delivered: ${info.temporalUiUrl}\n`);
     return well;
   } finally {
-    await keys.close();
+    await issued.close();
   }
 }
 
@@ -93,8 +93,8 @@ async function runningStack(dataDir: string): Promise<StackInfo> {
   return info;
 }
 
-/** A key for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. */
-async function serviceKeyOf({ databaseUrl }: StackInfo): Promise<{ key: string; close(): Promise<void> }> {
+/** Keys for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. */
+async function issueServiceKeys({ databaseUrl }: StackInfo) {
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: 1,
@@ -102,24 +102,24 @@ async function serviceKeyOf({ databaseUrl }: StackInfo): Promise<{ key: string; 
     statementTimeoutMs: 10_000,
   });
   const { db } = database;
-  const { key, summary } = await db.transaction(async (tx) => {
-    const issued = await issueServiceKey(tx, { name: 'npm run demo', expiresInSeconds: 3_600 });
-    const change = {
-      actor: 'demo',
-      action: 'service-keys.issue',
-      subject: issued.summary.keyId,
-      details: {},
-    };
-    await appendChange(tx, change);
-    return issued;
-  });
+  const actor = 'demo';
+  const issue = (lender: Story['lender']) =>
+    db.transaction(async (tx) => {
+      const binding = { lender, environment: 'sandbox' } as const;
+      const issued = await issueServiceKey(tx, { name: 'npm run demo', ...binding, expiresInSeconds: 3_600 });
+      const subject = issued.summary.keyId;
+      await appendChange(tx, { actor, action: 'service-keys.create', subject, details: binding });
+      return issued;
+    });
+  const issued = { lender_a: await issue('lender_a'), lender_b: await issue('lender_b') };
   return {
-    key,
+    keys: { lender_a: issued.lender_a.key, lender_b: issued.lender_b.key },
     async close() {
-      const { keyId } = summary;
       await db.transaction(async (tx) => {
-        await revokeServiceKey(tx, keyId);
-        await appendChange(tx, { actor: 'demo', action: 'service-keys.revoke', subject: keyId, details: {} });
+        for (const { keyId: subject } of [issued.lender_a.summary, issued.lender_b.summary]) {
+          await revokeServiceKey(tx, subject);
+          await appendChange(tx, { actor, action: 'service-keys.revoke', subject, details: {} });
+        }
       });
       await database.close();
     },

@@ -8,8 +8,8 @@ import type { Story } from './stories';
 export interface DemoSurroundings {
   readonly info: StackInfo;
   readonly ca: string;
-  /** Key of the internal listener. */
-  readonly serviceKey: string;
+  /** Keys of the internal listener, one for each lender. */
+  readonly serviceKeys: Readonly<Record<Story['lender'], string>>;
 }
 
 export interface DemoQuote {
@@ -60,14 +60,14 @@ export async function takeQuote({ info, ca }: DemoSurroundings, reference: strin
 
 /** Opens an application from a finance link, as a lender's integration does. @returns its id */
 export async function openApplication(
-  { info, serviceKey }: DemoSurroundings,
+  { info, serviceKeys }: DemoSurroundings,
   { lender, newReference }: Story,
   link: string,
   seed: number,
 ): Promise<string> {
   const { data } = await callJson<{ data: { credit_application_id: string } }>({
     url: `${info.internalUrl}/internal/v1/credit-applications`,
-    key: serviceKey,
+    key: serviceKeys[lender],
     body: { lender, lender_reference: newReference(seed), finance_link: link },
   });
   return data.credit_application_id;
@@ -75,14 +75,14 @@ export async function openApplication(
 
 /** Has the lender tell its events, one by one. */
 export async function walk(
-  { info, serviceKey }: DemoSurroundings,
+  { info, serviceKeys }: DemoSurroundings,
   applicationId: string,
-  { statuses }: Story,
+  { lender, statuses }: Story,
 ): Promise<void> {
   for (const [at, status] of statuses.entries()) {
     await callJson({
       url: `${info.internalUrl}/internal/v1/credit-applications/${applicationId}/lender-events`,
-      key: serviceKey,
+      key: serviceKeys[lender],
       body: {
         lender_event_id: `demo-${applicationId}-${at}`,
         status,

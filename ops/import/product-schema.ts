@@ -32,7 +32,8 @@ export const minimumDeposit = stated.transform((rule): DepositRule => ({
 /** The smaller of the two counts; what is not stated is no limit. */
 export const maximumDeposit = stated
   .refine((rule) => rule.amount !== 0, {
-    message: 'must be above 0.00; leave it out for no fixed limit',
+    message:
+      'must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
     path: ['amount'],
   })
   .transform((rule): DepositRule => ({ basisPoints: rule.percent ?? 10_000, fixedPence: rule.amount ?? 0 }));

@@ -45,6 +45,15 @@ export const apiSettings = {
     .min(1)
     .default(20_000)
     .describe('Most merchants held in memory; the least recently used give way.'),
+  LENDER_EVENT_WAIT_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(600)
+    .describe(
+      "How long a lender's event that comes before the steps it depends on waits for them, in seconds. Then a worker applies it without them.",
+    ),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')

@@ -23,6 +23,7 @@ import { startWorkerDispatch, type WorkerDispatch, type WorkerDispatchOptions } 
 import { createWorkerEvents } from './worker-events';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
+import { startWorkerOverdueEvents } from './worker-overdue-events';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
 import { missingSearchAttributes } from '../temporal/search-attributes';
 import type { TemporalTarget } from '../temporal/temporal-target';
@@ -60,8 +61,8 @@ export interface WorkerProcess {
 }
 
 /**
- * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, and both Temporal workers. It comes
- * up without Temporal, and keeps trying: until then rows wait in Postgres.
+ * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, the loop for overdue lender events, and
+ * both Temporal workers. It comes up without Temporal, and keeps trying: until then rows wait in Postgres.
  */
 export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const { logger, taskQueue, tracing = null } = options;
@@ -146,7 +147,9 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const pause = createPause();
 
   const { registry } = metrics;
-  const keeper = startWorkerKeeper({ db, logger, registry, everyMs: options.reconcile.everyMs });
+  const { everyMs } = options.reconcile;
+  const keeper = startWorkerKeeper({ db, logger, registry, everyMs });
+  const overdueEvents = startWorkerOverdueEvents({ db, logger, registry, everyMs });
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
@@ -211,7 +214,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       stopping = true;
       pause.end();
       // First, so that nothing new is started while the workers finish.
-      await Promise.all([dispatch?.dispatcher.stop(), keeper.stop()]);
+      await Promise.all([dispatch?.dispatcher.stop(), keeper.stop(), overdueEvents.stop()]);
       await session?.stop();
       await running;
       await feed.close();

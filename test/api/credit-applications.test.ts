@@ -1,13 +1,19 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { addMerchant } from '../support/merchants';
 
 let api: TestApi;
 let lender: InternalClient;
+let lenderB: InternalClient;
 
 beforeAll(async () => {
   api = await startTestApi();
   lender = await internalClient(api);
+  lenderB = await internalClient(api, { lender: 'lender_b' });
+  const percent = (share: number) => ({ depositMin: { basisPoints: share * 100, fixedPence: 0 } });
+  await addMerchant(api.database, 'M100001', { products: [percent(20), percent(30)] });
+  await addMerchant(api.database, 'M100002', { fcaAuthorised: false, products: [] });
 });
 afterAll(() => api.close());
 
@@ -71,11 +77,27 @@ describe('opening an application', () => {
   test.each([
     ['M000002', 'not shown, for want of authorisation'],
     ['M000004', 'with a raised deposit'],
+    ['M100001', 'whose amounts no product has'],
+    ['M100002', 'not authorised and without products'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
     const link = learnMore(data.summary.finance_offer_summary);
     const request = { lender: 'lender_b', lender_reference: newReference().replace('REF', '88').slice(0, 7) };
-    expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+    expect(await lenderB.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+  });
+
+  test('takes the links of the longest finance page, although they are longer', async () => {
+    const page = 'https://shop.example/?a=';
+    const { products, data } = await quoted({
+      merchant_finance_url: page + 'b'.repeat(2_048 - page.length),
+    });
+    for (const finance_link of [
+      products[0].merchant_finance_url,
+      learnMore(data.summary.finance_offer_summary),
+    ]) {
+      const request = { lender: 'lender_a', lender_reference: newReference() };
+      expect(await lender.open({ ...request, finance_link })).toMatchObject({ status: 200 });
+    }
   });
 
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {
@@ -92,7 +114,8 @@ describe('opening an application', () => {
 
   test('takes the environment from the key that made the quote', async () => {
     const { quoteId } = await quoted({}, api.keys.live);
-    expect((await lender.open(byParameters(quoteId))).body.data.environment).toBe('live');
+    const live = await internalClient(api, { environment: 'live' });
+    expect((await live.open(byParameters(quoteId))).body.data.environment).toBe('live');
   });
 
   test('again answers the same to the letter, whatever has happened since; with another content it is refused', async () => {
@@ -152,7 +175,8 @@ describe('opening an application', () => {
     [422, 'MERCHANT_REFERENCE_MISMATCH', 'merchant_reference', { merchant_reference: 'basket 2042' }],
   ])('%i %s for %s: %j', async (status, code, field, fields) => {
     const { quoteId } = await quoted();
-    const answer = await lender.open(byParameters(quoteId, fields));
+    const client = fields['lender'] === 'lender_b' ? lenderB : lender;
+    const answer = await client.open(byParameters(quoteId, fields));
     expect(answer).toMatchObject({ status, body: { error: { code, details: { field } } } });
   });
 
@@ -250,7 +274,7 @@ describe('telling a status', () => {
 
   test('again answers the same to the letter; the same id with another content is refused', async () => {
     const id = await opened();
-    const [early, first] = [event('accepted'), event('submitted')];
+    const [early, first] = [event('paid_out'), event('submitted')];
     const answers = [await lender.tell(id, early), await lender.tell(id, first)];
     expect(await lender.tell(id, { ...first, occurred_at: '2026-11-21T11:00:00.000Z' })).toMatchObject({
       text: answers[1]?.text,
@@ -263,7 +287,11 @@ describe('telling a status', () => {
       });
     }
     expect((await lender.tell(await opened(), first)).status).toBe(409);
-    expect((await lender.read(id)).body.data.lender_events).toHaveLength(2);
+    const { data } = (await lender.read(id)).body;
+    expect(data.lender_events).toHaveLength(2);
+    const [{ received_at: received, waits_until: until }, { waits_until: other }] = data.lender_events;
+    expect(Math.abs(Date.parse(until) - Date.parse(received) - 600_000)).toBeLessThan(100);
+    expect(other).toBeNull();
   });
 
   test('twenty at once, each twice, are all answered, and make one history', async () => {

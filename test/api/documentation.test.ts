@@ -6,7 +6,7 @@ import {
   APPLICATION_EVENT_EXAMPLES,
   QUOTE_REQUEST_EXAMPLES,
   QUOTE_RESPONSE_EXAMPLES,
-  TEST_DELIVERED_EXAMPLES,
+  TEST_ENDED_EXAMPLES,
   TEST_EVENT_EXAMPLES,
   TEST_PENDING_EXAMPLES,
 } from '../../contracts/examples';
@@ -69,7 +69,7 @@ test('every error code has an example under its own status', () => {
 });
 
 test('the examples of answers and events fit the contract', () => {
-  for (const { value } of Object.values({ ...TEST_DELIVERED_EXAMPLES, ...TEST_PENDING_EXAMPLES })) {
+  for (const { value } of Object.values({ ...TEST_ENDED_EXAMPLES, ...TEST_PENDING_EXAMPLES })) {
     expect(testNotificationResponseSchema.strict().parse(value)).toEqual(value);
   }
   for (const { value } of Object.values(TEST_EVENT_EXAMPLES)) {

@@ -48,6 +48,8 @@ beforeAll(async () => {
   await addMerchant(database, 'AB-1C2D-3E4F-5G6H', {});
   await addMerchant(database, 'M100008', { tradingName: null, products: [] });
   await addMerchant(database, 'M100009', { summaryStyle: 'headline' });
+  await addMerchant(database, 'M100011', { fcaAuthorised: false, products: [] });
+  await addMerchant(database, 'M100012', { fcaAuthorised: false, tradingName: null, products: [] });
 });
 afterAll(() => api.close());
 
@@ -197,6 +199,11 @@ describe('deposits', () => {
       { customer_deposit: '200.00', loan_amount: '800.00' },
       { customer_deposit: '100.00', loan_amount: '900.00' },
     ]);
+    // Neither can be had without a deposit, which is what the link of the summary says.
+    expect(visibleText(answer.body.data.summary.finance_offer_summary)).toBe(
+      'Spread the cost with finance. Learn more',
+    );
+    expect(linkOf(answer)).toContain('loan_amount=1000.00&customer_deposit=0.00');
   });
 });
 
@@ -213,6 +220,32 @@ describe('merchants of every kind', () => {
     const { data } = (await api.quote({ merchant_id: 'M100003', loan_amount: '1999999.00' })).body;
     expect(data.summary).toEqual({ display: false, finance_offer_summary: '' });
     expect(data.products_notice.code).toBe('MERCHANT_FCA_NOT_AUTHORISED');
+  });
+
+  test('not authorised and without any product: as any other that is not authorised', async () => {
+    const answer = await api.quote({ merchant_id: 'M100011' });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        data: {
+          summary: { display: true },
+          products: [],
+          products_notice: { code: 'MERCHANT_FCA_NOT_AUTHORISED' },
+        },
+      },
+    });
+    expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
+    expect(visibleText(answer.body.data.summary.finance_offer_summary)).toBe(
+      'Spread the cost with finance. Learn more',
+    );
+    expect(linkOf(answer)).toContain('?loan_amount=900.00&customer_deposit=100.00&service_quote_id=');
+  });
+
+  test('not authorised, without products and trading name: only the name is missing', async () => {
+    expect(await api.quote({ merchant_id: 'M100012' })).toMatchObject({
+      status: 500,
+      body: { error: { details: { missing_fields: ['trading_name'] } } },
+    });
   });
 
   test('nothing fits: success without offers, the adjustment stays', async () => {

@@ -20,8 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+const BINDING = { lender: 'lender_b', environment: 'live' } as const;
 const issue = (expiresInSeconds: number | null = null) =>
-  issueServiceKey(api.database.db, { name: 'Lender A gateway', expiresInSeconds });
+  issueServiceKey(api.database.db, { name: 'Lender A gateway', ...BINDING, expiresInSeconds });
 /** 404 with a key that is accepted: there is no such application. */
 const statusOf = async (key: string | null) =>
   (await lender.call({ method: 'GET', path: '/internal/v1/credit-applications/app_1', key })).status;
@@ -84,14 +85,25 @@ test('rotated, both keys work until the overlap has ended', async () => {
   await until(async () => (await statusOf(old.key)) === 401, 'the overlap has ended');
   expect(await statusOf(key)).toBe(404);
   const successor = (await listServiceKeys(api.database.db)).at(-1);
-  expect(successor).toMatchObject({ name: 'Lender A gateway', keyId: replaced.replacedBy });
+  expect(successor).toMatchObject({ name: 'Lender A gateway', ...BINDING, keyId: replaced.replacedBy });
   await expect(rotateServiceKey(api.database.db, { keyId: replaced.keyId })).rejects.toMatchObject({
     reason: 'conflict',
   });
 });
 
 test.each(['', ' ', 'x'.repeat(121)])('the name %j is refused', async (name) => {
-  await expect(issueServiceKey(api.database.db, { name, expiresInSeconds: null })).rejects.toMatchObject({
+  await expect(
+    issueServiceKey(api.database.db, { name, ...BINDING, expiresInSeconds: null }),
+  ).rejects.toMatchObject({
     reason: 'invalid',
   });
 });
+
+test.each(['lender_z', '', "lender_a'"])(
+  'a key for the lender %j, which does not exist, is refused',
+  async (lender) => {
+    await expect(
+      issueServiceKey(api.database.db, { name: 'x', lender, environment: 'live', expiresInSeconds: null }),
+    ).rejects.toMatchObject({ reason: 'not_found', message: expect.stringContaining('ops lenders list') });
+  },
+);

@@ -1,3 +1,4 @@
+import { inState } from '../support/notifications';
 import { sql } from 'drizzle-orm';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { startTestApi, type TestApi } from '../support/api';
@@ -71,19 +72,71 @@ test('none of these has stored or reserved anything', async () => {
   expect(await stored()).toEqual({ rows: 0, reserved: 0 });
 });
 
-test('at the limit of the month it is 429 that says when the next month begins', async () => {
-  await api.database.db.execute(sql`
-    insert into monthly_counts (partner_id, environment, month, event_type, delivered, reserved)
-    values (${api.partnerId}, 'live', service_month(), 'credit_application.test', 98, 2)`);
-  const answer = await call({ key: api.keys.live });
-  expect(answer.status).toBe(429);
-  const { code, details } = answer.body.error;
-  expect(code).toBe('TEST_NOTIFICATION_LIMIT_REACHED');
-  expect(details).toMatchObject({ environment: 'live', limit: 100, used: 100 });
-  // Two moments of the same month, whenever this runs.
-  const resetsAt = Date.parse(details.resets_at);
-  expect(details.resets_at).toMatch(/^\d{4}-\d{2}-01T00:00:00\.000Z$/);
-  expect(Math.abs(Number(answer.headers['retry-after']) - (resetsAt - Date.now()) / 1_000)).toBeLessThan(60);
-  expect(resetsAt - Date.now()).toBeLessThanOrEqual(31 * 86_400_000);
-  expect(await stored()).toEqual({ rows: 0, reserved: 2 });
+describe('at the limit of the month', () => {
+  /** Makes these the counts of the month, and calls. */
+  async function callAt(delivered: number, reserved: number) {
+    await api.database.db.execute(sql`
+      insert into monthly_counts as c (partner_id, environment, month, event_type, delivered, reserved)
+      values (${api.partnerId}, 'live', service_month(), 'credit_application.test', ${delivered}, ${reserved})
+      on conflict (partner_id, environment, month, event_type)
+      do update set delivered = excluded.delivered, reserved = excluded.reserved`);
+    const answer = await call({ key: api.keys.live });
+    expect(answer.status).toBe(429);
+    expect(await stored()).toEqual({ rows: 0, reserved });
+    const { code, details } = answer.body.error;
+    expect(code).toBe('TEST_NOTIFICATION_LIMIT_REACHED');
+    expect(details).toEqual({
+      environment: 'live',
+      limit: 100,
+      delivered,
+      in_progress: reserved,
+      month_ends_at: expect.stringMatching(/^\d{4}-\d{2}-01T00:00:00\.000Z$/),
+    });
+    // The rate limit is another matter.
+    expect(answer.headers).toMatchObject({
+      'ratelimit-policy': '1000000;w=60',
+      'ratelimit-limit': '1000000',
+    });
+    return { monthEndsMs: Date.parse(details.month_ends_at), retryAfter: answer.headers['retry-after'] };
+  }
+
+  test('while some are under way it is worth another call in a minute: one may fail', async () => {
+    expect((await callAt(98, 2)).retryAfter).toBe('60');
+    expect((await callAt(0, 100)).retryAfter).toBe('60');
+    expect((await callAt(99, 1)).retryAfter).toBe('60');
+  });
+
+  test('when all are delivered it is not before the month ends', async () => {
+    for (const reserved of [0, 1]) {
+      const { monthEndsMs, retryAfter } = await callAt(100, reserved);
+      expect(retryAfter).toMatch(/^[1-9]\d*$/);
+      expect(Math.abs(Number(retryAfter) - (monthEndsMs - Date.now()) / 1_000)).toBeLessThan(60);
+      expect(monthEndsMs - Date.now()).toBeLessThanOrEqual(31 * 86_400_000);
+    }
+  });
 });
+
+// There is no worker here: the test ends a notification in its place.
+test.each<['failed' | 'cancelled', string, string]>([
+  ['failed', 'gone', 'gone'],
+  ['failed', 'webhook_not_registered', 'webhook_not_registered'],
+  ['failed', 'monthly_limit', 'monthly_limit'],
+  ['failed', 'exhausted', 'exhausted'],
+  ['failed', 'poison', 'internal_error'],
+  ['failed', 'workflow_terminated', 'internal_error'],
+  ['cancelled', 'operator', 'cancelled'],
+  ['cancelled', 'workflow_cancelled', 'cancelled'],
+])(
+  'one that ends as %s: %s is 200 with status failed and the reason %s',
+  async (state, endReason, reason) => {
+    await api.database.sql`update monthly_counts set delivered = 0, reserved = 0`;
+    const calling = call({ key: api.keys.live });
+    const pending = () => api.database.sql`
+    update notifications set ${api.database.sql({ ...inState(state), end_reason: endReason })}
+    where state = 'pending' returning pg_notify('attempts', notification_id || ':0')`;
+    while ((await pending()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    const answer = await calling;
+    expect(answer.status).toBe(200);
+    expect(answer.body.data).toMatchObject({ status: 'failed', reason, attempt: null });
+  },
+);

@@ -70,6 +70,7 @@ test('an answer may be without an attempt, and an attempt without a status', () 
       event_type: 'credit_application.test',
       environment: 'live',
       status: 'queued',
+      reason: null,
       attempt,
     },
   });

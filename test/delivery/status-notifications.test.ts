@@ -13,14 +13,20 @@ import { verifySignatures, type WebhookReceiver } from '../support/webhook-recei
 const temporal = testTemporal();
 let service: TestService;
 let api: TestApi;
-let lender: InternalClient;
+let lender: Record<'test' | 'live', InternalClient>;
+/** Whose key each application is under. */
+const clients = new Map<string, InternalClient>();
+const clientOf = (id: string) => clients.get(id) ?? lender.test;
 let receiver: WebhookReceiver;
 let keys: string;
 
 beforeAll(async () => {
   service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1' } });
   ({ api, receiver, keys } = service);
-  lender = await internalClient(api);
+  lender = {
+    test: await internalClient(api),
+    live: await internalClient(api, { environment: 'live' }),
+  };
 }, 300_000);
 
 afterAll(() => service?.close());
@@ -29,23 +35,25 @@ afterAll(() => service?.close());
 async function opened(environment: 'test' | 'live'): Promise<string> {
   const quote = await api.quote({ merchant_reference: 'basket 2041' }, { key: api.keys[environment] });
   const link: string = quote.body.data.products[0].merchant_finance_url;
-  const answer = await lender.open({
+  const answer = await lender[environment].open({
     lender: 'lender_a',
     lender_reference: newReference(),
     finance_link: link,
   });
-  return answer.body.data.credit_application_id;
+  const id: string = answer.body.data.credit_application_id;
+  clients.set(id, lender[environment]);
+  return id;
 }
 
 let minute = 0;
 const tell = (id: string, status: string) =>
-  lender.tell(id, {
+  clientOf(id).tell(id, {
     lender_event_id: `${id} ${status}`.replace(' ', '-'),
     status,
     occurred_at: new Date(Date.UTC(2026, 10, 21, 12, (minute += 1))).toISOString(),
   });
 const notificationsOf = async (id: string) =>
-  (await lender.read(id)).body.data.notifications as { notification_id: string; state: string }[];
+  (await clientOf(id).read(id)).body.data.notifications as { notification_id: string; state: string }[];
 const delivered = async (id: string) => {
   const states = (await notificationsOf(id)).map(({ state }) => state);
   return states.every((state) => state === 'delivered') && states.length;
@@ -127,7 +135,7 @@ test('what is told last to first and all at once arrives first to last', async (
   const ids = await Promise.all(Array.from({ length: 5 }, () => opened('live')));
   await Promise.all(ids.flatMap((id) => WAY.toReversed().map((status) => tell(id, status))));
   for (const id of ids) {
-    const stands = (await lender.read(id)).body.data;
+    const stands = (await clientOf(id).read(id)).body.data;
     expect(stands.status).toBe('paid_out');
     const told = stands.notifications.map(({ sequence }: { sequence: number }) => sequence);
     await until(async () => (await delivered(id)) === told.length, 'all have arrived', 60_000);

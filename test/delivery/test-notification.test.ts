@@ -46,6 +46,7 @@ test('is signed, delivered and answered with what the endpoint said', async () =
     status: 'delivered',
     environment: 'sandbox',
     event_type: 'credit_application.test',
+    reason: null,
     attempt: { http_status: 200 },
   });
   const [received] = receiver.received;
@@ -80,7 +81,7 @@ test('goes on retrying after 202, and the receiver sees the same bytes under a n
   const answer = await send();
   expect(answer).toMatchObject({
     status: 202,
-    body: { data: { status: 'retrying', attempt: { http_status: 503 } } },
+    body: { data: { status: 'retrying', reason: null, attempt: { http_status: 503 } } },
   });
   await until(() => receiver.received.length === 3, 'three attempts');
   for (const received of receiver.received) verifySignatures(received, secret);
@@ -187,13 +188,34 @@ test('is refused once a hundred of the month are used, and that changes no count
       body: {
         error: {
           code: 'TEST_NOTIFICATION_LIMIT_REACHED',
-          details: { environment: 'sandbox', limit: 100, used: 100 },
+          details: { environment: 'sandbox', limit: 100, delivered: 100, in_progress: 0 },
         },
       },
     });
-    expect(answer.body.error.details.resets_at).toMatch(/^\d{4}-\d\d-01T00:00:00\.000Z$/);
+    expect(answer.body.error.details.month_ends_at).toMatch(/^\d{4}-\d\d-01T00:00:00\.000Z$/);
   }
   const counts = await api.database.sql`select delivered, failed, reserved from monthly_counts`;
   expect(counts).toEqual([{ delivered: 100, failed: 0, reserved: 0 }]);
   await api.database.sql`update monthly_counts set delivered = 10`;
+});
+
+test('has failed at once when the endpoint answers 410, and the next needs another endpoint', async () => {
+  receiver.behave(() => 410);
+  const answer = await send();
+  expect(answer).toMatchObject({
+    status: 200,
+    body: {
+      success: true,
+      data: {
+        status: 'failed',
+        reason: 'gone',
+        environment: 'sandbox',
+        attempt: { http_status: 410, duration_ms: expect.any(Number) },
+      },
+    },
+  });
+  expect(receiver.received).toHaveLength(1);
+  expect(await send()).toMatchObject({ status: 409, body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } } });
+  const counts = await api.database.sql`select delivered, reserved from monthly_counts`;
+  expect(counts).toEqual([{ delivered: 10, reserved: 0 }]);
 });

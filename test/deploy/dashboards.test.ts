@@ -67,6 +67,7 @@ test('it has a row for each part of the service', () => {
     'Delivery',
     'Backlog',
     'Endpoints',
+    'Applications',
     'Limits',
     'Temporal',
     'Processes',

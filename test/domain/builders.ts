@@ -89,7 +89,7 @@ export const anyDepositMin = fc.option(
     basisPoints: fc.integer({ min: 0, max: 4_000 }),
     fixedPence: fc.integer({ min: 0, max: 5_000 }),
   }),
-  { freq: 1 },
+  { freq: 2 },
 );
 
 /** Maximum rules from 20 % of the price, some with a fixed cap; none as often as one. */
@@ -98,7 +98,7 @@ const anyDepositMax = fc.option(
     basisPoints: fc.integer({ min: 2_000, max: 10_000 }),
     fixedPence: fc.oneof(fc.constant(0), fc.integer({ min: 10_000, max: 10_000_000 })),
   }),
-  { freq: 1 },
+  { freq: 2 },
 );
 
 /** Products of every kind in the market, most of which a product import accepts. */

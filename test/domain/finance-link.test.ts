@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { prepareLinks, readFinanceLink } from '../../domain/finance-link';
+import { linkParameters, prepareLinks, readFinanceLink } from '../../domain/finance-link';
 
 function link(merchantFinanceUrl: string, merchantReference: string | null = null): string {
   return prepareLinks({ merchantFinanceUrl, quoteId: 'qte_1', merchantReference })(108_000, 12_000, null);
@@ -100,18 +100,38 @@ describe('reading a link', () => {
   ])(
     'takes the current name of the quote id before the older one, and the first of two: %s',
     (query, quoteId) => {
-      expect(readFinanceLink(`https://shop.example/?${query}`)?.quoteId).toBe(quoteId);
+      expect(readFinanceLink(`https://shop.example/?${query}`).quoteId).toBe(quoteId);
     },
   );
 
-  it('gives null for parts that are missing or wrong, and for what is no URL', () => {
-    expect(readFinanceLink('https://s.example/?loan_amount=1,000&customer_deposit=1.005')).toEqual({
+  it.each([
+    'https://s.example/?loan_amount=1,000&customer_deposit=1.005',
+    'https://s.example/#?quote_id=1',
+    'https://s.example',
+  ])('gives null for parts that are missing or wrong: %s', (link) => {
+    expect(readFinanceLink(link)).toEqual({
       quoteId: null,
       loanPence: null,
       depositPence: null,
       creditProduct: null,
       merchantReference: null,
     });
-    expect(readFinanceLink('not a url')).toBeNull();
+  });
+
+  it('reads the query as a URL parser does', () => {
+    const anyUrl = fc.webUrl({ validSchemes: ['https'], withQueryParameters: true, withFragments: true });
+    const name = fc.constantFrom('loan_amount', 'loan%5Famount', 'quote_id', 'credit_product', 'x');
+    const value = fc.oneof(fc.webQueryParameters(), fc.constantFrom('a+b', '%zz', 'ü', "'", '=', '?&'));
+    fc.assert(
+      fc.property(anyUrl, fc.array(fc.tuple(name, value), { maxLength: 5 }), (url, pairs) => {
+        const [page = '', fragment] = url.split('#');
+        const ours = pairs.map((pair) => pair.join('=')).join('&');
+        const link = `${page}${page.includes('?') ? '&' : '?'}${ours}${fragment === undefined ? '' : `#${fragment}`}`;
+        const expected = new URL(link).searchParams;
+        const { sent, repeated } = linkParameters(link);
+        for (const [key, text] of Object.entries(sent)) expect(text).toBe(expected.get(key));
+        expect(repeated !== null).toBe(Object.keys(sent).some((key) => expected.getAll(key).length > 1));
+      }),
+    );
   });
 });

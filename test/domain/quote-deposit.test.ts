@@ -1,3 +1,4 @@
+import type { DepositRule } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { buildMerchant, buildRequest, linkedAmounts, merchantOf, names } from './builders';
 
@@ -71,6 +72,15 @@ describe('the deposit', () => {
     const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
     expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P1']);
     expect(names(priceQuote(buildRequest({ merchant, loanPence: 50_000 })).shown)).toEqual(['P0', 'P1']);
+  });
+
+  it('drops a product that takes no deposit as soon as there is one, asked for or raised', () => {
+    const merchant = merchantOf({ depositMax: { basisPoints: 0, fixedPence: 0 } }, {});
+    const at = (depositPence: number, depositFloor: DepositRule | null = null) =>
+      names(priceQuote(buildRequest({ merchant: { ...merchant, depositFloor }, depositPence })).shown);
+    expect(at(0)).toEqual(['P0', 'P1']);
+    expect(at(1)).toEqual(['P1']);
+    expect(at(0, TEN_PERCENT)).toEqual(['P1']);
   });
 
   it('is raised to the whole price at most, and then nothing fits', () => {

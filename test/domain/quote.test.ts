@@ -62,7 +62,8 @@ describe('a priced product', () => {
   it('counts the deferral in the years of the flat rate', () => {
     const merchant = merchantOf({ numberOfRepayments: 48, deferralMonths: 12, aprBasisPoints: 2_490 });
     const [item] = priceQuote(buildRequest({ merchant, loanPence: 90_000 })).shown;
-    expect(item).toMatchObject({ costOfCreditPence: 78_144, annualRateBasisPoints: 1_737 });
+    // 781.44 / 900.00 / (59 / 12).
+    expect(item).toMatchObject({ costOfCreditPence: 78_144, annualRateBasisPoints: 1_766 });
   });
 });
 
@@ -168,6 +169,21 @@ describe('a list that is withheld', () => {
       shown: [],
       withheldAsNotAuthorised: true,
     });
+  });
+
+  it('for one that is not authorised and has no products at all keeps the headline, for every loan that exists', () => {
+    const half = { basisPoints: 5_000, fixedPence: 0 };
+    const merchant = buildMerchant({ fcaAuthorised: false, products: [] });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote).toMatchObject({ display: true, shown: [], fitted: [], withheldAsNotAuthorised: true });
+    expect(visibleText(quote.summaryHtml)).toBe('Spread the cost with finance. Learn more');
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
+    expect(quote.depositAdjustment).toBeNull();
+    const at = (loanPence: number) =>
+      priceQuote(buildRequest({ merchant: { ...merchant, depositFloor: half }, loanPence }));
+    expect(linkedAmounts(at(2_000).summaryHtml)).toEqual(['10.00', '10.00']);
+    // The floor leaves a loan below 10.00, which nobody offers.
+    expect(at(1_999)).toMatchObject({ display: false, summaryHtml: '', withheldAsNotAuthorised: true });
   });
 
   it('for one set to summaries alone leaves the offer in the summary', () => {

@@ -69,6 +69,20 @@ it('M000004 raises the deposit to half the price', () => {
   expect(quote.shown).toHaveLength(3);
 });
 
+it('M000004 offers nothing below a price of 20.00, where half of it would be a loan below 10.00', () => {
+  for (const [loanPence, depositPence] of [
+    [1_999, 0],
+    [1_000, 999],
+    [1_500, 499],
+  ] as const) {
+    const quote = quoteOf('M000004', loanPence, depositPence);
+    expect(quote).toMatchObject({ display: false, summaryHtml: '', shown: [] });
+    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 1_000, affectedProducts: [] });
+  }
+  expect(quoteOf('M000004', 2_000)).toMatchObject({ display: true });
+  expect(quoteOf('M000004', 1_000, 1_000)).toMatchObject({ display: true, depositAdjustment: null });
+});
+
 it('M000005 is not completely set up', () => {
   const entry = TEST_MERCHANTS.get('M000005');
   expect(entry && completeMerchant(entry.merchant)).toEqual({

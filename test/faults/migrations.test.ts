@@ -44,6 +44,24 @@ test('six at once on an empty database: each migration is applied once (fault 79
   expect(await applied(url.href)).toBe(files.length);
 });
 
+test('a database of an earlier build is refused with what to do, and left as it is', async () => {
+  await sql`create database earlier`;
+  const url = new URL(server.url);
+  url.pathname = '/earlier';
+  await migrateDatabase(url.href);
+  const client = postgres(url.href, { max: 1 });
+  await client`update drizzle.__drizzle_migrations set hash = 'of-an-earlier-build'`;
+  const contents = () =>
+    client`select relname, relnatts from pg_class where relnamespace = 'public'::regnamespace order by 1`;
+  const before = await contents();
+  await expect(migrateDatabase(url.href)).rejects.toThrow(
+    /before 0\.1\.0.*nothing in it was changed.*DATA_DIR/s,
+  );
+  expect([...(await contents())]).toEqual([...before]);
+  expect(await applied(url.href)).toBe(files.length);
+  await client.end();
+});
+
 test('a migrator killed while it holds the lock does not keep the next one out (fault 79)', async () => {
   await sql`create database killed`;
   const url = new URL(server.url);

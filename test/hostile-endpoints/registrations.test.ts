@@ -48,8 +48,8 @@ test('row 36: 410 ends it at once, disables the endpoint with an alert, holds th
 
   const answer = await testCall(key);
   expect(answer).toMatchObject({
-    status: 202,
-    body: { data: { status: 'failed', attempt: { http_status: 410 } } },
+    status: 200,
+    body: { data: { status: 'failed', reason: 'gone', attempt: { http_status: 410 } } },
   });
   const seen = await scene().ended(answer.body.data.notification_id);
   expect(seen).toMatchObject({

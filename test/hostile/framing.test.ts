@@ -48,13 +48,19 @@ describe('request lines', () => {
   });
 
   test('a path out of the documentation leads nowhere', async () => {
-    for (const path of ['..%5c..%5cpackage.json', '%2e%2e/package.json', '..%00/', '.env', '%c0%ae%c0%ae/'])
-      expectRefusal(await send({ line: `GET /docs/static/${path} HTTP/1.1` }), [400, 404]);
+    for (const path of [
+      '..%5c..%5cpackage.json',
+      '..%2f..%2fpackage.json',
+      '%2e%2e/package.json',
+      '..%00/',
+      '.env',
+      '%c0%ae%c0%ae/',
+    ])
+      expectRefusal(await send({ line: `GET /docs/static/${path} HTTP/1.1` }), 404, 'NOT_FOUND');
   });
 
   test.each(
     titled([
-      'CONNECT api.example:443 HTTP/1.1',
       'FOO /v1/finance-quote HTTP/1.1',
       'post /v1/finance-quote HTTP/1.1',
       'POST\t/v1/finance-quote HTTP/1.1',

@@ -196,6 +196,21 @@ export function expectRefusal(answer: RawAnswer | undefined, status: number | nu
   });
 }
 
+/** Both forms of the rate limit's headers, as on every answer to a call that was counted. */
+export function expectLimits(answer: RawAnswer | undefined): void {
+  const { headers = {} } = answer ?? {};
+  const limit = headers['ratelimit-limit'];
+  expect(limit).toMatch(/^\d+$/);
+  expect(headers).toMatchObject({
+    'ratelimit-policy': `${limit};w=60`,
+    'ratelimit-remaining': expect.stringMatching(/^\d+$/),
+    'ratelimit-reset': expect.stringMatching(/^\d+$/),
+    'x-ratelimit-limit': limit,
+    'x-ratelimit-remaining': headers['ratelimit-remaining'],
+    'x-ratelimit-reset': expect.stringMatching(/^\d{10}$/),
+  });
+}
+
 /** Nothing that was sent may have looked like a fault of ours. */
 export function expectNoFaultLogged(api: TestApi): void {
   const faults = api.logs.filter((line) => {
@@ -203,6 +218,12 @@ export function expectNoFaultLogged(api: TestApi): void {
     return level >= 50 || (status !== undefined && status >= 500);
   });
   expect(faults).toEqual([]);
+}
+
+/** How many connections the public listener counts. */
+export async function openConnections(api: TestApi): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  return Number(/^pfqs_http_connections (\d+)$/m.exec(text)?.[1]);
 }
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -4,8 +4,10 @@ import type { Socket } from 'node:net';
 import { startTestApi, type TestApi } from '../support/api';
 import {
   exchange,
+  expectLimits,
   expectNoFaultLogged,
   expectRefusal,
+  openConnections,
   openTls,
   pause,
   quoteBytes,
@@ -57,11 +59,6 @@ function silentTcp(): Promise<{ closed: boolean; bytes: number }> {
   });
 }
 
-async function openConnections(): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  return Number(/^pfqs_http_connections (\d+)$/m.exec(text)?.[1]);
-}
-
 test('what does not end within 10 s is refused or closed, and honest calls go on meanwhile', async () => {
   const slow = {
     'silence after the handshake': wait(() => undefined),
@@ -110,8 +107,12 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     expect(tookMs).toBeGreaterThan(8_000);
     expect([what, answers.length]).toEqual([what, 1]);
     expectRefusal(answers[0], 400, 'INVALID_REQUEST');
-    // The head of these had arrived, with an id in it.
-    if (/body|chunk|continuation/.test(what)) expect(answers[0]?.headers['x-request-id']).toBe('mine');
+    // The head of these had arrived, with an id and a key in it: the call was counted.
+    if (/body|chunk|continuation/.test(what)) {
+      expect(answers[0]?.headers['x-request-id']).toBe('mine');
+      expectLimits(answers[0]);
+      expect(answers[0]?.body.error.message).toContain('within 10 seconds');
+    }
   }
   const [first, refusal] = (await second).answers;
   expect(first).toMatchObject({ status: 200 });
@@ -120,12 +121,12 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   for (let tries = 0; tries < 50 && crowd.some((socket) => !socket.closed); tries += 1) await pause(100);
   expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
   // The honest client keeps its own.
-  expect(await openConnections()).toBeLessThan(5);
+  expect(await openConnections(api)).toBeLessThan(5);
 });
 
 test('who asks for pages and reads none of them is cut off; who reads slowly is not', async () => {
   const page = 'GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n';
-  const before = await openConnections();
+  const before = await openConnections(api);
   const idler = openTls(api).pause();
   const reader = openTls(api);
   let read = 0;
@@ -138,13 +139,14 @@ test('who asks for pages and reads none of them is cut off; who reads slowly is 
   await Promise.all([idler, reader].map((socket) => once(socket, 'secureConnect')));
   // More than the buffers of two sockets hold.
   for (const socket of [idler, reader]) socket.write(page.repeat(30));
-  while ((await openConnections()) < before + 2) await pause(100);
+  while ((await openConnections(api)) < before + 2) await pause(100);
   const startedAt = performance.now();
-  while ((await openConnections()) > before + 1 && performance.now() - startedAt < 60_000) await pause(200);
+  while ((await openConnections(api)) > before + 1 && performance.now() - startedAt < 60_000)
+    await pause(200);
   expect(performance.now() - startedAt).toBeGreaterThan(15_000);
   const soFar = read;
   while (read === soFar && !reader.closed) await pause(200);
-  expect([await openConnections(), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
+  expect([await openConnections(api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
   for (const socket of [idler, reader]) socket.destroy();
 });
 
@@ -182,5 +184,5 @@ test('clients that vanish at any moment leave no fault and no connection behind'
   }
   await pause(1_500);
   expect(await api.quote()).toMatchObject({ status: 200 });
-  expect(await openConnections()).toBeLessThan(5);
+  expect(await openConnections(api)).toBeLessThan(5);
 });

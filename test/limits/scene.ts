@@ -17,6 +17,8 @@ export interface Called {
   readonly status: number;
   /** `error.code`, or null. */
   readonly code: string | null;
+  /** `Retry-After` in seconds, or null. */
+  readonly retryAfter: number | null;
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
   readonly body: any;
 }
@@ -95,7 +97,13 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
       { status: answer.statusCode, headers: answer.headers, text },
     );
     const body = JSON.parse(text);
-    return { status: answer.statusCode, code: body.error?.code ?? null, body };
+    const { 'retry-after': retryAfter } = answer.headers;
+    return {
+      status: answer.statusCode,
+      code: body.error?.code ?? null,
+      retryAfter: retryAfter === undefined ? null : Number(retryAfter),
+      body,
+    };
   }
 
   return {

@@ -1,5 +1,8 @@
+import { applicationEventText } from '../../contracts/application-event';
+import { applyOverdueEvents } from '../../db/applications/apply-overdue-events';
 import { createPartner } from '../../db/catalogue/partners';
 import { newReference, openApplication, tell } from '../support/applications';
+import { advanceServiceClock } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -22,25 +25,35 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
     'create',
     '--name',
     'Lender A gateway',
+    '--lender',
+    'lender_a',
+    '--environment',
+    'live',
     '--expires-in',
     '90d',
   );
   expect(created).toMatchObject({
     key: expect.stringMatching(/^svc_/),
     name: 'Lender A gateway',
+    lender: 'lender_a',
+    environment: 'live',
     state: 'active',
     notice: expect.stringContaining('shown once'),
   });
   const rotated = await ops.json('service-keys', 'rotate', created.key_id, '--overlap', '2d');
   expect(rotated).toMatchObject({
     name: 'Lender A gateway',
+    lender: 'lender_a',
+    environment: 'live',
     replaced: { key_id: created.key_id, replaced_by: rotated.key_id },
   });
   expect(await ops.json('service-keys', 'deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
   expect(await ops.json('service-keys', 'activate', rotated.key_id)).toMatchObject({ state: 'active' });
   expect(await ops.json('service-keys', 'revoke', rotated.key_id)).toMatchObject({ changed: true });
   const listed = await ops.run(['service-keys', 'list']);
-  expect(listed.out).toContain(created.last_four);
+  for (const text of [created.last_four, 'lender_a', 'live']) expect(listed.out).toContain(text);
+  const [change] = (await ops.json('changes', 'list', '--subject', created.key_id)).slice(-1);
+  expect(change).toMatchObject({ details: { lender: 'lender_a', environment: 'live' } });
   expect(await changesOf(rotated.key_id)).toEqual([
     'service-keys.revoke',
     'service-keys.activate',
@@ -49,6 +62,24 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
   expect(await changesOf(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
   const everything = [listed.out, (await ops.run(['changes', 'list', '--json'])).out].join('');
   for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
+});
+
+test('service keys: are issued for a lender that exists and one environment only, and nothing is written down otherwise', async () => {
+  const create = ['service-keys', 'create', '--name', 'Nobody', '--json'];
+  const before = (await ops.json('service-keys', 'list')).length;
+  const unknown = await ops.run([...create, '--lender', 'lender_z', '--environment', 'live']);
+  expect([unknown.code, unknown.json().error]).toEqual([
+    1,
+    { code: 'not_found', message: 'Lender lender_z does not exist: ops lenders list shows those that do.' },
+  ]);
+  for (const options of [
+    ['--lender', 'lender_a'],
+    ['--environment', 'live'],
+    ['--lender', 'lender_a', '--environment', 'both'],
+  ]) {
+    expect((await ops.run([...create, ...options])).code).toBe(2);
+  }
+  expect(await ops.json('service-keys', 'list')).toHaveLength(before);
 });
 
 test('lenders: two are there; others are added and changed, with formats that can be read', async () => {
@@ -84,8 +115,8 @@ test('applications: lists and shows what was told and what is sent', async () =>
     { lenderReference },
   );
   const other = await openApplication(ops.database, { partnerId: 'P100001', environment: 'live' });
-  await tell(ops.database, applicationId, 'accepted', { lenderEventId: 'le-early' });
-  await tell(ops.database, applicationId, 'submitted', { lenderEventId: 'le-late' });
+  await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-early' });
+  await tell(ops.database, applicationId, 'activated', { lenderEventId: 'le-late' });
 
   const ids = async (...args: string[]) => {
     const found = (await ops.json('applications', 'list', ...args)) as { credit_application_id: string }[];
@@ -93,7 +124,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
   };
   expect(await ids()).toEqual([other.applicationId, applicationId]);
   for (const args of [
-    ['--state', 'accepted'],
+    ['--state', 'paid_out'],
     ['--lender', 'lender_a', '--reference', lenderReference],
     ['--quote', quoteId],
     ['--partner', 'P100001', '--environment', 'sandbox'],
@@ -105,7 +136,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
 
   expect(await ops.json('applications', 'show', applicationId)).toMatchObject({
     credit_application_id: applicationId,
-    state: 'accepted',
+    state: 'paid_out',
     sequence: 3,
     lender_events: [
       { lender_event_id: 'le-early', outcome_on_arrival: 'waiting', sequence: 3 },
@@ -114,7 +145,39 @@ test('applications: lists and shows what was told and what is sent', async () =>
     notifications: [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, state: 'held' }],
   });
   const { out } = await ops.run(['applications', 'show', applicationId]);
-  for (const text of [lenderReference, 'le-early', 'credit_application.accepted'])
+  for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
   expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(1);
+});
+
+test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {
+  const { applicationId } = await openApplication(ops.database, { partnerId: 'P100001' });
+  await tell(ops.database, applicationId, 'accepted');
+  const told = await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-waits' });
+  if (told.kind !== 'recorded') throw new Error(told.kind);
+  const { receivedAt, waitsUntil } = told.event;
+  const waiting = {
+    lender_event_id: 'le-waits',
+    status: 'paid_out',
+    received_at: receivedAt.toISOString(),
+    waits_until: waitsUntil?.toISOString(),
+  };
+  expect(await ops.json('applications', 'list', '--waiting')).toMatchObject([
+    { credit_application_id: applicationId, state: 'accepted', waiting: [waiting] },
+  ]);
+  const listed = (await ops.run(['applications', 'list', '--waiting'])).out;
+  expect(listed).toContain(`paid_out since ${waiting.received_at} until ${waiting.waits_until}`);
+  const shown = await ops.json('applications', 'show', applicationId);
+  expect(shown.lender_events[1]).toMatchObject({ outcome_on_arrival: 'waiting', ...waiting });
+  const text = (await ops.run(['applications', 'show', applicationId])).out;
+  expect(text).toContain('waits until');
+  expect(text).toContain(String(waiting.waits_until).slice(0, 19).replace('T', ' '));
+
+  await advanceServiceClock(ops.database, 601);
+  await applyOverdueEvents(ops.database.db, applicationId, applicationEventText);
+  expect(await ops.json('applications', 'list', '--waiting')).toEqual([]);
+  expect(await ops.json('events', 'list', '--kind', 'lender_steps_missing')).toMatchObject([
+    { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
+  ]);
+  expect((await ops.run(['events', 'list'])).out).toContain('without activated; ask lender_a');
 });

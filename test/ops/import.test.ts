@@ -112,6 +112,21 @@ describe('a products file with faults', () => {
     expect(await ops.json('products', 'list', '--merchant', 'M300001')).toEqual([]);
   });
 
+  test('takes a maximum deposit of 0 as a share, and refuses it as a fixed sum', async () => {
+    const none = { ...GOOD, credit_product: 'No deposit', maximum_deposit: { percent: '0' } };
+    expect((await importRows('products', [none])).json()).toMatchObject({ created: 1 });
+    expect(await ops.json('products', 'show', 'M300001', 'No deposit')).toMatchObject({
+      maximum_deposit: { percent: '0' },
+    });
+    const tooMuch = { ...none, minimum_deposit: { amount: '0.01' } };
+    expect(await faultsOf('products', [tooMuch])).toEqual([
+      expect.stringMatching(/^1 minimum_deposit is above maximum_deposit/),
+    ]);
+    expect(await faultsOf('products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
+      '1 maximum_deposit.amount must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
+    ]);
+  });
+
   test('names faults for people, one to a line', async () => {
     const outcome = await ops.run(['products', 'import', '-'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
     expect(outcome).toMatchObject({ code: 1, out: '' });

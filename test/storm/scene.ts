@@ -105,7 +105,12 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
   const partners: StormPartner[] = [];
   while (partners.length < options.partners) partners.push(await newPartner(partners.length));
   const tester = await newPartner(partners.length);
-  const service = await issueServiceKey(db, { name: 'Storm', expiresInSeconds: null });
+  const service = await issueServiceKey(db, {
+    name: 'Storm',
+    lender: 'lender_a',
+    environment: 'sandbox',
+    expiresInSeconds: null,
+  });
   const apis: (ApiProcess | null)[] = [];
   const workers: WorkerProcess[] = [];
   const ended: { output(): string; close(): Promise<void> }[] = [];

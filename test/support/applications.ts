@@ -1,6 +1,7 @@
 import { ulid } from 'ulid';
 import { applicationEventText } from '../../contracts/application-event';
 import type { Database } from '../../db/postgres/connect';
+import { findApplication } from '../../db/applications/read';
 import { createApplication, type NewApplication } from '../../db/applications/create';
 import { insertQuotes, type QuoteRow } from '../../db/quotes/insert';
 import { recordLenderEvent, type NewLenderEvent } from '../../db/applications/record-lender-event';
@@ -50,18 +51,20 @@ export async function openApplication(
   quote: Parameters<typeof storeQuote>[1],
   fields: Partial<NewApplication> = {},
 ): Promise<Application> {
+  const { lender = 'lender_a' } = fields;
+  const { environment = 'sandbox' } = quote;
   const { quoteId } = await storeQuote(database, quote);
   const answer = await createApplication(
     database.db,
     {
-      lender: 'lender_a',
+      lender,
       lenderReference: newReference(),
       quoteId,
       loanPence: 90_000,
       depositPence: 10_000,
       creditProduct: 'Classic 12',
       merchantReference: null,
-      serviceKeyId: null,
+      service: { keyId: 'svk_test', lender, environment },
       requestId: 'rq_test',
       ...fields,
     },
@@ -71,16 +74,19 @@ export async function openApplication(
   return answer.application;
 }
 
-/** Records what the lender says of an application. */
-export function tell(
+/** Records what the lender says of an application, under a key of that lender and its environment. */
+export async function tell(
   { db }: Pick<Database, 'db'>,
   applicationId: string,
   status: NewLenderEvent['status'],
   { lenderEventId = `le-${ulid()}`, occurredAt = new Date() }: Partial<NewLenderEvent> = {},
 ) {
+  const story = await findApplication(db, applicationId, 'all');
+  const { lender, environment } = story?.application ?? { lender: 'lender_a', environment: 'sandbox' };
+  const service = { keyId: 'svk_test', lender, environment };
   return recordLenderEvent(
     db,
-    { applicationId, lenderEventId, status, occurredAt, serviceKeyId: null, requestId: 'rq_test' },
-    applicationEventText,
+    { applicationId, lenderEventId, status, occurredAt, service, requestId: 'rq_test' },
+    { write: applicationEventText, waitSeconds: 600 },
   );
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/postgres/connect';
-import { issueServiceKey } from '../../db/keys/service-keys';
+import { issueServiceKey, type KeyBinding } from '../../db/keys/service-keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
 import { callOver, type Answer, type CallOptions } from './http-call';
@@ -19,11 +19,18 @@ export interface InternalClient {
 
 export const APPLICATIONS = '/internal/v1/credit-applications';
 
-/** Issues a service key of its own for the client. */
+/** Issues a service key of its own for the client, for `lender_a` and the sandbox unless told otherwise. */
 export async function internalClient(
   api: Pick<TestApi, 'internalPort'> & { readonly database: Pick<Database, 'db'> },
+  binding: Partial<KeyBinding> = {},
 ): Promise<InternalClient> {
-  const issued = await issueServiceKey(api.database.db, { name: 'Test integration', expiresInSeconds: null });
+  const issued = await issueServiceKey(api.database.db, {
+    name: 'Test integration',
+    lender: 'lender_a',
+    environment: 'sandbox',
+    expiresInSeconds: null,
+    ...binding,
+  });
   const call = (wanted: CallOptions = {}) =>
     callOver(
       {

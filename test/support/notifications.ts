@@ -8,6 +8,7 @@ import type { NotificationState } from '../../domain/notification-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
+import type { Reader } from '../../db/postgres/prepared';
 import {
   insertTestNotification,
   NOTIFICATIONS_CHANNEL,
@@ -49,7 +50,7 @@ export async function addEndpoint(
 
 /** Stores a test notification as the API does. */
 export async function storeTest(
-  { db }: Database,
+  { db }: { readonly db: Reader },
   { partnerId, environment = 'sandbox' }: { partnerId: string; environment?: 'sandbox' | 'live' },
 ): Promise<{ notificationId: string; eventId: string; answer: TestNotificationAnswer }> {
   const notificationId = `ntf_${ulid()}`;

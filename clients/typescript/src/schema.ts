@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test notification
-         * @description Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment and month (UTC); one that is under way holds its place until it has ended.
+         * @description Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment and month (UTC); one that is under way counts until it has ended. Set your timeout to 15 seconds or more.
          */
         post: operations["sendTestNotification"];
         delete?: never;
@@ -106,7 +106,7 @@ export interface components {
             loan_amount: string | number;
             customer_deposit?: (string | number) | null;
             /**
-             * @description The merchant's finance page. Its own query and fragment are kept on every link.
+             * @description The merchant's finance page: a domain name that UTS 46 accepts, or an IP address; no user name or password, white space or control characters. Its own query and fragment are kept on every link.
              * @example https://shop.example/finance
              */
             merchant_finance_url: string;
@@ -191,7 +191,7 @@ export interface components {
              */
             apr: string;
             /**
-             * @description Annual interest rate with the % sign; flat unless agreed otherwise.
+             * @description Annual interest rate with the % sign; flat (cost / loan / years from drawdown to the last payment) unless agreed otherwise.
              * @example 5.21%
              */
             annual_interest_rate: string;
@@ -278,10 +278,20 @@ export interface components {
                  */
                 environment: "sandbox" | "live";
                 /**
-                 * @description `delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it is not tried again.
+                 * @description `delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.
                  * @enum {string}
                  */
                 status: "delivered" | "retrying" | "queued" | "failed";
+                /**
+                 * @description Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
+                 * @example gone
+                 * @example webhook_not_registered
+                 * @example monthly_limit
+                 * @example exhausted
+                 * @example cancelled
+                 * @example internal_error
+                 */
+                reason: string | null;
                 /** @description The last attempt that has ended; null when none has. */
                 attempt: {
                     /**
@@ -485,13 +495,15 @@ export interface components {
             environment?: "sandbox" | "live";
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC). */
             limit?: number;
-            /** @description TEST_NOTIFICATION_LIMIT_REACHED: deliveries of this month, those under way included. */
-            used?: number;
+            /** @description TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month. */
+            delivered?: number;
+            /** @description TEST_NOTIFICATION_LIMIT_REACHED: under way. Each counts against the limit until it has ended; one that fails no longer does. */
+            in_progress?: number;
             /**
              * Format: date-time
-             * @description TEST_NOTIFICATION_LIMIT_REACHED: when the next month begins, UTC.
+             * @description TEST_NOTIFICATION_LIMIT_REACHED: end of the month, and so the beginning of the next, UTC.
              */
-            resets_at?: string;
+            month_ends_at?: string;
         };
     };
     responses: never;
@@ -536,7 +548,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description At most 16 KiB. */
+        /** @description At most 16 KiB. Compressed bodies are not read. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["QuoteRequest"];
@@ -585,6 +597,13 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -655,7 +674,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Delivered: your endpoint answered 2xx. */
+            /** @description The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -689,7 +708,7 @@ export interface operations {
                     "application/json": components["schemas"]["TestNotificationResponse"];
                 };
             };
-            /** @description `lender` is unknown, or the body is not empty. */
+            /** @description `lender` is unknown, or the body is not empty or cannot be read. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -727,7 +746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or 100 test deliveries in this month. */
+            /** @description More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

@@ -22,7 +22,7 @@ afterEach(() => setServiceClock(database, null));
 afterAll(() => database.close());
 
 const storyOf = async (applicationId: string) => {
-  const story = await findApplication(database.db, applicationId);
+  const story = await findApplication(database.db, applicationId, 'all');
   if (story === null) throw new Error('there is no such application');
   return story;
 };
@@ -41,17 +41,19 @@ describe('opening an application', () => {
     depositPence: 10_000,
     creditProduct: 'Classic 12',
     merchantReference: 'basket 2041',
-    serviceKeyId: 'svk_1',
+    service: { keyId: 'svk_1', lender: fields.lender ?? 'lender_a', environment: 'sandbox' },
     requestId: 'rq_1',
     ...fields,
   });
+  const ofSandbox = { keyId: 'svk_1', lender: 'lender_a', environment: 'sandbox' } as const;
+  const ofLive = { keyId: 'svk_2', lender: 'lender_a', environment: 'live' } as const;
   const create = (application: NewApplication) =>
     createApplication(database.db, application, applicationEventText);
 
   test('keeps what the quote says, and tells its partner', async () => {
     await setServiceClock(database, '2026-11-21 12:00:00+00');
     const { quoteId } = await storeQuote(database, { partnerId, environment: 'live' });
-    const answer = await create(wanted(quoteId, { lenderReference: 'AB12CD34' }));
+    const answer = await create(wanted(quoteId, { lenderReference: 'AB12CD34', service: ofLive }));
     if (answer.kind !== 'created') throw new Error(answer.kind);
     const { applicationId } = answer.application;
     expect(applicationId).toMatch(/^app_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -86,10 +88,8 @@ describe('opening an application', () => {
   });
 
   test.each<[string, Partial<NewApplication>]>([
-    ['lender_not_found', { lender: 'lender_z' }],
     ['reference_format', { lenderReference: 'AB12CD3' }],
     ['reference_format', { lender: 'lender_b', lenderReference: 'AB12CD34' }],
-    ['quote_not_found', { quoteId: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
     ['product_not_quoted', { creditProduct: 'classic 12' }],
     ['amounts_not_quoted', { loanPence: 90_001 }],
     ['amounts_not_quoted', { depositPence: 9_999, creditProduct: null }],
@@ -100,9 +100,30 @@ describe('opening an application', () => {
     expect(await create(wanted(quoteId, fields))).toEqual({ kind });
   });
 
+  test.each<[string, Partial<NewApplication>, boolean]>([
+    ['lender_not_found', { lender: 'lender_z', service: ofSandbox }, true],
+    ['lender_not_found', { lender: 'lender_b', service: ofSandbox }, true],
+    ['quote_not_found', { quoteId: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }, false],
+    ['quote_not_found', { service: ofLive }, true],
+  ])('is refused as %s outside the binding of the key: %j', async (kind, fields, ofOthers) => {
+    const { quoteId } = await storeQuote(database, { partnerId });
+    expect(await create(wanted(quoteId, fields))).toEqual({ kind, ofOthers });
+  });
+
   test('is refused when nothing fitted', async () => {
     const { quoteId } = await storeQuote(database, { partnerId, fitted: [] });
     expect(await create(wanted(quoteId))).toEqual({ kind: 'nothing_fitted' });
+    expect(await create(wanted(quoteId, { creditProduct: null }))).toEqual({ kind: 'nothing_fitted' });
+  });
+
+  test('takes a link that was displayed although nothing fitted, for its own amounts and no product', async () => {
+    const response = '{"data":{"summary":{"display":true}}}';
+    const { quoteId } = await storeQuote(database, { partnerId, fitted: [], response });
+    expect(await create(wanted(quoteId, { creditProduct: null }))).toMatchObject({ kind: 'created' });
+    expect(await create(wanted(quoteId))).toEqual({ kind: 'product_not_quoted' });
+    expect(await create(wanted(quoteId, { creditProduct: null, loanPence: 90_001 }))).toEqual({
+      kind: 'amounts_not_quoted',
+    });
   });
 
   test('takes any product that fitted, and without a product the amounts of any, or of the summary', async () => {
@@ -144,7 +165,7 @@ describe('opening an application', () => {
     const live = await storeQuote(database, { partnerId, environment: 'live' });
     const first = wanted(sandbox.quoteId);
     expect(await create(first)).toMatchObject({ kind: 'created', isNew: true });
-    expect(await create({ ...first, quoteId: live.quoteId })).toMatchObject({
+    expect(await create({ ...first, quoteId: live.quoteId, service: ofLive })).toMatchObject({
       kind: 'created',
       isNew: true,
       application: { environment: 'live' },
@@ -201,24 +222,26 @@ describe('what a lender tells', () => {
   test('waits when it has come early, and is applied by what makes it possible', async () => {
     const { applicationId } = await openApplication(database, { partnerId });
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, minute));
-    expect(await tell(database, applicationId, 'accepted', { occurredAt: at(3) })).toMatchObject({
+    expect(await tell(database, applicationId, 'completed', { occurredAt: at(9) })).toMatchObject({
       event: { verdict: 'waiting', stateAfter: 'created' },
     });
-    await tell(database, applicationId, 'referred', { occurredAt: at(2) });
-    await tell(database, applicationId, 'completed', { occurredAt: at(9) });
-    expect(await tell(database, applicationId, 'submitted', { occurredAt: at(1) })).toMatchObject({
-      event: { verdict: 'applied', stateAfter: 'accepted' },
+    await tell(database, applicationId, 'paid_out', { occurredAt: at(8) });
+    await tell(database, applicationId, 'accepted', { occurredAt: at(3) });
+    expect((await storyOf(applicationId)).application.state).toBe('accepted');
+    expect(await tell(database, applicationId, 'activated', { occurredAt: at(7) })).toMatchObject({
+      event: { verdict: 'applied', stateAfter: 'completed', waitsUntil: null },
     });
     const bodies = await bodiesOf(applicationId);
     expect(bodies.map(({ data }) => [data.status, data.occurred_at.slice(14, 16)])).toEqual([
       ['created', expect.any(String)],
-      ['submitted', '01'],
-      ['referred', '02'],
       ['accepted', '03'],
+      ['activated', '07'],
+      ['paid_out', '08'],
+      ['completed', '09'],
     ]);
-    await tell(database, applicationId, 'activated', { occurredAt: at(7) });
-    await tell(database, applicationId, 'paid_out', { occurredAt: at(8) });
-    expect((await storyOf(applicationId)).application).toMatchObject({ state: 'completed', sequence: 7 });
+    const { application, events } = await storyOf(applicationId);
+    expect(application).toMatchObject({ state: 'completed', sequence: 5 });
+    expect(events.map(({ waitsUntil }) => waitsUntil)).toEqual([null, null, null, null]);
   });
 
   test('cannot take a state back by being late', async () => {
@@ -257,6 +280,7 @@ describe('what a lender tells', () => {
   test('is refused for an application that is not there', async () => {
     expect(await tell(database, 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'submitted')).toEqual({
       kind: 'application_not_found',
+      ofOthers: false,
     });
   });
 });

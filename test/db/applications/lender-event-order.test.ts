@@ -53,7 +53,7 @@ async function tellAll(told: readonly Told[], atATime: number): Promise<string> 
 
 /** One history: every step allowed, no gap, and the row, the events and what the partner is told say the same. */
 async function expectOneHistory(applicationId: string, told: readonly Told[]): Promise<ApplicationEvent[]> {
-  const story = await findApplication(database.db, applicationId);
+  const story = await findApplication(database.db, applicationId, 'all');
   const rows = await database.sql<{ body: string }[]>`
     select body from notifications where application_id = ${applicationId} order by sequence`;
   const sent = rows.map(({ body }) => applicationEventSchema.parse(JSON.parse(body)));

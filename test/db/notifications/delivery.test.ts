@@ -111,6 +111,25 @@ describe('a place in the month', () => {
     expect(await countsOf(partnerId)).toMatchObject([{ reserved: 100 }]);
   });
 
+  test('is taken by whoever is refused while one under way fails: what it is told would not be true', async () => {
+    const { partnerId } = await newPartner();
+    await stored(partnerId);
+    await database.sql`update monthly_counts set delivered = 99 where partner_id = ${partnerId}`;
+    let statements = 0;
+    // The client, with a failure right behind the first statement, which has found the month full.
+    const unsafe = async (...call: Parameters<typeof database.sql.unsafe>) => {
+      const rows = await database.sql.unsafe(...call);
+      statements += 1;
+      if (statements === 1)
+        await database.sql`update monthly_counts set reserved = 0 where partner_id = ${partnerId}`;
+      return rows;
+    };
+    const sql = Object.assign(() => undefined, { unsafe }) as unknown as typeof database.sql;
+    expect((await storeTest({ db: sql }, { partnerId })).answer).toEqual({ kind: 'stored' });
+    expect(statements).toBe(3);
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 99, reserved: 1 }]);
+  });
+
   test('moves to the month that the attempt starts in, by the clock of UTC', async () => {
     await setServiceClock(database, '2026-11-30T23:59:59.9Z');
     const { partnerId } = await newPartner();

@@ -145,9 +145,14 @@ describe.each(EVENTS)('%s', (event) => {
     });
     expect(applied).toBe(mayHappen(event, state));
     const texts: Row = {
-      ...GIVEN,
-      ...{ due_at: '2027-03-03 11:00:00+00', taken_at: NOW, first_attempt_at: '2027-03-03 11:00:00+00' },
-      ...{ end_reason: 'given', reserved_month: null, failed_month: '2027-03-01', priority: 1, attempts: 2 },
+      due_at: '2027-03-03 11:00:00+00',
+      taken_at: NOW,
+      first_attempt_at: '2027-03-03 11:00:00+00',
+      end_reason: 'given',
+      reserved_month: null,
+      failed_month: '2027-03-01',
+      priority: 1,
+      attempts: 2,
     };
     const written = Object.fromEntries((transition.given ?? []).map((field) => [field, texts[field]]));
     expect(await rowOf(id)).toEqual(applied ? after(before, event, written) : before);

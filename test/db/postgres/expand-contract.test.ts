@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -67,29 +68,37 @@ test('this release works on the schema of the next one (fault 80)', async () => 
   await clone.close();
 }, 120_000);
 
-test('this release on the schema of the one before answers, keeps what it cannot send, and sends it once migrated (fault 80)', async () => {
-  const sql = postgres(testServerUrl(), { max: 1, onnotice: () => undefined });
-  const url = new URL(testServerUrl());
-  url.pathname = '/schema_before';
-  await sql`create database schema_before`;
-  const folder = join(directory, 'before');
-  await cp(join(root, 'db/migrations'), folder, { recursive: true });
-  const file = join(folder, 'meta/_journal.json');
-  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: unknown[] };
-  await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, -1) }));
-  await migrateDatabase(url.href, folder);
+const migrations = readdirSync(join(root, 'db/migrations')).filter((name) => name.endsWith('.sql'));
+/** Only once there is a migration for a schema before it: 0.1.0 begins with one alone. */
+const withSchemaBefore = migrations.length > 1 ? test : () => undefined;
 
-  const release = await releaseOn(url.href);
-  expect((await release.api.quote()).status).toBe(200);
-  // 202 where the last migration is one that the worker needs.
-  expect([200, 202]).toContain((await release.notify()).status);
-  await migrateDatabase(url.href);
-  await until(async () => (await release.states()).join() === 'delivered', 'it is delivered', 60_000);
-  expect((await release.api.quote()).status).toBe(200);
-  await release.close();
-  await sql`drop database schema_before with (force)`;
-  await sql.end();
-}, 120_000);
+withSchemaBefore(
+  'this release on the schema of the one before answers, keeps what it cannot send, and sends it once migrated (fault 80)',
+  async () => {
+    const sql = postgres(testServerUrl(), { max: 1, onnotice: () => undefined });
+    const url = new URL(testServerUrl());
+    url.pathname = '/schema_before';
+    await sql`create database schema_before`;
+    const folder = join(directory, 'before');
+    await cp(join(root, 'db/migrations'), folder, { recursive: true });
+    const file = join(folder, 'meta/_journal.json');
+    const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: unknown[] };
+    await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, -1) }));
+    await migrateDatabase(url.href, folder);
+
+    const release = await releaseOn(url.href);
+    expect((await release.api.quote()).status).toBe(200);
+    // 202 where the last migration is one that the worker needs.
+    expect([200, 202]).toContain((await release.notify()).status);
+    await migrateDatabase(url.href);
+    await until(async () => (await release.states()).join() === 'delivered', 'it is delivered', 60_000);
+    expect((await release.api.quote()).status).toBe(200);
+    await release.close();
+    await sql`drop database schema_before with (force)`;
+    await sql.end();
+  },
+  120_000,
+);
 
 /** @returns what the check says about a migration of these statements; empty when it has nothing against it. */
 async function checked(statements: string): Promise<string> {

@@ -1,0 +1,30 @@
+import {
+  testFailureReasons,
+  type TestFailureReason,
+  type TestNotificationBody,
+} from '../../contracts/test-notification';
+import type { NotificationProgress } from '../../db/notifications/progress';
+
+/** What a partner is told of where its test stands; null when that is not known. */
+export function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
+  switch (progress?.state) {
+    case undefined:
+      return 'queued';
+    case 'delivered':
+      return 'delivered';
+    case 'pending':
+    case 'started':
+      return progress?.attempt ? 'retrying' : 'queued';
+    case 'held':
+    case 'failed':
+    case 'cancelled':
+    case 'expired':
+      return 'failed';
+  }
+}
+
+/** What a partner is told of the reason that a notification ended with. What it cannot know of is a fault of ours. */
+export function failureReason(endReason: string | null | undefined): TestFailureReason {
+  if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
+  return testFailureReasons.find((known) => known === endReason) ?? 'internal_error';
+}

@@ -1,0 +1,621 @@
+-- The service's own clock. Only test databases replace this function (design, section 6).
+CREATE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()';
+--> statement-breakpoint
+-- First day of the UTC month of that clock: the month that a delivery counts in, whatever the session's time zone.
+CREATE FUNCTION service_month() RETURNS date LANGUAGE sql VOLATILE PARALLEL SAFE AS
+'SELECT date_trunc(''month'', service_now() AT TIME ZONE ''UTC'')::date';
+--> statement-breakpoint
+CREATE TABLE "api_keys" (
+	"key_id" text PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"key_hash" "bytea" NOT NULL,
+	"last_four" text NOT NULL,
+	"state" text DEFAULT 'active' NOT NULL,
+	"expires_at" timestamp with time zone,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"revoked_at" timestamp with time zone,
+	"replaced_by" text,
+	CONSTRAINT "api_keys_key_hash_unique" UNIQUE("key_hash"),
+	CONSTRAINT "api_keys_environment" CHECK ("api_keys"."environment" in ('sandbox', 'live')),
+	CONSTRAINT "api_keys_state" CHECK ("api_keys"."state" in ('active', 'inactive', 'revoked'))
+);
+--> statement-breakpoint
+CREATE TABLE "credit_applications" (
+	"application_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"lender" text NOT NULL,
+	"lender_reference" text NOT NULL,
+	"quote_id" text NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"merchant_id" text NOT NULL,
+	"merchant_reference" text,
+	"loan_pence" bigint NOT NULL,
+	"deposit_pence" bigint NOT NULL,
+	"credit_product" text,
+	"state" text DEFAULT 'created' NOT NULL,
+	"state_occurred_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"sequence" integer DEFAULT 0 NOT NULL,
+	"service_key_id" text,
+	"request_id" text,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "credit_applications_lender_reference" UNIQUE("lender","environment","lender_reference"),
+	CONSTRAINT "credit_applications_environment" CHECK ("credit_applications"."environment" in ('sandbox', 'live'))
+);
+--> statement-breakpoint
+CREATE TABLE "lender_events" (
+	"event_number" bigserial PRIMARY KEY NOT NULL,
+	"application_id" text COLLATE "C" NOT NULL,
+	"lender" text NOT NULL,
+	"environment" text NOT NULL,
+	"lender_event_id" text NOT NULL,
+	"status" text NOT NULL,
+	"occurred_at" timestamp with time zone NOT NULL,
+	"received_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"verdict" text NOT NULL,
+	"state_after" text NOT NULL,
+	"waits_until" timestamp with time zone,
+	"previous_state" text,
+	"sequence" integer,
+	"applied_at" timestamp with time zone,
+	"service_key_id" text,
+	"request_id" text,
+	CONSTRAINT "lender_events_lender_event" UNIQUE("lender","environment","lender_event_id")
+);
+--> statement-breakpoint
+CREATE TABLE "lenders" (
+	"lender" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"reference_format" text NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "change_log" (
+	"change_id" bigserial PRIMARY KEY NOT NULL,
+	"changed_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"actor" text NOT NULL,
+	"action" text NOT NULL,
+	"subject" text NOT NULL,
+	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "merchant_partners" (
+	"merchant_id" text NOT NULL,
+	"partner_id" text NOT NULL,
+	CONSTRAINT "merchant_partners_merchant_id_partner_id_pk" PRIMARY KEY("merchant_id","partner_id")
+);
+--> statement-breakpoint
+CREATE TABLE "merchants" (
+	"merchant_id" text PRIMARY KEY NOT NULL,
+	"trading_name" text,
+	"fca_authorised" boolean,
+	"show_products" boolean DEFAULT true NOT NULL,
+	"summary_style" text DEFAULT 'offer' NOT NULL,
+	"deposit_floor_basis_points" integer,
+	"deposit_floor_fixed_pence" bigint,
+	"partner_access" text DEFAULT 'all' NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "merchants_id_form" CHECK ("merchants"."merchant_id" ~ '^(M[0-9]{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})$'),
+	CONSTRAINT "merchants_summary_style" CHECK ("merchants"."summary_style" in ('offer', 'headline')),
+	CONSTRAINT "merchants_partner_access" CHECK ("merchants"."partner_access" in ('all', 'restricted'))
+);
+--> statement-breakpoint
+CREATE TABLE "partners" (
+	"partner_id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"state" text DEFAULT 'active' NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "partners_id_form" CHECK ("partners"."partner_id" ~ '^P[0-9]{6}$'),
+	CONSTRAINT "partners_state" CHECK ("partners"."state" in ('active', 'inactive'))
+);
+--> statement-breakpoint
+CREATE TABLE "product_versions" (
+	"product_id" text NOT NULL,
+	"version" integer NOT NULL,
+	"lender" text NOT NULL,
+	"number_of_repayments" integer NOT NULL,
+	"apr_basis_points" integer NOT NULL,
+	"rate_type" text NOT NULL,
+	"rate_basis" text NOT NULL,
+	"rate_ppm" integer,
+	"instalment_rounding" text NOT NULL,
+	"final_payment" text NOT NULL,
+	"deferral_months" integer DEFAULT 0 NOT NULL,
+	"first_interval_days" integer,
+	"settlement_fee_pence" bigint DEFAULT 0 NOT NULL,
+	"min_loan_pence" bigint NOT NULL,
+	"max_loan_pence" bigint NOT NULL,
+	"deposit_min_basis_points" integer,
+	"deposit_min_fixed_pence" bigint,
+	"deposit_max_basis_points" integer,
+	"deposit_max_fixed_pence" bigint,
+	"first_payment_type" text NOT NULL,
+	"annual_rate_shown" text NOT NULL,
+	"valid_from" date,
+	"valid_to" date,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "product_versions_product_id_version_pk" PRIMARY KEY("product_id","version")
+);
+--> statement-breakpoint
+CREATE TABLE "products" (
+	"product_id" text PRIMARY KEY NOT NULL,
+	"merchant_id" text NOT NULL,
+	"credit_product" text NOT NULL,
+	"active" boolean DEFAULT true NOT NULL,
+	"current_version" integer DEFAULT 1 NOT NULL,
+	"display_order" integer DEFAULT 0 NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "products_merchant_credit_product" UNIQUE("merchant_id","credit_product")
+);
+--> statement-breakpoint
+CREATE TABLE "quotes" (
+	"quote_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"partner_id" text NOT NULL,
+	"key_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"merchant_id" text NOT NULL,
+	"loan_pence" bigint NOT NULL,
+	"deposit_pence" bigint,
+	"merchant_finance_url" text NOT NULL,
+	"merchant_reference" text,
+	"request_id" text NOT NULL,
+	"response" text NOT NULL,
+	"fitted" text NOT NULL
+) PARTITION BY RANGE ("quote_id");
+--> statement-breakpoint
+CREATE TABLE "recoveries" (
+	"recovery_id" text PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text,
+	"since" timestamp with time zone NOT NULL,
+	"until" timestamp with time zone NOT NULL,
+	"state" text DEFAULT 'running' NOT NULL,
+	"per_second" integer NOT NULL,
+	"found" integer NOT NULL,
+	"sent" integer DEFAULT 0 NOT NULL,
+	"skipped" integer DEFAULT 0 NOT NULL,
+	"last_application" text COLLATE "C" DEFAULT '' NOT NULL,
+	"last_sequence" integer DEFAULT 0 NOT NULL,
+	"last_notification" text COLLATE "C" DEFAULT '' NOT NULL,
+	"runner" text NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"ended_at" timestamp with time zone,
+	CONSTRAINT "recoveries_state" CHECK ("recoveries"."state" in ('running', 'interrupted', 'done'))
+);
+--> statement-breakpoint
+CREATE TABLE "retention_marks" (
+	"kind" text PRIMARY KEY NOT NULL,
+	"done_up_to" text COLLATE "C" NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "delivery_attempts" (
+	"notification_id" text COLLATE "C" NOT NULL,
+	"attempt_number" integer NOT NULL,
+	"generation" integer NOT NULL,
+	"endpoint_id" text NOT NULL,
+	"started_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"finished_at" timestamp with time zone,
+	"outcome" text,
+	"failure" text,
+	"http_status" integer,
+	"duration_ms" integer,
+	"retry_after_ms" integer,
+	"address" text,
+	"answer" text,
+	CONSTRAINT "delivery_attempts_notification_id_attempt_number_pk" PRIMARY KEY("notification_id","attempt_number")
+) PARTITION BY RANGE ("notification_id");
+--> statement-breakpoint
+CREATE TABLE "monthly_counts" (
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"month" date NOT NULL,
+	"event_type" text NOT NULL,
+	"delivered" integer DEFAULT 0 NOT NULL,
+	"failed" integer DEFAULT 0 NOT NULL,
+	"reserved" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "monthly_counts_partner_id_environment_month_event_type_pk" PRIMARY KEY("partner_id","environment","month","event_type"),
+	CONSTRAINT "monthly_counts_not_negative" CHECK ("monthly_counts"."delivered" >= 0 and "monthly_counts"."failed" >= 0 and "monthly_counts"."reserved" >= 0)
+);
+--> statement-breakpoint
+CREATE TABLE "notifications" (
+	"notification_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"event_id" text NOT NULL,
+	"event_type" text NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"application_id" text,
+	"sequence" integer,
+	"body" text NOT NULL,
+	"state" text DEFAULT 'pending' NOT NULL,
+	"priority" smallint DEFAULT 0 NOT NULL,
+	"end_reason" text,
+	"generation" integer DEFAULT 1 NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"reserved_month" date,
+	"failed_month" date,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"due_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"taken_at" timestamp with time zone,
+	"started_at" timestamp with time zone,
+	"first_attempt_at" timestamp with time zone,
+	"checked_at" timestamp with time zone,
+	"delivered_at" timestamp with time zone,
+	"ended_at" timestamp with time zone,
+	"held_at" timestamp with time zone,
+	"request_id" text,
+	"trace_parent" text,
+	CONSTRAINT "notifications_priority" CHECK (priority in (0, 1)),
+	CONSTRAINT "notifications_state" CHECK (state in ('pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired')),
+	CONSTRAINT "notifications_held" CHECK ((state = 'held') = (held_at is not null)),
+	CONSTRAINT "notifications_ended" CHECK ((state in ('delivered', 'failed', 'cancelled', 'expired')) = (ended_at is not null)),
+	CONSTRAINT "notifications_delivered" CHECK (state <> 'delivered' or delivered_at is not null),
+	CONSTRAINT "notifications_reason" CHECK ((state in ('pending', 'started', 'delivered')) = (end_reason is null)),
+	CONSTRAINT "notifications_open" CHECK (state in ('pending', 'started') or taken_at is null and reserved_month is null),
+	CONSTRAINT "notifications_sequence" CHECK ((application_id is null) = (sequence is null))
+) PARTITION BY RANGE ("notification_id");
+--> statement-breakpoint
+CREATE TABLE "service_keys" (
+	"key_id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"lender" text NOT NULL,
+	"environment" text NOT NULL,
+	"key_hash" "bytea" NOT NULL,
+	"last_four" text NOT NULL,
+	"state" text DEFAULT 'active' NOT NULL,
+	"expires_at" timestamp with time zone,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"revoked_at" timestamp with time zone,
+	"replaced_by" text,
+	CONSTRAINT "service_keys_key_hash_unique" UNIQUE("key_hash"),
+	CONSTRAINT "service_keys_state" CHECK ("service_keys"."state" in ('active', 'inactive', 'revoked')),
+	CONSTRAINT "service_keys_environment" CHECK ("service_keys"."environment" in ('sandbox', 'live'))
+);
+--> statement-breakpoint
+CREATE TABLE "webhook_endpoints" (
+	"endpoint_id" text PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"url" text NOT NULL,
+	"state" text DEFAULT 'active' NOT NULL,
+	"disabled_reason" text,
+	"last_success_at" timestamp with time zone,
+	"failing_since" timestamp with time zone,
+	"failures_since_success" integer DEFAULT 0 NOT NULL,
+	"warned_hours" smallint DEFAULT 0 NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "webhook_endpoints_environment" CHECK ("webhook_endpoints"."environment" in ('sandbox', 'live')),
+	CONSTRAINT "webhook_endpoints_state" CHECK ("webhook_endpoints"."state" in ('active', 'disabled', 'removed'))
+);
+--> statement-breakpoint
+CREATE TABLE "webhook_secrets" (
+	"secret_id" text PRIMARY KEY NOT NULL,
+	"endpoint_id" text NOT NULL,
+	"key_id" text NOT NULL,
+	"ciphertext" "bytea" NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"expires_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "operator_events" (
+	"event_id" bigserial PRIMARY KEY NOT NULL,
+	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"kind" text NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"endpoint_id" text,
+	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+--> statement-breakpoint
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_application_id_credit_applications_application_id_fk" FOREIGN KEY ("application_id") REFERENCES "public"."credit_applications"("application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_product_id_products_product_id_fk" FOREIGN KEY ("product_id") REFERENCES "public"."products"("product_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
+CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
+CREATE INDEX "credit_applications_open_quote" ON "credit_applications" USING btree ("quote_id") WHERE "credit_applications"."state" not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');--> statement-breakpoint
+CREATE INDEX "lender_events_application" ON "lender_events" USING btree ("application_id","event_number");--> statement-breakpoint
+CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;--> statement-breakpoint
+CREATE INDEX "change_log_subject" ON "change_log" USING btree ("subject");--> statement-breakpoint
+CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");--> statement-breakpoint
+CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
+CREATE INDEX "notifications_queue" ON "notifications" USING btree ("partner_id","environment","priority","due_at") WHERE "notifications"."state" = 'pending';--> statement-breakpoint
+CREATE INDEX "notifications_taken" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."taken_at" is not null and "notifications"."state" in ('pending', 'started');--> statement-breakpoint
+CREATE INDEX "notifications_application" ON "notifications" USING btree ("application_id","sequence") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
+CREATE INDEX "notifications_started" ON "notifications" USING btree ("checked_at") WHERE "notifications"."state" = 'started';--> statement-breakpoint
+CREATE INDEX "notifications_held" ON "notifications" USING btree ("partner_id","environment","notification_id") WHERE "notifications"."state" = 'held';--> statement-breakpoint
+CREATE INDEX "notifications_held_since" ON "notifications" USING btree ("held_at") WHERE "notifications"."state" = 'held';--> statement-breakpoint
+CREATE INDEX "notifications_partner" ON "notifications" USING btree ("partner_id","notification_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
+CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
+CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
+--> statement-breakpoint
+-- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
+CREATE FUNCTION ulid_floor(moment timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  digits constant text := '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+  rest bigint := floor(extract(epoch FROM moment) * 1000);
+  answer text := '';
+BEGIN
+  FOR place IN 1..10 LOOP
+    answer := substr(digits, (rest % 32)::int + 1, 1) || answer;
+    rest := rest / 32;
+  END LOOP;
+  RETURN answer || repeat('0', 16);
+END $$;
+--> statement-breakpoint
+-- Creates the monthly partitions (UTC) of a table partitioned by a prefixed ULID, from the month of service_now() on.
+-- Rows that already went to the default partition move to their month. Returns how many partitions it made.
+CREATE FUNCTION ensure_month_partitions(parent text, id_column text, id_prefix text, months int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  first_month timestamp := date_trunc('month', service_now() AT TIME ZONE 'UTC');
+  month_start timestamp;
+  part text;
+  low text;
+  high text;
+  made int := 0;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ensure_month_partitions'), hashtext(parent));
+  FOR ahead IN 0..months LOOP
+    month_start := first_month + make_interval(months => ahead);
+    part := parent || to_char(month_start, '"_"YYYY"_"MM');
+    CONTINUE WHEN to_regclass(quote_ident(part)) IS NOT NULL;
+    low := id_prefix || ulid_floor(month_start AT TIME ZONE 'UTC');
+    high := id_prefix || ulid_floor((month_start + interval '1 month') AT TIME ZONE 'UTC');
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', part, parent);
+    EXECUTE format(
+      'WITH moved AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *) INSERT INTO %I SELECT * FROM moved',
+      parent || '_default', id_column, low, id_column, high, part);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, part, low, high);
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+END $$;
+--> statement-breakpoint
+-- A default partition is the backstop of each: an insert never fails for want of a month.
+CREATE TABLE "quotes_default" PARTITION OF "quotes" DEFAULT;
+--> statement-breakpoint
+CREATE TABLE "notifications_default" PARTITION OF "notifications" DEFAULT;
+--> statement-breakpoint
+CREATE TABLE "delivery_attempts_default" PARTITION OF "delivery_attempts" DEFAULT;
+--> statement-breakpoint
+-- A year of months ahead.
+SELECT ensure_month_partitions('quotes', 'quote_id', 'qte_', 12);
+--> statement-breakpoint
+SELECT ensure_month_partitions('notifications', 'notification_id', 'ntf_', 12);
+--> statement-breakpoint
+SELECT ensure_month_partitions('delivery_attempts', 'notification_id', 'ntf_', 12);
+--> statement-breakpoint
+-- Tells every API process which part of its memory is stale (api/catalogue). The notification is sent on commit.
+CREATE FUNCTION notify_catalogue() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  changed jsonb := to_jsonb(COALESCE(NEW, OLD));
+  merchant text;
+BEGIN
+  IF TG_TABLE_NAME IN ('partners', 'api_keys') THEN
+    PERFORM pg_notify('catalogue', 'partner:' || (changed ->> 'partner_id'));
+  ELSIF TG_TABLE_NAME = 'product_versions' THEN
+    SELECT merchant_id INTO merchant FROM products WHERE product_id = changed ->> 'product_id';
+    PERFORM pg_notify('catalogue', 'merchant:' || COALESCE(merchant, ''));
+  ELSE
+    PERFORM pg_notify('catalogue', 'merchant:' || (changed ->> 'merchant_id'));
+  END IF;
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER partners_notify AFTER INSERT OR UPDATE OR DELETE ON "partners" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE TRIGGER api_keys_notify AFTER INSERT OR UPDATE OR DELETE ON "api_keys" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE TRIGGER merchants_notify AFTER INSERT OR UPDATE OR DELETE ON "merchants" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE TRIGGER merchant_partners_notify AFTER INSERT OR UPDATE OR DELETE ON "merchant_partners" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE TRIGGER products_notify AFTER INSERT OR UPDATE OR DELETE ON "products" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE TRIGGER product_versions_notify AFTER INSERT OR UPDATE OR DELETE ON "product_versions" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
+--> statement-breakpoint
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER change_log_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "change_log"
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+--> statement-breakpoint
+CREATE TRIGGER operator_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "operator_events"
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+--> statement-breakpoint
+-- What a worker's keeper hears: an endpoint is there again, or is no longer, whoever changed it and how.
+CREATE FUNCTION notify_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('endpoints', NEW.endpoint_id);
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER webhook_endpoints_added AFTER INSERT ON "webhook_endpoints"
+FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
+--> statement-breakpoint
+CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
+FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
+--> statement-breakpoint
+INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
+	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),
+	('lender_b', 'Lender B', '\d{7}');
+--> statement-breakpoint
+-- The dispatcher's claim (db/notifications/claim.ts): takes up to "most" notifications that are due, from the lanes (partner and
+-- environment, so one endpoint each) in turn, beginning after the given one. A lane has "places" first attempts under way at
+-- most, over all workers. Priority 0 goes before 1. An application's event waits for the earlier ones.
+--
+-- One statement for the client, so that one who freezes never holds the lock. The lock makes claims take turns: each counts
+-- what the ones before have taken, which a count under row locks alone would not see. Each statement in here has a snapshot
+-- of its own, newer than the lock.
+--
+-- What is open is looked for on the partitions of two months, not on all, unless something of another month is open. Every look goes
+-- by an order that one index alone has (sorting is off), so that no plan made while a month is still empty goes through that
+-- month's rows later.
+CREATE FUNCTION claim_notifications(
+  most integer, places integer, lease interval, patience interval, after_partner text, after_environment text,
+  OUT claimed jsonb, OUT waiting boolean, OUT last_partner text, OUT last_environment text
+) LANGUAGE plpgsql
+-- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
+SET enable_bitmapscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  moment timestamptz;
+  months timestamp;
+  low text;
+  high text;
+  lane record;
+  partners text[] := '{}';
+  environments text[] := '{}';
+  rooms integer[] := '{}';
+  actives boolean[] := '{}';
+  bulk boolean := false;
+  share integer;
+  got jsonb;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7205114234);
+  moment := service_now();
+  claimed := '[]';
+  waiting := false;
+  last_partner := after_partner;
+  last_environment := after_environment;
+
+  -- What is open is nearly always of this month and the last. While nothing of other months is, their partitions (a hundred,
+  -- after some years) are left out of all that follows.
+  months := date_trunc('month', moment AT TIME ZONE 'UTC');
+  low := 'ntf_' || ulid_floor((months - interval '1 month') AT TIME ZONE 'UTC');
+  high := 'ntf_' || ulid_floor((months + interval '1 month') AT TIME ZONE 'UTC');
+  IF EXISTS (SELECT FROM notifications n
+      WHERE n.state = 'pending' AND (n.notification_id < low OR n.notification_id >= high))
+    OR EXISTS (SELECT FROM notifications n
+      WHERE n.taken_at IS NOT NULL AND n.state IN ('pending', 'started')
+        AND (n.notification_id < low OR n.notification_id >= high))
+  THEN
+    low := '';
+    high := 'ntf~';
+  END IF;
+
+  -- The lanes in turn, from one to the next by the index: a backlog costs no more than a row. Step 0 is where it begins.
+  FOR lane IN
+    WITH RECURSIVE walk AS (
+      SELECT after_partner AS partner_id, after_environment AS environment, false AS wrapped, 0 AS step
+      UNION ALL
+      SELECT s.partner_id, s.environment, s.wrapped, w.step + 1
+      FROM walk w CROSS JOIN LATERAL (
+        (SELECT n.partner_id, n.environment, w.wrapped FROM notifications n
+          WHERE n.state = 'pending' AND (n.partner_id, n.environment) > (w.partner_id, w.environment)
+            AND n.notification_id >= low AND n.notification_id < high
+          ORDER BY n.partner_id, n.environment LIMIT 1)
+        UNION ALL
+        (SELECT n.partner_id, n.environment, true FROM notifications n
+          WHERE NOT w.wrapped AND n.state = 'pending' AND n.notification_id >= low AND n.notification_id < high
+          ORDER BY n.partner_id, n.environment LIMIT 1)
+        LIMIT 1) s
+      WHERE NOT s.wrapped OR (s.partner_id, s.environment) <= (after_partner, after_environment))
+    SELECT w.partner_id, w.environment, urgent.due_at <= moment AS urgent, bulk.due_at <= moment AS bulk,
+      busy.places AS under_way,
+      EXISTS (SELECT FROM webhook_endpoints e
+        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active
+    FROM walk w
+    LEFT JOIN LATERAL (
+      SELECT n.due_at FROM notifications n
+      WHERE n.state = 'pending' AND n.partner_id = w.partner_id AND n.environment = w.environment AND n.priority = 0
+        AND n.notification_id >= low AND n.notification_id < high
+      ORDER BY n.due_at LIMIT 1) urgent ON true
+    LEFT JOIN LATERAL (
+      SELECT n.due_at FROM notifications n
+      WHERE n.state = 'pending' AND n.partner_id = w.partner_id AND n.environment = w.environment AND n.priority = 1
+        AND n.notification_id >= low AND n.notification_id < high
+      ORDER BY n.due_at LIMIT 1) bulk ON true
+    CROSS JOIN LATERAL (
+      -- A lease that has ended holds no place: its dispatcher died.
+      SELECT count(*) AS places FROM (
+        SELECT n.partner_id, n.environment FROM notifications n
+        WHERE (n.partner_id, n.environment) >= (w.partner_id, w.environment) AND n.taken_at IS NOT NULL
+          AND n.state IN ('pending', 'started') AND (n.state = 'started' OR n.due_at > moment)
+          AND n.notification_id >= low AND n.notification_id < high
+        ORDER BY n.partner_id, n.environment LIMIT places) t
+      WHERE t.partner_id = w.partner_id AND t.environment = w.environment) busy
+    WHERE w.step > 0
+  LOOP
+    last_partner := lane.partner_id;
+    last_environment := lane.environment;
+    CONTINUE WHEN lane.urgent IS NOT TRUE AND lane.bulk IS NOT TRUE;
+    IF lane.under_way >= places THEN
+      waiting := true;
+      CONTINUE;
+    END IF;
+    partners := partners || lane.partner_id;
+    environments := environments || lane.environment;
+    rooms := rooms || places - lane.under_way::int;
+    actives := actives || lane.active;
+    bulk := bulk OR lane.bulk IS TRUE;
+    EXIT WHEN cardinality(rooms) = most;
+  END LOOP;
+  IF cardinality(rooms) = 0 THEN
+    RETURN;
+  END IF;
+
+  share := most / cardinality(rooms);
+  FOR urgency IN 0..1 LOOP
+    EXIT WHEN urgency = 1 AND NOT bulk;
+    WITH ready AS (
+      SELECT r.notification_id
+      FROM unnest(partners, environments, rooms, actives) AS l (partner_id, environment, room, active)
+      CROSS JOIN LATERAL (
+        SELECT n.notification_id FROM notifications n
+        WHERE n.state = 'pending' AND n.partner_id = l.partner_id AND n.environment = l.environment
+          AND n.priority = urgency AND n.due_at <= moment
+          AND n.notification_id >= low AND n.notification_id < high
+          -- Nothing earlier of the application is open, save what was tried long enough ago. What is sent again in bulk, or
+          -- was delivered once, keeps nothing waiting; nor does what is held for the want of an endpoint, as this would be too.
+          AND (n.application_id IS NULL OR n.sequence = 1 OR NOT EXISTS (
+            SELECT FROM notifications b
+            WHERE b.application_id = n.application_id AND b.sequence < n.sequence
+              AND (b.state IN ('pending', 'started') OR b.state = 'held' AND l.active)
+              AND b.priority <= n.priority AND b.delivered_at IS NULL
+              AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - patience)))
+        ORDER BY n.due_at LIMIT least(l.room, share) FOR UPDATE OF n SKIP LOCKED) r
+      LIMIT most - jsonb_array_length(claimed)),
+    taken AS (
+      UPDATE notifications n SET taken_at = moment, due_at = moment + lease
+      FROM ready WHERE n.notification_id = ready.notification_id
+        -- One bound only: with both, an empty month's plan would go by them and not by the id.
+        AND n.notification_id >= low
+      RETURNING n.notification_id, n.generation, n.event_type, n.partner_id, n.environment, n.application_id,
+        n.request_id, n.trace_parent, n.created_at)
+    SELECT jsonb_agg(jsonb_build_object(
+      'notificationId', t.notification_id, 'generation', t.generation, 'eventType', t.event_type,
+      'partnerId', t.partner_id, 'environment', t.environment, 'applicationId', t.application_id,
+      'requestId', t.request_id, 'traceParent', t.trace_parent,
+      'ageMs', extract(epoch FROM moment - t.created_at) * 1000))
+    INTO got FROM taken t;
+    claimed := claimed || coalesce(got, '[]');
+  END LOOP;
+
+  waiting := waiting OR cardinality(rooms) = most OR EXISTS (
+    SELECT FROM unnest(partners, environments) AS l (partner_id, environment) CROSS JOIN (VALUES (0), (1)) AS u (priority)
+    CROSS JOIN LATERAL (
+      SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id
+        AND n.environment = l.environment AND n.priority = u.priority
+        AND n.notification_id >= low AND n.notification_id < high
+      ORDER BY n.due_at LIMIT 1) w
+    WHERE w.due_at <= moment);
+END $$;

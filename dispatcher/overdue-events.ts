@@ -1,0 +1,61 @@
+import type { OperatorEvent } from '../db/audit/operator-events';
+import { createPause } from './pause';
+
+/** Applications of one round; each is a transaction of some milliseconds. */
+const PER_ROUND = 200;
+
+export interface OverdueEventsDeps {
+  /** Applications for which the wait of an event is over. */
+  readonly overdue: (limit: number) => Promise<readonly string[]>;
+  /** Applies what is overdue for one of them. */
+  readonly apply: (applicationId: string) => Promise<OperatorEvent | null>;
+  readonly onEvent: (event: OperatorEvent) => void;
+  readonly onError: (error: unknown, what: string) => void;
+  /** How often it looks, in milliseconds. */
+  readonly everyMs: number;
+}
+
+/**
+ * Applies lenders' events whose wait for the steps before them is over. Every worker runs one; the lock of the
+ * application's row lets one of them apply each. It needs no Temporal.
+ */
+export function startOverdueEvents(deps: OverdueEventsDeps): { stop(): Promise<void> } {
+  const { onError, everyMs } = deps;
+  let stopped = false;
+  const pause = createPause();
+  const running = (async () => {
+    while (!stopped) {
+      const applied = await round().catch((error: unknown) => {
+        onError(error, 'overdue lender events cannot be read for now');
+        return 0;
+      });
+      if (!stopped && applied < PER_ROUND) await pause.wait(everyMs);
+    }
+  })();
+
+  /** @returns for how many applications something was applied */
+  async function round(): Promise<number> {
+    let applied = 0;
+    for (const applicationId of await deps.overdue(PER_ROUND)) {
+      if (stopped) break;
+      // An application whose event cannot be applied must not hold up the others.
+      try {
+        const event = await deps.apply(applicationId);
+        if (event === null) continue;
+        applied += 1;
+        deps.onEvent(event);
+      } catch (error) {
+        onError(error, `overdue lender events of ${applicationId} could not be applied`);
+      }
+    }
+    return applied;
+  }
+
+  return {
+    async stop() {
+      stopped = true;
+      pause.end();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { Agent, request } from 'undici';
+import { startTestApi, type TestApi } from '../support/api';
+import { goodRequests } from '../hostile/raw';
+import { APPLICATIONS } from '../support/internal-api';
+
+/** HEAD answers as GET does, without the body (RFC 9110 §9.3.2). */
+
+let api: TestApi;
+let agent: Agent;
+beforeAll(async () => {
+  api = await startTestApi();
+  agent = new Agent({ connect: { ca: api.ca } });
+});
+afterAll(async () => {
+  await agent.destroy();
+  await api.close();
+});
+
+async function ask(method: 'GET' | 'HEAD', url: string, key?: string) {
+  const answer = await request(url, {
+    method,
+    // undici would close the connection after HEAD.
+    reset: false,
+    dispatcher: agent,
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+  });
+  // Of each request its own, or of the moment.
+  const { date: _date, 'x-request-id': requestId, ...headers } = answer.headers;
+  expect(requestId).toBeDefined();
+  return { status: answer.statusCode, headers, text: await answer.body.text() };
+}
+
+async function expectTheSame(url: string, status: number, key?: string): Promise<void> {
+  const [get, head] = [await ask('GET', url, key), await ask('HEAD', url, key)];
+  expect(get.status).toBe(status);
+  expect(get.text).not.toBe('');
+  expect(head).toEqual({ ...get, text: '' });
+}
+
+test.each([
+  ['/openapi.json', 200],
+  ['/docs', 200],
+  ['/docs/', 200],
+  ['/docs/json', 200],
+  ['/docs/guide', 200],
+  ['/docs/static/swagger-ui.css', 200],
+  ['/docs/static/theme/hidden.css', 200],
+  ['/docs/static/nothing.css', 404],
+  ['/v1/nothing', 404],
+  ['/v1/finance-quote', 404],
+  ['/v1/notifications/test', 404],
+])('HEAD %s on the public listener', async (path, status) => {
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status);
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
+});
+
+test.each([
+  ['/health', 200],
+  ['/ready', 200],
+  ['/openapi.json', 200],
+  ['/v1/nothing', 404],
+  [APPLICATIONS, 404],
+  [`${APPLICATIONS}/app_00000000000000000000000000`, 401],
+])('HEAD %s on the internal listener', async (path, status) => {
+  await expectTheSame(`http://127.0.0.1:${api.internalPort}${path}`, status);
+});
+
+test('HEAD of metrics', async () => {
+  const url = `http://127.0.0.1:${api.internalPort}/metrics`;
+  const [get, head] = [await ask('GET', url), await ask('HEAD', url)];
+  // They count what goes on meanwhile, and their length changes with it.
+  const { 'content-length': length, ...headers } = get.headers;
+  expect(Number(length)).toBeGreaterThan(1_000);
+  expect(head).toEqual({
+    status: 200,
+    text: '',
+    headers: { ...headers, 'content-length': expect.any(String) },
+  });
+});
+
+test('HEAD of an application', async () => {
+  const { internal } = await goodRequests(api);
+  const origin = `http://127.0.0.1:${api.internalPort}`;
+  const opened = await request(`${origin}${APPLICATIONS}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${internal.key}`, 'content-type': 'application/json' },
+    body: internal.body,
+  });
+  const { data } = (await opened.body.json()) as { data: { credit_application_id: string } };
+  const path = `${APPLICATIONS}/${data.credit_application_id}`;
+  await expectTheSame(`${origin}${path}`, 200, internal.key);
+  await expectTheSame(`${origin}${path.slice(0, -1)}`, 404, internal.key);
+});

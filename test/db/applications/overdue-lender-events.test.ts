@@ -1,0 +1,292 @@
+import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
+import { applicationEventText } from '../../../contracts/application-event';
+import { applicationEventSchema } from '../../../contracts/webhook-event';
+import { findApplication } from '../../../db/applications/read';
+import {
+  applyOverdueEvents,
+  overdueApplications,
+  waitingFigures,
+} from '../../../db/applications/apply-overdue-events';
+import { listOperatorEvents } from '../../../db/audit/operator-events';
+import { createPartner } from '../../../db/catalogue/partners';
+import {
+  APPLICATION_STATES,
+  mayFollow,
+  missingSteps,
+  type ApplicationState,
+} from '../../../domain/application-states';
+import { describeOperatorEvent } from '../../../domain/operator-event';
+import { openApplication, tell } from '../../support/applications';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { setServiceClock } from '../../support/notifications';
+
+const partnerId = 'P100001';
+let database: OpenTestDatabase;
+
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 20 });
+  await createPartner(database.db, { partnerId, name: 'Example' });
+});
+
+beforeEach(() => clock(0));
+
+afterAll(() => database.close());
+
+const moment = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, 0, Math.round(minute * 60)));
+/** Sets the database's clock to so many minutes after noon. */
+const clock = (minute: number) => setServiceClock(database, moment(minute).toISOString());
+
+const open = async () => (await openApplication(database, { partnerId })).applicationId;
+/** Opens an application that has come into a state. */
+async function openedIn(state: ApplicationState): Promise<string> {
+  const id = await open();
+  await tell(database, id, state, { occurredAt: moment(0) });
+  return id;
+}
+const told = (id: string, status: ApplicationState, minute: number) =>
+  tell(database, id, status, { occurredAt: moment(minute) });
+const applyAll = async () => {
+  const ids = await overdueApplications(database.db, 1_000);
+  return Promise.all(ids.map((id) => applyOverdueEvents(database.db, id, applicationEventText)));
+};
+async function bodiesOf(id: string) {
+  const rows = await database.sql<{ body: string }[]>`
+    select body from notifications where application_id = ${id} order by sequence`;
+  return rows.map(({ body }) => applicationEventSchema.strict().parse(JSON.parse(body)));
+}
+/** What the partner is sent: `status<previous`, after having held the sequence and the row against it. */
+async function sentOf(id: string): Promise<string[]> {
+  const bodies = await bodiesOf(id);
+  expect(bodies.map(({ sequence }) => sequence)).toEqual(bodies.map((_body, at) => at + 1));
+  expect(bodies.map(({ data }) => data.previous_status)).toEqual([
+    null,
+    ...bodies.slice(0, -1).map(({ data }) => data.status),
+  ]);
+  const story = await findApplication(database.db, id, 'all');
+  expect(story?.application).toMatchObject({ state: bodies.at(-1)?.data.status, sequence: bodies.length });
+  return bodies.map(({ data }) => data.status);
+}
+const waitingOf = async (id: string) => {
+  const story = await findApplication(database.db, id, 'all');
+  return story?.events.filter(({ waitsUntil }) => waitsUntil !== null).map(({ status }) => status);
+};
+const operatorEventsOf = async (id: string) => {
+  const found = await listOperatorEvents(database.db, { sinceSeconds: 86_400, limit: 1_000 });
+  return found.filter(({ details }) => details['application_id'] === id);
+};
+
+test('a sole `declined` after `created` is applied at once', async () => {
+  const id = await open();
+  expect(await told(id, 'declined', 1)).toMatchObject({
+    event: { verdict: 'applied', stateAfter: 'declined' },
+  });
+  expect(await sentOf(id)).toEqual(['created', 'declined']);
+});
+
+test('a lender that never sends `submitted`: every state is applied in order, and `submitted` afterwards is not', async () => {
+  const id = await open();
+  const way = ['accepted', 'signed', 'activated', 'paid_out', 'completed'] as const;
+  for (const [at, status] of way.entries()) {
+    expect(await told(id, status, at)).toMatchObject({ event: { verdict: 'applied', stateAfter: status } });
+  }
+  expect(await told(id, 'submitted', 9)).toMatchObject({ event: { verdict: 'not_applied' } });
+  expect(await sentOf(id)).toEqual(['created', ...way]);
+});
+
+test('`paid_out` on `accepted` waits, and is applied without `activated` when the wait is over', async () => {
+  const id = await openedIn('accepted');
+  await clock(2);
+  expect(await told(id, 'paid_out', 1)).toMatchObject({
+    event: { verdict: 'waiting', stateAfter: 'accepted', waitsUntil: moment(12), receivedAt: moment(2) },
+  });
+  await clock(11.9);
+  expect(await overdueApplications(database.db, 10)).toEqual([]);
+  // Also when it is asked for by its id.
+  expect(await applyOverdueEvents(database.db, id, applicationEventText)).toBeNull();
+  expect(await waitingOf(id)).toEqual(['paid_out']);
+  expect(await waitingFigures(database.db)).toEqual({
+    waiting: 1,
+    oldestSeconds: expect.closeTo(9.9 * 60, 3),
+    overdueSeconds: 0,
+  });
+
+  await clock(12.5);
+  expect(await waitingFigures(database.db)).toMatchObject({ waiting: 1, overdueSeconds: 30 });
+  expect(await applyAll()).toHaveLength(1);
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
+  const last = (await bodiesOf(id)).at(-1);
+  expect(last).toMatchObject({
+    created_at: moment(12.5).toISOString(),
+    data: { previous_status: 'accepted', occurred_at: moment(1).toISOString() },
+  });
+  expect(await waitingFigures(database.db)).toEqual({ waiting: 0, oldestSeconds: 0, overdueSeconds: 0 });
+  const [event, ...more] = await operatorEventsOf(id);
+  expect(more).toEqual([]);
+  expect(event).toMatchObject({
+    kind: 'lender_steps_missing',
+    partnerId,
+    environment: 'sandbox',
+    details: { lender: 'lender_a', state_before: 'accepted', missing: ['activated'], applied: ['paid_out'] },
+  });
+  expect(describeOperatorEvent('lender_steps_missing', event?.details ?? {})).toMatch(
+    new RegExp(`^${id}: paid_out applied to accepted without activated; ask lender_a about REF\\d{5}$`),
+  );
+});
+
+test('a missing step that comes within the wait is applied in its order, and nothing is said to operators', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 5);
+  await clock(9);
+  expect(await told(id, 'activated', 4)).toMatchObject({ event: { stateAfter: 'paid_out' } });
+  await clock(30);
+  expect(await applyAll()).toEqual([]);
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'activated', 'paid_out']);
+  expect(await operatorEventsOf(id)).toEqual([]);
+});
+
+test('a missing step that comes after the skip is stored and not applied', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 5);
+  await clock(10);
+  await applyAll();
+  for (const status of ['activated', 'signed'] as const) {
+    expect(await told(id, status, 4)).toMatchObject({ event: { verdict: 'not_applied', waitsUntil: null } });
+  }
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
+});
+
+test('several that wait are applied in the order in which they happened, whichever came first', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'completed', 3);
+  await clock(8);
+  await told(id, 'paid_out', 2);
+  await clock(10);
+  // The wait of `paid_out` is not over; it happened before what is applied now.
+  await applyAll();
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out', 'completed']);
+  expect(await operatorEventsOf(id)).toMatchObject([
+    { details: { missing: ['activated'], applied: ['paid_out', 'completed'] } },
+  ]);
+});
+
+test('what follows by the table is applied with it, though its own wait is not over', async () => {
+  const id = await openedIn('ready');
+  await told(id, 'paid_out', 1);
+  await clock(9);
+  await told(id, 'refunded', 8);
+  await clock(10);
+  await applyAll();
+  expect(await sentOf(id)).toEqual(['created', 'ready', 'paid_out', 'refunded']);
+});
+
+test('an end that comes meanwhile ends the wait: nothing walks back', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 1);
+  await told(id, 'cancelled', 2);
+  expect(await waitingOf(id)).toEqual([]);
+  await clock(30);
+  expect(await applyAll()).toEqual([]);
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'cancelled']);
+});
+
+test('of the same state twice one is applied, and no other waits', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 1);
+  await told(id, 'paid_out', 2);
+  await clock(10);
+  await applyAll();
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
+  expect(await waitingOf(id)).toEqual([]);
+});
+
+test('a repetition answers as it did, before and after the wait', async () => {
+  const id = await openedIn('accepted');
+  const once = { lenderEventId: `${id}-early`, occurredAt: moment(1) };
+  await tell(database, id, 'paid_out', once);
+  await clock(10);
+  await applyAll();
+  expect(await tell(database, id, 'paid_out', once)).toMatchObject({
+    isNew: false,
+    event: { verdict: 'waiting', stateAfter: 'accepted' },
+  });
+  expect(await sentOf(id)).toHaveLength(3);
+});
+
+test('many workers and the lender at once apply it once, in one history', async () => {
+  const ids = await Promise.all(Array.from({ length: 10 }, () => openedIn('accepted')));
+  for (const id of ids) await told(id, 'paid_out', 1);
+  await clock(10);
+  const events = await Promise.all(
+    ids.flatMap((id) => [
+      ...Array.from({ length: 4 }, () => applyOverdueEvents(database.db, id, applicationEventText)),
+      told(id, 'completed', 3).then(() => null),
+    ]),
+  );
+  // What the lender's lock kept out comes with the next round.
+  const rest = await applyAll();
+  expect([...events, ...rest].filter((event) => event !== null)).toHaveLength(ids.length);
+  for (const id of ids) {
+    expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out', 'completed']);
+    expect(await operatorEventsOf(id)).toHaveLength(1);
+  }
+});
+
+test('while a lender’s event is being recorded nobody waits for it', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 1);
+  await clock(10);
+  await database.sql.begin(async (tx) => {
+    await tx`select 1 from credit_applications where application_id = ${id} for update`;
+    expect(await applyOverdueEvents(database.db, id, applicationEventText)).toBeNull();
+  });
+  expect(await applyAll()).toHaveLength(1);
+});
+
+test('a skip whose notification cannot be stored is none, and is tried again', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'paid_out', 1);
+  await clock(10);
+  await database.sql`alter table notifications add constraint nothing_more check (false) not valid`;
+  try {
+    await expect(applyOverdueEvents(database.db, id, applicationEventText)).rejects.toThrow(
+      'insert into notifications',
+    );
+  } finally {
+    await database.sql`alter table notifications drop constraint nothing_more`;
+  }
+  expect(await sentOf(id)).toEqual(['created', 'accepted']);
+  expect(await operatorEventsOf(id)).toEqual([]);
+  expect(await applyAll()).toHaveLength(1);
+});
+
+test('whatever is told, in whatever order, nothing waits once the wait is over, and every move is forward or by the table', async () => {
+  const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
+  const anything = array(record({ status: constantFrom(...APPLICATION_STATES), minute: nat(20) }), {
+    minLength: 1,
+    maxLength: 8,
+  });
+  await assert(
+    asyncProperty(anything, array(nat(8), { minLength: 8, maxLength: 8 }), async (events, pauses) => {
+      await clock(0);
+      const id = await open();
+      let now = 0;
+      for (const [at, { status, minute }] of events.entries()) {
+        now += pauses[at] ?? 0;
+        await clock(now);
+        await applyAll();
+        await told(id, status, minute);
+      }
+      await clock(now + 10);
+      await applyAll();
+      expect(await waitingOf(id)).toEqual([]);
+      const sent = (await sentOf(id)) as ApplicationState[];
+      for (const [before, to] of sent.slice(1).entries()) {
+        const from = sent[before] ?? 'created';
+        const isSkip = !mayFollow(from, to);
+        if (isSkip) expect(place(to)).toBeGreaterThan(place(from));
+        expect(missingSteps(from, to).length > 0).toBe(isSkip);
+      }
+    }),
+    { numRuns: 25 },
+  );
+}, 60_000);

@@ -1,0 +1,182 @@
+import * as fc from 'fast-check';
+import { seedMerchants } from '../../dev/seed-data/merchants';
+import { maximumDeposit, minimumDeposit } from '../../domain/deposit';
+import { completeMerchant } from '../../domain/merchant';
+import type { Merchant } from '../../domain/merchant';
+import { formatPounds } from '../../domain/money';
+import { offeredProducts } from '../../domain/offered-products';
+import type { DepositRule, Product } from '../../domain/product';
+import { priceQuote } from '../../domain/quote';
+import { planRepayments } from '../../domain/repayment-plan';
+import { visibleText } from '../../domain/summary';
+import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import { applyRow, merchantRowSchema } from '../../ops/import/merchant-schema';
+import { productRowSchema, toProductDefinition } from '../../ops/import/product-schema';
+import {
+  anyDepositMin,
+  anyLoan,
+  buildMerchant,
+  buildProduct,
+  buildRequest,
+  linkedAmounts,
+  merchantOf,
+} from './builders';
+
+const HEADLINE = 'Spread the cost with finance. Learn more';
+
+/** Whether a product can be had at exactly these amounts, from its own terms alone. */
+function isOfferedAt(product: Product, loanPence: number, depositPence: number): boolean {
+  const price = loanPence + depositPence;
+  return (
+    loanPence >= product.minLoanPence &&
+    loanPence <= product.maxLoanPence &&
+    depositPence >= minimumDeposit(price, product.depositMin) &&
+    depositPence <= maximumDeposit(price, product.depositMax)
+  );
+}
+
+type Shown = 'price' | 'headline' | 'nothing';
+
+/** Quotes, and checks the summary against the products that can be had at the amounts of its own link. */
+function checkSummary(merchant: Merchant, loanPence: number, depositPence: number): Shown {
+  const request = buildRequest({ merchant, loanPence, depositPence });
+  const quote = priceQuote(request);
+  if (!quote.display) {
+    expect(quote.summaryHtml).toBe('');
+    return 'nothing';
+  }
+  const [loan = 0, deposit = 0] = linkedAmounts(quote.summaryHtml).map((text) =>
+    Math.round(Number(text) * 100),
+  );
+  expect(loan + deposit).toBe(loanPence + depositPence);
+  const atLink = offeredProducts(merchant.products, request.today).filter((product) =>
+    isOfferedAt(product, loan, deposit),
+  );
+  const text = visibleText(quote.summaryHtml);
+  if (!merchant.fcaAuthorised || merchant.summaryStyle === 'headline' || atLink.length === 0) {
+    expect(text).toBe(HEADLINE);
+    return 'headline';
+  }
+  const lowest = Math.min(...atLink.map((product) => planRepayments(product, loan).monthlyRepaymentPence));
+  expect(text).toContain(`${formatPounds(lowest)} a month`);
+  return 'price';
+}
+
+describe('a price in the summary can be had at the amounts of its link', () => {
+  const rule = (basisPoints: number, fixedPence = 0): DepositRule => ({ basisPoints, fixedPence });
+  const anyMax = fc.constantFrom(null, null, null, rule(0), rule(1_000), rule(5_000), rule(10_000, 20_000));
+  const anyOwnProduct = fc
+    .record({
+      depositMin: fc.oneof(fc.constantFrom(null, rule(1_000), rule(2_000, 5_000)), anyDepositMin),
+      depositMax: anyMax,
+      numberOfRepayments: fc.constantFrom(3, 6, 12, 24, 36),
+      interestFree: fc.boolean(),
+      deferralMonths: fc.constantFrom(0, 0, 6),
+      minLoanPence: fc.constantFrom(1_000, 25_000),
+      maxLoanPence: fc.constantFrom(200_000_000, 200_000_000, 90_000),
+    })
+    .map(({ interestFree, ...fields }) =>
+      buildProduct({ ...fields, ...(interestFree && { aprBasisPoints: 0, finalPayment: 'remainder' }) }),
+    );
+  const anyMerchant = fc
+    .record({
+      products: fc.array(anyOwnProduct, { minLength: 1, maxLength: 5 }),
+      depositFloor: fc.constantFrom(null, null, rule(1_000), rule(0, 15_000)),
+      showProducts: fc.boolean(),
+      fcaAuthorised: fc.constantFrom(true, true, true, false),
+      summaryStyle: fc.constantFrom('offer', 'offer', 'offer', 'headline'),
+    })
+    .map(({ products, ...fields }) =>
+      buildMerchant({
+        ...fields,
+        products: products.map((product, index) => ({ ...product, creditProduct: `P${index}` })),
+      }),
+    );
+
+  it('with and without floor and list, for any mix of deposit rules', () => {
+    const counts = { price: 0, headline: 0, nothing: 0 };
+    let noneAtLink = 0;
+    fc.assert(
+      fc.property(anyMerchant, anyLoan, fc.oneof(fc.constant(0), fc.nat(60)), (merchant, loan, share) => {
+        const deposit = Math.floor((loan * share) / 100);
+        const shown = checkSummary(merchant, loan, deposit);
+        counts[shown] += 1;
+        if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer')
+          noneAtLink += 1;
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(60);
+  });
+
+  it.each([
+    ['no floor', null, true],
+    ['no floor and no list', null, false],
+    ['a floor', rule(500), true],
+    ['a floor and no list', rule(500), false],
+  ])('for every deposit of one basket, with %s', (_name, depositFloor, showProducts) => {
+    const merchant = {
+      ...merchantOf(
+        { numberOfRepayments: 3, depositMax: rule(0) },
+        { numberOfRepayments: 12, depositMin: rule(1_000) },
+        { numberOfRepayments: 24, depositMin: rule(2_000, 3_000) },
+      ),
+      depositFloor,
+      showProducts,
+    };
+    const ends: [Shown, number][] = [];
+    for (let deposit = 0; deposit <= 4_000; deposit += 1) {
+      const shown = checkSummary(merchant, 12_000 - deposit, deposit);
+      if (ends.at(-1)?.[0] === shown) ends.pop();
+      ends.push([shown, deposit]);
+    }
+    // 10 % of 120.00 is 12.00. Without a floor the first product can be had at a deposit of nothing.
+    const first: [Shown, number][] = depositFloor === null ? [['price', 0]] : [];
+    expect(ends).toEqual([...first, ['headline', 1_199], ['price', 4_000]]);
+  });
+});
+
+describe('the merchants of the demo and the designated ones', () => {
+  const demo = seedMerchants('P100001', 'P100002').map(({ merchant: row, products }) => ({
+    ...applyRow(merchantRowSchema.parse(row), null),
+    products: products.map((product, index): Product => ({
+      ...toProductDefinition(productRowSchema.parse({ merchant_id: row.merchant_id, ...product })),
+      productId: `prd_${index}`,
+      version: 1,
+      displayOrder: index,
+    })),
+    corruptFields: [],
+  }));
+  const designated = [...TEST_MERCHANTS.values()].map(({ merchant }) => merchant);
+  const merchants = [...demo, ...designated].flatMap((setup) => {
+    const completed = completeMerchant(setup);
+    return 'merchant' in completed ? [completed.merchant] : [];
+  });
+  const shownBy = (merchant: Merchant): Set<Shown> => {
+    const shown = new Set<Shown>();
+    for (const price of [1_000, 1_999, 2_000, 20_000, 30_000, 100_000, 250_000, 3_000_000]) {
+      for (let percent = 0; percent <= 100; percent += 1) {
+        const deposit = Math.floor((price * percent) / 100);
+        if (price - deposit >= 1_000) shown.add(checkSummary(merchant, price - deposit, deposit));
+      }
+    }
+    return shown;
+  };
+
+  it.each(merchants.map((merchant) => [merchant.merchantId, merchant] as const))(
+    '%s never advertises a price that its link cannot have',
+    (_id, merchant) => {
+      expect(shownBy(merchant).size).toBeGreaterThan(0);
+    },
+  );
+
+  it('M100007 advertises what needs no deposit until a deposit is offered', () => {
+    const merchant = merchants.find(({ merchantId }) => merchantId === 'M100007');
+    if (merchant === undefined) throw new Error('no M100007');
+    const text = (loanPence: number, depositPence: number) =>
+      visibleText(priceQuote(buildRequest({ merchant, loanPence, depositPence })).summaryHtml);
+    // The three-year product would be £26.99 a month, and needs £200 down.
+    expect(text(100_000, 0)).toMatch(/^Interest-free credit from £166\.67 a month/);
+    expect(text(80_000, 20_000)).toMatch(/^Spread the cost from £26\.99 a month at 13\.9% APR/);
+  });
+});

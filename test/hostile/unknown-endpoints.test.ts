@@ -1,0 +1,176 @@
+import http from 'node:http';
+import type { Socket } from 'node:net';
+import { startTestApi, type TestApi } from '../support/api';
+import {
+  exchange,
+  expectNoFaultLogged,
+  expectRefusal,
+  goodRequests,
+  LISTENERS,
+  openConnections,
+  pause,
+  requestBytes,
+  type GoodRequest,
+} from './raw';
+
+/** An unknown path or method is 404 before anything else of the request is looked at: its key, its body (design §3). */
+
+let api: TestApi;
+let requests: Awaited<ReturnType<typeof goodRequests>>;
+beforeAll(async () => {
+  api = await startTestApi({ plain: true });
+  requests = await goodRequests(api);
+});
+afterAll(async () => {
+  expectNoFaultLogged(api);
+  await api.close();
+});
+
+const PATHS = {
+  public: [
+    '/',
+    '/v1/nothing',
+    '/v1/finance-quote',
+    '/v1/notifications/test',
+    '/openapi.json',
+    '/docs/nothing',
+  ],
+  internal: ['/', '/v1/finance-quote', '/internal/v1/credit-applications', '/health', '/internal/v1/nothing'],
+};
+
+/** What a path answers otherwise. */
+const SERVED = new Set([
+  'POST /v1/finance-quote public',
+  'POST /v1/notifications/test public',
+  'GET /openapi.json public',
+  'POST /internal/v1/credit-applications internal',
+  'GET /health internal',
+]);
+
+interface Sent {
+  readonly headers: readonly string[];
+  readonly body?: string;
+}
+const json = 'Content-Type: application/json';
+const BODIES: Readonly<Record<string, Sent>> = {
+  none: { headers: [] },
+  'empty, with a content type': { headers: [json, 'Content-Length: 0'] },
+  'not JSON': { headers: [json, 'Content-Length: 1'], body: '{' },
+  'of another type': { headers: ['Content-Type: text/plain', 'Content-Length: 2'], body: 'hi' },
+  'of no type': { headers: ['Content-Length: 2'], body: 'hi' },
+  'of a type that is none': { headers: ['Content-Type: ;', 'Content-Length: 2'], body: 'hi' },
+  'too large': { headers: [json, 'Content-Length: 20000'], body: ' '.repeat(20_000) },
+  'announced as huge': { headers: [json, 'Content-Length: 9007199254740991'] },
+  compressed: { headers: [json, 'Content-Encoding: gzip', 'Content-Length: 3'], body: '\x1f\x8b\x08' },
+  'chunks without end': { headers: [json, 'Transfer-Encoding: chunked'], body: '2\r\n{}\r\n' },
+  'chunks of no form': { headers: [json, 'Transfer-Encoding: chunked'], body: 'xyz\r\n' },
+};
+
+function bytesOf(good: GoodRequest, line: string, sent: Sent, keyed: boolean): Buffer {
+  const without = ['content-type', 'content-length', ...(keyed ? [] : ['authorization'])];
+  return requestBytes(good, { line, without, headers: sent.headers, body: sent.body ?? '' });
+}
+
+describe.each(LISTENERS)('on the %s listener', (listener) => {
+  const ask = async (method: string, path: string, sent: Sent, keyed: boolean) => {
+    const good = requests[listener];
+    const { answers } = await exchange(good, bytesOf(good, `${method} ${path} HTTP/1.1`, sent, keyed));
+    return answers[0];
+  };
+  const isServed = (method: string, path: string) => SERVED.has(`${method} ${path} ${listener}`);
+
+  test.each(Object.entries(BODIES))('a body that is %s changes nothing', async (_what, sent) => {
+    for (const path of PATHS[listener]) {
+      for (const method of ['POST', 'PUT', 'DELETE', 'GET', 'QUERY', 'OPTIONS']) {
+        if (isServed(method, path)) continue;
+        for (const keyed of [true, false]) {
+          expectRefusal(await ask(method, path, sent, keyed), 404, 'NOT_FOUND');
+        }
+      }
+    }
+  });
+
+  // The answer to HEAD has no body: test/api/head.test.ts.
+  test.each(http.METHODS.filter((method) => method !== 'HEAD'))(
+    'the method %s is 404 where it is not served',
+    async (method) => {
+      for (const path of PATHS[listener]) {
+        if (isServed(method, path)) continue;
+        for (const sent of [BODIES['none'], BODIES['not JSON'], BODIES['chunks without end']] as Sent[]) {
+          expectRefusal(await ask(method, path, sent, true), 404, 'NOT_FOUND');
+        }
+      }
+    },
+  );
+
+  test('CONNECT to another host is 404 and ends the connection', async () => {
+    const good = requests[listener];
+    const bytes = bytesOf(
+      good,
+      'CONNECT elsewhere.example:443 HTTP/1.1',
+      { headers: ['X-Request-Id: mine'] },
+      true,
+    );
+    const { answers, closed } = await exchange(good, bytes, { untilClosed: true });
+    expectRefusal(answers[0], 404, 'NOT_FOUND');
+    expect(answers[0]?.headers).toMatchObject({ 'x-request-id': 'mine', connection: 'close' });
+    expect([answers.length, closed]).toEqual([1, true]);
+  });
+
+  test('an offer to upgrade is not taken up', async () => {
+    for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+      const headers = ['Connection: Upgrade', `Upgrade: ${protocol}`];
+      expectRefusal(await ask('GET', '/v1/nothing', { headers }, true), 404, 'NOT_FOUND');
+      const good = requests[listener];
+      const { answers } = await exchange(good, requestBytes(good, { headers }));
+      expect(answers[0]).toMatchObject({ status: 200 });
+    }
+  });
+});
+
+test('a huge body is answered before it is there, and its connection ends', async () => {
+  const head = { headers: ['Content-Length: 9007199254740991'] };
+  const push = async (listener: (typeof LISTENERS)[number]) => {
+    const good = requests[listener];
+    let sent = 0;
+    let sentBeforeTheAnswer = 0;
+    const outcome = await exchange(good, '', {
+      untilClosed: true,
+      patienceMs: 20_000,
+      drive: (socket: Socket) => {
+        socket.write(bytesOf(good, 'PUT /v1/nothing HTTP/1.1', head, true));
+        socket.once('data', () => (sentBeforeTheAnswer = sent));
+        const feed = setInterval(() => socket.write(Buffer.alloc(4_096), () => (sent += 4_096)), 5);
+        socket.once('close', () => clearInterval(feed));
+      },
+    });
+    return { ...outcome, sentBeforeTheAnswer };
+  };
+  for (const { answers, closed, sentBeforeTheAnswer } of await Promise.all(LISTENERS.map(push))) {
+    expectRefusal(answers[0], 404, 'NOT_FOUND');
+    expect([answers.length, closed]).toEqual([1, true]);
+    expect(sentBeforeTheAnswer).toBeLessThan(1_000_000);
+  }
+}, 30_000);
+
+test('the connection goes on where the body was whole', async () => {
+  const good = requests.public;
+  const wrong = bytesOf(good, 'PUT /v1/nothing HTTP/1.1', BODIES['too large'] as Sent, true);
+  const { answers } = await exchange(good, Buffer.concat([wrong, requestBytes(good)]), { answers: 2 });
+  expect(answers.map(({ status }) => status)).toEqual([404, 200]);
+});
+
+test('on the plain listener all of it is told to use HTTPS', async () => {
+  const plain = { ...requests.public, port: api.plainPort ?? 0, ca: null };
+  for (const method of http.METHODS.filter((one) => one !== 'HEAD')) {
+    for (const sent of Object.values(BODIES)) {
+      const { answers } = await exchange(plain, bytesOf(plain, `${method} /v1/nothing HTTP/1.1`, sent, true));
+      expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    }
+  }
+});
+
+test('no connection is left over', async () => {
+  for (let tries = 0; tries < 50 && (await openConnections(api)) > 3; tries += 1) await pause(100);
+  expect(await openConnections(api)).toBeLessThanOrEqual(3);
+});
