@@ -6,6 +6,7 @@ import type { RetentionDays } from '../domain/retention';
 import { parsedUrl } from '../domain/parsed-url';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from './config';
+import { opsActor } from './ops-actor';
 import { retentionDays } from './retention-settings';
 import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal-target';
 import { targetRules } from './worker-options';
@@ -24,6 +25,8 @@ export interface OpsOptions {
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
   keyRing(): KeyRing;
   temporal(): TemporalTarget;
+  /** Who makes a change. @throws ConfigError for a shared account in production. */
+  actor(loginName: string): string;
   /** Of the workers. */
   deploymentName(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
@@ -64,6 +67,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
       return { ...named, connection: { address: temporalAddress } };
     },
+    actor: (loginName) => opsActor(readSettings(), loginName),
     deploymentName: () => readSettings().WORKER_DEPLOYMENT,
     retention() {
       const config = readSettings();

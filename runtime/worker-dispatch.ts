@@ -5,6 +5,7 @@ import type { Db, Sql } from '../db/connect';
 import { inPatience } from './patience';
 import { claimDue, claimUnchecked, giveBack, markStarted, restartNotification } from '../db/queries/dispatch';
 import { endNotification } from '../db/queries/record-attempt';
+import type { RetentionDays } from '../domain/retention';
 import { watchBuild, type BuildWatch } from '../dispatcher/build-watch';
 import { createDeliveryStarter } from '../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../dispatcher/dispatcher';
@@ -25,7 +26,7 @@ export interface WorkerDispatchOptions {
   /** Longest time until a row that was not heard of is found. */
   readonly sweepMs: number;
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
-  readonly retention: RetentionSchedule;
+  readonly retention: RetentionSchedule & { readonly days: RetentionDays };
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
 }
 
