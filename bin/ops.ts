@@ -47,7 +47,9 @@ async function main(): Promise<void> {
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
       stdin: process.stdin,
-      actor: currentUser(),
+      get actor() {
+        return options.actor(currentUser());
+      },
       now: () => new Date(),
       interruptible,
       retention: () => options.retention(),

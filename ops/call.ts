@@ -15,7 +15,7 @@ export interface OpsDeps {
   readonly err: (text: string) => void;
   /** Standard input, for `-` as a file. */
   readonly stdin: Readable;
-  /** Who runs the command, for the change log. */
+  /** Who makes a change, for the change log; read before it is begun, and by nothing that only reads. @throws when that is anybody's account. */
   readonly actor: string;
   readonly now: () => Date;
   /**

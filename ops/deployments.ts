@@ -45,8 +45,9 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     .argument('<build-id>')
     .description('Make a build current, in about 20 s; its workers must be running. Also the way back.');
   handle(setCurrent, deps, async (call, buildId = '') => {
+    const { actor } = deps;
     taken(await deps.deployment.setCurrent(buildId));
-    await log(call, 'set-current', buildId, {});
+    await log(call, actor, 'set-current', buildId, {});
     return { json: { current: buildId }, text: `Build ${buildId} is current.` };
   });
 
@@ -61,8 +62,9 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     const percent = numberOption(call, 'percent');
     if (end ? buildId !== undefined || percent !== undefined : buildId === undefined || percent === undefined)
       throw new Refused('conflict', 'Give a build with --percent, or --end alone.');
+    const { actor } = deps;
     taken(await deps.deployment.ramp(end ? null : (buildId ?? null), percent ?? 0));
-    await log(call, 'ramp', end ? '' : (buildId ?? ''), { percent: percent ?? 0 });
+    await log(call, actor, 'ramp', end ? '' : (buildId ?? ''), { percent: percent ?? 0 });
     return {
       json: { ramping: end ? null : { build_id: buildId, percent } },
       text: end ? 'No build is ramping.' : `Build ${buildId} gets ${percent} % of the deliveries.`,
@@ -71,11 +73,12 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
 
   async function log(
     { db }: Call,
+    actor: string,
     verb: string,
     subject: string,
     details: Record<string, unknown>,
   ): Promise<void> {
-    await appendChange(db, { actor: deps.actor, action: `deployments.${verb}`, subject, details });
+    await appendChange(db, { actor, action: `deployments.${verb}`, subject, details });
   }
 }
 

@@ -25,7 +25,6 @@ export function addKeyLifecycle<S extends KeySummary>(
   deps: OpsDeps,
   kind: KeyCommands<S>,
 ): void {
-  const { actor } = deps;
   const { noun, changes } = kind;
 
   const rotate = keys
@@ -41,7 +40,7 @@ export function addKeyLifecycle<S extends KeySummary>(
         ...(overlapSeconds !== undefined && { overlapSeconds }),
       });
       const details = { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt };
-      await appendChange(tx, { actor, action: `${noun}.rotate`, subject: keyId, details });
+      await appendChange(tx, { actor: deps.actor, action: `${noun}.rotate`, subject: keyId, details });
       return done;
     });
     const end = issued.replaced.expiresAt?.toISOString();
@@ -81,7 +80,8 @@ export function addKeyLifecycle<S extends KeySummary>(
     const { changed, summary } = await db.transaction(async (tx) => {
       const done = await make(tx);
       const details = { ...kind.details(done.summary), state };
-      if (done.changed) await appendChange(tx, { actor, action: `${noun}.${verb}`, subject: keyId, details });
+      if (done.changed)
+        await appendChange(tx, { actor: deps.actor, action: `${noun}.${verb}`, subject: keyId, details });
       return done;
     });
     const text = `Key ${keyId}${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;

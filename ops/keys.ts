@@ -19,7 +19,6 @@ Examples:
 /** `ops keys …` */
 export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = program.command('keys').description('API keys of partners.').addHelpText('after', EXAMPLES);
-  const { actor } = deps;
 
   const issue = keys
     .command('issue')
@@ -38,7 +37,12 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     const issued = await call.db.transaction(async (tx) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });
       const details = { partner_id: partnerId, environment, expires_at: done.summary.expiresAt };
-      await appendChange(tx, { actor, action: 'keys.issue', subject: done.summary.keyId, details });
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'keys.issue',
+        subject: done.summary.keyId,
+        details,
+      });
       return done;
     });
     return issuedAnswer(

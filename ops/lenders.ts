@@ -16,7 +16,6 @@ const FORMAT = 'form of its references, 64 characters at most';
 
 /** `ops lenders …` */
 export function addLenderCommands(program: Command, deps: OpsDeps): void {
-  const { actor } = deps;
   const lenders = program
     .command('lenders')
     .description('Lenders whose integrations may open applications.')
@@ -36,7 +35,12 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     };
     const added = await call.db.transaction(async (tx) => {
       const done = await addLender(tx, wanted);
-      await appendChange(tx, { actor, action: 'lenders.add', subject: lender, details: detailsOf(done) });
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'lenders.add',
+        subject: lender,
+        details: detailsOf(done),
+      });
       return done;
     });
     return { json: view(added), text: `Added ${lender}. Its references look like ${added.referenceFormat}.` };
@@ -58,7 +62,12 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
         ...(name !== undefined && { name }),
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
-      await appendChange(tx, { actor, action: 'lenders.set', subject: lender, details: detailsOf(done) });
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'lenders.set',
+        subject: lender,
+        details: detailsOf(done),
+      });
       return done;
     });
     return {

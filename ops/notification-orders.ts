@@ -18,7 +18,6 @@ const TOLD: Readonly<Record<DeliveryOrder, string>> = {
 
 /** What an operator can have done with a notification: `retry-now`, `pause`, `resume`, `cancel`, `resend`. */
 export function addNotificationOrders(notifications: Command, deps: OpsDeps): void {
-  const { actor } = deps;
   const verb = (name: string, description: string) =>
     notifications.command(name).argument('<notification-id>').description(description);
 
@@ -54,7 +53,12 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     const { was, generation } = await db.transaction(async (tx) => {
       const done = await resendNotification(tx, notificationId, { testEventType: TEST_EVENT_TYPE });
       const details = { partner_id: done.was.partnerId, generation: done.generation, was: done.was.state };
-      await appendChange(tx, { actor, action: 'notifications.resend', subject: notificationId, details });
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'notifications.resend',
+        subject: notificationId,
+        details,
+      });
       return done;
     });
     const { eventId, state } = was;
@@ -72,6 +76,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     order: DeliveryOrder,
   ): Promise<Answer | null> {
     const { notificationId, generation } = delivery;
+    const { actor } = deps;
     const taken = await db.transaction(async (tx) => {
       const answer = await deps.orderDelivery(delivery, order);
       if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
@@ -92,7 +97,12 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       const done = await cancelNotification(tx, notificationId, deadGeneration);
       if (done.kind === 'cancelled') {
         const details = { was: done.was };
-        await appendChange(tx, { actor, action: 'notifications.cancel', subject: notificationId, details });
+        await appendChange(tx, {
+          actor: deps.actor,
+          action: 'notifications.cancel',
+          subject: notificationId,
+          details,
+        });
       }
       return done;
     });

@@ -38,7 +38,6 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .command('webhooks')
     .description('Endpoints that partners are notified at, and the secrets that deliveries are signed with.')
     .addHelpText('after', EXAMPLES);
-  const { actor } = deps;
 
   const register = webhooks
     .command('register')
@@ -68,7 +67,12 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       const { endpointId } = done.endpoint;
       const replaced = done.replaced?.endpointId ?? null;
       const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
-      await appendChange(tx, { actor, action: 'webhooks.register', subject: endpointId, details });
+      await appendChange(tx, {
+        actor: deps.actor,
+        action: 'webhooks.register',
+        subject: endpointId,
+        details,
+      });
       const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
       return { endpoint: done.endpoint, replaced, secretId, held };
     });
@@ -117,7 +121,12 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
         const { partnerId, environment } = done.endpoint;
         const details = { partner_id: partnerId, environment, state };
         if (done.changed) {
-          await appendChange(tx, { actor, action: `webhooks.${verb}`, subject: endpointId, details });
+          await appendChange(tx, {
+            actor: deps.actor,
+            action: `webhooks.${verb}`,
+            subject: endpointId,
+            details,
+          });
         }
         const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
         return { ...done, held };

@@ -1,3 +1,4 @@
+import type { ClientRequest } from 'node:http';
 import { Agent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
@@ -15,6 +16,10 @@ export interface PooledRequestOptions extends RequestOptions {
 }
 
 type Provided = (error: Error | null, socket: Duplex) => void;
+
+function destroyThis(this: Duplex): void {
+  this.destroy();
+}
 
 /**
  * Keeps connections for the next request to the same host and port. It opens none itself: each request brings the way to
@@ -53,6 +58,14 @@ export class ConnectionPool extends Agent {
     const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
     if (this.#spent.has(socket) || age > LONGEST_LIFE_MS) return false;
     // Returns whether to keep it; the typing does not say so.
-    return (super.keepSocketAlive(socket) as unknown) === true;
+    const kept = (super.keepSocketAlive(socket) as unknown) === true;
+    // Nothing is asked of it now. An endpoint that sends all the same would be read for ever, with nobody to stop it.
+    if (kept) socket.once('data', destroyThis);
+    return kept;
+  }
+
+  override reuseSocket(socket: Duplex, request: ClientRequest): void {
+    socket.off('data', destroyThis);
+    super.reuseSocket(socket, request);
   }
 }

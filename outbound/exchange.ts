@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, InformationEvent } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { ConnectionPool, PooledRequestOptions } from './connection-pool';
@@ -6,6 +6,13 @@ import { DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
 /** The bytes of an answer's status line and headers. Node's own default, against a change of it by an option. */
 const MAX_HEAD_BYTES = 16_384;
+
+/**
+ * Informational answers (1xx) before the final one, and the bytes of all of them. Servers send one or two; an endpoint that sends
+ * them for ever would hold up the deliveries of everybody else in this process.
+ */
+const MAX_INFORMATIONAL = 20;
+const MAX_INFORMATIONAL_BYTES = 16_384;
 
 /** Sent with every request. Compressed answers are never unpacked, so none is asked for. */
 const ALWAYS = {
@@ -35,8 +42,8 @@ export class StaleConnection extends Error {
 }
 
 /**
- * Sends one POST and waits for the status and headers of the final answer; 1xx are passed over. The body is the
- * caller's to read.
+ * Sends one POST and waits for the status and headers of the final answer. At most 20 informational answers (1xx) of 16 KiB
+ * together are passed over. The body is the caller's to read.
  * @throws DeliveryFault; StaleConnection; the signal's reason; any other error is ours.
  */
 export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
@@ -55,9 +62,12 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     };
     const request = httpsRequest(requestOptions);
     let timer: NodeJS.Timeout | undefined;
+    let settled = false;
     const settle = (outcome: () => void) => {
+      settled = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
+      request.socket?.off('data', count);
       outcome();
     };
     const fail = (error: Error) => {
@@ -66,10 +76,30 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     };
     const abort = () => fail(signal.reason as Error);
 
+    let received = 0;
+    // Called after the parser has had the bytes: while there is no final answer, all of them are heads. The parser itself
+    // counts neither the heads of 1xx together nor the blanks around a value.
+    const count = (bytes: Uint8Array) => {
+      received += bytes.length;
+      if (!settled && received > MAX_INFORMATIONAL_BYTES + MAX_HEAD_BYTES)
+        fail(new DeliveryFault('protocol', 'too many bytes before an answer'));
+    };
+    let informational = 0;
+    let informationalBytes = 0;
+
     signal.addEventListener('abort', abort, { once: true });
     request.once('socket', (socket) => {
       onConnected(socket.remoteAddress ?? null);
       timer = setTimeout(() => fail(new DeliveryFault('timeout', 'no answer in time')), headersMs);
+      socket.on('data', count);
+    });
+    request.on('information', (information) => {
+      // The parser goes on to the end of the bytes that it has been given, 16 KiB at most.
+      if (settled) return;
+      informational += 1;
+      informationalBytes += headBytes(information);
+      if (informational > MAX_INFORMATIONAL || informationalBytes > MAX_INFORMATIONAL_BYTES)
+        fail(new DeliveryFault('protocol', 'too many informational answers'));
     });
     request.once('response', (response) => {
       // The parser lets a major version other than 1 pass.
@@ -90,4 +120,12 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     });
     request.end(body);
   });
+}
+
+/** Bytes of a status line and its headers; blanks around values are not among them. */
+function headBytes({ statusMessage, rawHeaders }: InformationEvent): number {
+  // "HTTP/1.1 103 ", the end of that line and the empty line; ": " and the end of the line for each header.
+  let bytes = 17 + statusMessage.length + 2 * rawHeaders.length;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
 }

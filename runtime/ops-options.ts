@@ -6,6 +6,7 @@ import type { RetentionDays } from '../domain/retention';
 import { parsedUrl } from '../domain/parsed-url';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from './config/config';
+import { opsActor } from './config/ops-actor';
 import { retentionDays } from './config/retention-settings';
 import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal/temporal-target';
 import { targetRules } from './worker/worker-options';
@@ -25,6 +26,8 @@ export interface OpsOptions {
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
   keyRing(): KeyRing;
   temporal(): TemporalTarget;
+  /** Who makes a change. @throws ConfigError for a shared account in production. */
+  actor(loginName: string): string;
   /** Address of Temporal's web page; null when none is known. */
   temporalUi(): string | null;
   /** Of the workers. */
@@ -67,6 +70,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
       return { ...named, connection: { address: temporalAddress } };
     },
+    actor: (loginName) => opsActor(readSettings(), loginName),
     temporalUi() {
       const config = readSettings();
       if (config.TEMPORAL_UI_URL !== undefined) return config.TEMPORAL_UI_URL;

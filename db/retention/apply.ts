@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../postgres/connect';
 import { appendChange } from '../audit/change-log';
-import type { RetentionKind } from '../../domain/retention';
+import { checkRetentionDays, type RetentionTask } from '../../domain/retention';
 import { MONTHLY_KINDS, type MonthlyKind } from './kinds';
 import { deleteBatch, dropMonth, expiredMonths } from './months';
 import { clearPayloads, payloadMark } from './payloads';
@@ -10,11 +10,9 @@ import { clearPayloads, payloadMark } from './payloads';
 const BATCH = 1_000;
 const REST_MS = 50;
 
-export interface RetentionTask {
-  readonly kind: RetentionKind;
+/** What to remove, and how many days of it are kept: 31 or more, by the settings. */
+export interface RetentionWork extends RetentionTask {
   readonly days: number;
-  /** Where the step before has come to; null: from the beginning. */
-  readonly cursor: string | null;
 }
 
 export interface RetentionStep {
@@ -25,7 +23,7 @@ export interface RetentionStep {
   /** There is more to do, from this cursor on. */
   readonly more: boolean;
   readonly cursor: string | null;
-  /** Months whose locks were not to be had: to be tried again a little later. */
+  /** Months that were in use, so that they were not dropped: to be tried again a little later. */
   readonly busy: readonly string[];
 }
 
@@ -40,13 +38,15 @@ export interface RetentionStepOptions {
 /**
  * Removes what is past its time of one kind, in batches, until that is done or `enough` says so. Interrupted at any
  * moment, it is taken up by the next step. Statements may take long: give it a connection without a short timeout.
+ * @throws RetentionRefused for fewer than 31 days.
  */
 export async function applyRetentionStep(
   db: Db,
-  task: RetentionTask,
+  task: RetentionWork,
   options: RetentionStepOptions,
 ): Promise<RetentionStep> {
   const { kind, days } = task;
+  checkRetentionDays(days);
   const step =
     kind === 'payloads'
       ? await clearSome(db, task, options)
@@ -65,7 +65,7 @@ type CountedStep = RetentionStep & { readonly inMonths: number };
 
 async function clearSome(
   db: Db,
-  { days, cursor: from }: RetentionTask,
+  { days, cursor: from }: RetentionWork,
   { enough, batch = BATCH }: RetentionStepOptions,
 ): Promise<CountedStep> {
   let cursor = from ?? (await payloadMark(db));
@@ -92,7 +92,7 @@ async function removeSome(
   let [removed, inMonths] = [0, 0];
   const step = (more: boolean): CountedStep => ({ removed, inMonths, dropped, more, cursor: null, busy });
   for (const month of await expiredMonths(db, kind, days)) {
-    const outcome = await dropMonth(db, kind, month, actor);
+    const outcome = await dropMonth(db, kind, month, { days, actor });
     if (outcome === 'busy') busy.push(month.partition);
     else if (outcome === 'stays') inBatches.push(month.partition);
     else {

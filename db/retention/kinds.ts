@@ -1,5 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm';
-import type { RetentionKind } from '../../domain/retention';
+import { LEAST_RETENTION_DAYS, type RetentionKind } from '../../domain/retention';
 
 /** A kind whose rows go, by whole months where that is possible. */
 export interface MonthlyKind {
@@ -57,6 +57,10 @@ export const MONTHLY_KINDS: Readonly<Record<Exclude<RetentionKind, 'payloads'>, 
   },
 };
 
+/** The moment before which nothing is kept, by the database's clock: never less than 31 days ago, whatever `days` says. */
+export const endOfTime = (days: number) =>
+  sql`service_now() - make_interval(days => greatest(${days}::int, ${sql.raw(String(LEAST_RETENTION_DAYS))}))`;
+
 /** The smallest id of what is to be kept. */
 export const floorOf = (prefix: string, days: number) =>
-  sql`(${prefix}::text || ulid_floor(service_now() - make_interval(days => ${days}::int)))`;
+  sql`(${prefix}::text || ulid_floor(${endOfTime(days)}))`;

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { appendChange } from '../audit/change-log';
-import { floorOf, type MonthlyKind } from './kinds';
+import { endOfTime, floorOf, type MonthlyKind } from './kinds';
 
 /** Dropping waits for whoever uses the table, and whoever comes after waits behind it: no longer than this. */
 const LOCK_TIMEOUT_MS = 500;
@@ -33,7 +33,7 @@ export async function expiredMonths(
         to_date(right(c.relname, 7), 'YYYY_MM')::timestamp at time zone 'UTC' as begins
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = ${table}::regclass and c.relname ~ ('^' || ${table}::text || '_[0-9]{4}_[0-9]{2}$')) m
-    where begins + interval '1 month' <= service_now() - make_interval(days => ${days}::int)
+    where begins + interval '1 month' <= ${endOfTime(days)}
     order by month`);
   return [...rows] as unknown as ExpiredMonth[];
 }
@@ -57,14 +57,16 @@ export async function hasToStay(
 }
 
 /**
- * Drops a month as a whole, and writes it into the change log with it.
- * @returns `stays` when something in it must; `busy` when the locks were not to be had in half a second.
+ * Drops a month as a whole, and writes it into the change log with it. What is in it is counted beforehand, as a dry run would,
+ * and again once nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its
+ * name says, are all past their time.
+ * @returns `stays` when something in it must; `busy` when the locks were not to be had in half a second, or it has changed.
  */
 export async function dropMonth(
   db: Db,
   kind: MonthlyKind,
   month: ExpiredMonth,
-  actor: string,
+  { days, actor }: { readonly days: number; readonly actor: string },
 ): Promise<{ readonly rows: number } | 'stays' | 'busy'> {
   if (await hasToStay(db, kind, month)) return 'stays';
   // Before anything is locked.
@@ -79,7 +81,8 @@ export async function dropMonth(
         sql`, `,
       );
       await tx.execute(sql`lock table ${names} in share row exclusive mode`);
-      if (await hasToStay(tx, kind, month)) return 'stays';
+      if ((await hasToStay(tx, kind, month)) || !(await isPast(tx, kind, month, days))) return 'stays';
+      if ((await rowsOf(tx, month.partition)) !== rows) return 'busy';
       await tx.execute(sql`drop table ${sql.identifier(month.partition)}`);
       const change = { actor, action: 'retention.drop', subject: month.partition, details: { rows } };
       await appendChange(tx, change);
@@ -89,6 +92,19 @@ export async function dropMonth(
     if (LOCKED_OUT.has(sqlState(error))) return 'busy';
     throw error;
   }
+}
+
+/** Whether the newest row of a month is past its time. */
+async function isPast(
+  tx: DbOrTransaction,
+  { idColumn, prefix }: MonthlyKind,
+  { partition }: ExpiredMonth,
+  days: number,
+): Promise<boolean> {
+  const [row] = await tx.execute<{ past: boolean }>(sql`
+    select coalesce(max(${sql.identifier(idColumn)}) < ${floorOf(prefix, days)}, true) as past
+    from ${sql.identifier(partition)}`);
+  return row?.past ?? false;
 }
 
 /** The month of the table that says what must stay, where that is another one and still there. */

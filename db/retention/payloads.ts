@@ -43,9 +43,11 @@ export async function clearPayloads(
         and notification_id in (select notification_id from notifications where ${range} and state in ${ENDED})`);
     const firstOpen = rows.findIndex(({ open }) => open);
     const done = firstOpen === -1 ? last : (rows[firstOpen - 1]?.id ?? cursor);
-    // Only where the mark stands at the beginning of this step: an earlier step may have left one behind.
+    // Only where the mark stands at the beginning of this step: an earlier step may have left one behind, and a cursor may be false.
     await tx.execute(sql`
-      insert into retention_marks as m (kind, done_up_to) values ('payloads', ${done})
+      insert into retention_marks as m (kind, done_up_to)
+      select 'payloads', ${done}
+      where ${cursor} = coalesce((select done_up_to from retention_marks where kind = 'payloads'), '')
       on conflict (kind) do update set done_up_to = excluded.done_up_to, updated_at = service_now()
       where m.done_up_to = ${cursor}`);
     return { cleared: cleared.length, cursor: last, more: rows.length === limit };

@@ -7,7 +7,7 @@ export const changeLog = pgTable(
   {
     changeId: bigserial('change_id', { mode: 'number' }).primaryKey(),
     changedAt: moment('changed_at').notNull().default(serviceNow),
-    /** Operating-system user that ran the command, or the process that acted. */
+    /** Who made the change: OPS_ACTOR or the login name of whoever ran the command, or the process that acted. */
     actor: text('actor').notNull(),
     /** `<noun>.<verb>`, for example `keys.revoke`. */
     action: text('action').notNull(),

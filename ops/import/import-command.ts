@@ -33,7 +33,9 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     const isCsv = kind.csv !== null && (options['csv'] === true || /\.csv$/i.test(file));
     const rows = isCsv && kind.csv !== null ? csvToRows(text, kind.csv) : parseRows(text);
     const dryRun = options['dryRun'] === true;
-    const report = await kind.run(db, rows, { actor: deps.actor, action: `${kind.noun}.import`, dryRun });
+    // A dry run changes nothing, so it is nobody's change.
+    const actor = dryRun ? '' : deps.actor;
+    const report = await kind.run(db, rows, { actor, action: `${kind.noun}.import`, dryRun });
     return describe(report);
   });
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { apiSettings } from './api-settings';
 import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
+import { opsSettings } from './ops-settings';
 import { retentionFault, retentionSettings } from './retention-settings';
 import { stackSettings } from './stack-settings';
 import { STORE_SECRETS, storeSettings } from './store-settings';
@@ -17,6 +18,7 @@ export const SETTING_GROUPS = {
   Temporal: temporalSettings,
   Traces: traceSettings,
   'How long data is kept': retentionSettings,
+  'The command line': opsSettings,
   'The embedded stack': stackSettings,
 } as const;
 
@@ -27,6 +29,7 @@ const settings = z.object({
   ...temporalSettings,
   ...traceSettings,
   ...retentionSettings,
+  ...opsSettings,
   ...stackSettings,
 });
 

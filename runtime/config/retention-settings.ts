@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import type { RetentionDays } from '../../domain/retention';
+import { LEAST_RETENTION_DAYS, type RetentionDays } from '../../domain/retention';
 
-/** Recoveries reach back 30 days, and so long are notifications held. */
-const SHORTEST_DAYS = 31;
-const days = (least: number, byDefault: number) =>
-  z.coerce.number().int().min(least).max(36_500).default(byDefault);
+const days = (byDefault: number) =>
+  z.coerce.number().int().min(LEAST_RETENTION_DAYS).max(36_500).default(byDefault);
 
 /** Settings of how long data is kept; docs/decisions.md gives the reasons of the defaults. */
 export const retentionSettings = {
@@ -13,14 +11,14 @@ export const retentionSettings = {
     .regex(/^(([01]\d|2[0-3]):[0-5]\d|off)$/, 'must be a time of day such as 03:15, or off')
     .default('03:15')
     .describe('Time of day (UTC) at which what is past its time is removed; off: never.'),
-  RETENTION_PAYLOADS_DAYS: days(SHORTEST_DAYS, 90).describe(
+  RETENTION_PAYLOADS_DAYS: days(90).describe(
     'Days that bodies of notifications, and what was answered to them, are kept.',
   ),
-  RETENTION_ATTEMPTS_DAYS: days(SHORTEST_DAYS, 400).describe('Days that delivery attempts are kept.'),
-  RETENTION_NOTIFICATIONS_DAYS: days(SHORTEST_DAYS, 2_557).describe(
+  RETENTION_ATTEMPTS_DAYS: days(400).describe('Days that delivery attempts are kept.'),
+  RETENTION_NOTIFICATIONS_DAYS: days(2_557).describe(
     'Days that notifications are kept, without their bodies.',
   ),
-  RETENTION_QUOTES_DAYS: days(SHORTEST_DAYS, 2_557).describe('Days that quotes are kept.'),
+  RETENTION_QUOTES_DAYS: days(2_557).describe('Days that quotes are kept.'),
 } as const;
 
 type Settings = { [Name in keyof typeof retentionSettings]: z.infer<(typeof retentionSettings)[Name]> };

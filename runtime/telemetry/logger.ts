@@ -1,4 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
+import { errorFacts } from '../../domain/error-facts';
 import type { Config } from '../config/config';
 
 /** Paths that may hold a key or a cookie, whatever logs them. */
@@ -31,7 +32,7 @@ function timestamp(): string {
 
 /**
  * JSON lines on standard output, written in the background: a reader that stalls must not stall requests. At a stop
- * the buffer is flushed.
+ * the buffer is flushed. Errors belong under `err`: of those only the facts are written.
  */
 export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
   return pino(
@@ -39,6 +40,7 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
       level: config.LOG_LEVEL,
       base: null,
       timestamp,
+      serializers: { err: errorFacts },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
     destination ?? standardOutput(),

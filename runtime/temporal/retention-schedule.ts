@@ -1,8 +1,6 @@
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
-import type { RetentionDays } from '../../domain/retention';
 import { inTime } from '../../dispatcher/in-time';
 import { createPause } from '../../dispatcher/pause';
-import type { ApplyRetentionInput } from '../../workflows/apply-retention';
 
 const CALL_MS = 5_000;
 const RETRY_MS = 60_000;
@@ -10,7 +8,6 @@ const RETRY_MS = 60_000;
 export interface RetentionSchedule {
   /** `HH:MM`, UTC; `off`: never. */
   readonly at: string;
-  readonly days: RetentionDays;
 }
 
 /** One for all workers of a task queue. */
@@ -41,7 +38,7 @@ export async function ensureRetentionSchedule(
   }
 }
 
-function scheduleOptions(taskQueue: string, { at, days }: RetentionSchedule) {
+function scheduleOptions(taskQueue: string, { at }: RetentionSchedule) {
   const [hour, minute] = at.split(':').map(Number);
   return {
     spec: { calendars: [{ hour: hour ?? 0, minute: minute ?? 0, comment: 'daily, UTC' }] },
@@ -50,7 +47,8 @@ function scheduleOptions(taskQueue: string, { at, days }: RetentionSchedule) {
       workflowType: 'applyRetention',
       workflowId: retentionScheduleId(taskQueue),
       taskQueue,
-      args: [{ days } satisfies ApplyRetentionInput] as [ApplyRetentionInput],
+      // How many days are kept is each worker's own settings: nothing that a workflow is told.
+      args: [],
       // One that cannot get on is given up before the next is due; that takes up where it stood.
       workflowExecutionTimeout: '23 hours' as const,
     },

@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { errorFacts } from '../../domain/error-facts';
 
 /** Levels of the SDK as those of ours. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
@@ -57,5 +58,11 @@ async function freePort(): Promise<number> {
 /** What of the SDK's details is worth a line; its objects are large. */
 function plain(meta: LogEntry['meta']): Record<string, unknown> {
   const { taskQueue, workflowId, activityType, attempt, error } = meta ?? {};
-  return { taskQueue, workflowId, activityType, attempt, ...(error !== undefined && { err: error }) };
+  return {
+    taskQueue,
+    workflowId,
+    activityType,
+    attempt,
+    ...(error !== undefined && { err: errorFacts(error) }),
+  };
 }

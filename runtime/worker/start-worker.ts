@@ -131,6 +131,8 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     },
   });
   const retention = createRetentionActivities({
+    days: options.retention.days,
+    warn: events.warn,
     connect: () =>
       connectDatabase({
         url: options.databaseUrl,

@@ -11,6 +11,7 @@ import {
   restartNotification,
 } from '../../db/notifications/claim';
 import { endNotification } from '../../db/notifications/record-attempt';
+import type { RetentionDays } from '../../domain/retention';
 import { watchBuild, type BuildWatch } from '../../dispatcher/build-watch';
 import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
@@ -31,7 +32,7 @@ export interface WorkerDispatchOptions {
   /** Longest time until a row that was not heard of is found. */
   readonly sweepMs: number;
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
-  readonly retention: RetentionSchedule;
+  readonly retention: RetentionSchedule & { readonly days: RetentionDays };
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
 }
 

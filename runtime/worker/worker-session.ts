@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import {
   NativeConnection,
@@ -67,6 +68,10 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     namespace,
     shutdownGraceTime: SHUTDOWN_GRACE,
     shutdownForceTime: SHUTDOWN_FORCE,
+    // What goes into histories of our errors.
+    dataConverter: {
+      failureConverterPath: workflowCode(join(__dirname, '../workflows')).failureConverterPath,
+    },
     ...(version !== null && {
       workerDeploymentOptions: {
         version: { deploymentName: version.deploymentName, buildId: version.buildId },

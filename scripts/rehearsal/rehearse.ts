@@ -38,6 +38,7 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     POSTGRES_PASSWORD: password(),
     QUOTES_DB_PASSWORD: password(),
     TEMPORAL_DB_PASSWORD: password(),
+    OPS_ACTOR: 'rehearsal',
     WEBHOOK_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     TLS_PEM_FILE: pem,
   });

@@ -1,5 +1,7 @@
+import type { WorkflowFailedError } from '@temporalio/client';
+import type { ApplicationFailure } from '@temporalio/common';
+import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
-import type { ApplyRetentionInput } from '../../workflows/apply-retention';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { newKeyRingText } from '../support/notifications';
@@ -48,25 +50,26 @@ const described = async () => {
   if (found === null) return null;
   const { action, policies, spec, state } = found;
   const [calendar] = spec.calendars ?? [];
-  const [input] = (action.type === 'startWorkflow' && action.args) || [];
-  const { days } = input as ApplyRetentionInput;
-  return { days, policies, hour: calendar?.hour, minute: calendar?.minute, paused: state.paused };
+  const args = action.type === 'startWorkflow' ? (action.args ?? []) : [];
+  return { args, policies, hour: calendar?.hour, minute: calendar?.minute, paused: state.paused };
 };
 
 test('a worker makes the schedule, the next one brings it up to its settings, and a pause stays', async () => {
   await start({ RETENTION_AT: '02:40' });
   await until(async () => (await described()) !== null, 'the schedule');
   expect(await described()).toMatchObject({
-    days: { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 },
+    args: [],
     policies: { overlap: 'SKIP', catchupWindow: 12 * 3_600_000 },
     hour: [expect.objectContaining({ start: 2 })],
     minute: [expect.objectContaining({ start: 40 })],
     paused: false,
   });
   await schedule().pause('looking into something');
-  await start({ RETENTION_AT: '02:40', RETENTION_QUOTES_DAYS: '800' });
-  await until(async () => (await described())?.days.quotes === 800, 'the new settings');
-  expect((await described())?.paused).toBe(true);
+  await workers.pop()?.close();
+  await start({ RETENTION_AT: '03:50', RETENTION_QUOTES_DAYS: '800' });
+  const moved = expect.objectContaining({ start: 50 }) as unknown;
+  await until(async () => (await described())?.minute?.[0]?.start === 50, 'the new settings');
+  expect(await described()).toMatchObject({ minute: [moved], paused: true });
   await schedule().unpause();
 }, 120_000);
 
@@ -90,6 +93,65 @@ test('its workflow removes what is past its time, and tells by its result how mu
   expect(left.map(({ id }) => id)).toContain(kept);
   expect(left).toHaveLength(2);
   expect(await database.sql`select distinct actor from change_log`).toEqual([{ actor: 'retention' }]);
+}, 120_000);
+
+/** What is left, and the partitions of months. */
+const stock = async () => ({
+  quotes: await database.sql`select quote_id from quotes order by 1`,
+  notifications: await database.sql`select notification_id, body from notifications order by 1`,
+  attempts: await database.sql`select notification_id, answer from delivery_attempts order by 1`,
+  months: await database.sql`
+    select relname from pg_class where relname ~ '_[0-9]{4}_[0-9]{2}$' and relkind = 'r' order by 1`,
+  marks: await database.sql`select kind, done_up_to from retention_marks`,
+});
+const run = (...args: unknown[]) =>
+  temporal.env.client.workflow
+    .execute('applyRetention', { taskQueue, workflowId: `forged/${randomTaskQueue()}`, args })
+    .then(
+      (result) => result as unknown,
+      (error: WorkflowFailedError) => (error.cause?.cause as ApplicationFailure | undefined)?.type,
+    );
+
+test('what anybody tells its workflow removes nothing that the settings keep, and is logged as refused (row 81)', async () => {
+  await makePastMonth(database, monthOf(60));
+  await storeOldQuote(database, 60);
+  await storeOldQuote(database, 1);
+  await storeOldNotification(database, 60);
+  const before = await stock();
+  const days = { payloads: -1, attempts: -1, notifications: -1, quotes: -1 };
+  const forged = [
+    { days },
+    { days, from: { kind: 'quotes', cursor: null } },
+    { kind: 'quotes', cursor: null, days: -1 },
+    { kind: 'quotes', cursor: 'qte_00000000000000000000000000' },
+    { kind: 'payloads', cursor: '' },
+    { kind: 'payloads', cursor: `ntf_${'Z'.repeat(26)}` },
+    { kind: 'payloads', cursor: "ntf_' or true --" },
+    { kind: 'change_log', cursor: null },
+    { kind: 'constructor', cursor: null },
+    -1,
+    'quotes',
+    [],
+  ];
+  for (const input of forged) expect([input, await run(input)]).toEqual([input, 'retention_refused']);
+  const none = { payloads: 0, attempts: 0, notifications: 0, quotes: 0 };
+  for (const args of [[], [null], [null, { days }]]) expect(await run(...args)).toEqual(none);
+  expect(await run({ kind: 'quotes', cursor: null })).toEqual({ quotes: 0 });
+  expect(await stock()).toEqual(before);
+  const refusals = workers
+    .flatMap(({ logs }) => logs)
+    .filter((line) => line.includes('the retention refused'));
+  expect(refusals).toHaveLength(forged.length);
+}, 120_000);
+
+test('a false cursor skips bodies until the next run, and no further', async () => {
+  const old = await storeOldNotification(database, 120);
+  const mark = (await stock()).marks;
+  expect(await run({ kind: 'payloads', cursor: oldId('ntf_', 95) })).toMatchObject({ payloads: 0 });
+  expect((await stock()).marks).toEqual(mark);
+  expect(await run()).toMatchObject({ payloads: 1 });
+  const [row] = await database.sql`select body from notifications where notification_id = ${old}`;
+  expect(row).toEqual({ body: '' });
 }, 120_000);
 
 test('switched off, the schedule goes', async () => {

@@ -41,7 +41,7 @@ async function store(application: string, sequence: number, state: 'failed' | 'h
 const recover = (...more: string[]) =>
   startNode(['--import', 'tsx', 'bin/ops.ts', 'notifications', 'recover', ...more], {
     cwd: process.cwd(),
-    environment: { DATABASE_URL: scene.databaseUrl },
+    environment: { DATABASE_URL: scene.databaseUrl, OPS_ACTOR: 'tester' },
   });
 const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
   select generation, priority from notifications where application_id like 'app_old%' order by 1`;

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
@@ -17,17 +18,55 @@ afterAll(() => ops.close());
 const start = (args: string[], databaseUrl: string, more: Record<string, string> = {}) =>
   execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args], {
     cwd: root,
-    env: { ...process.env, DATABASE_URL: databaseUrl, ...more },
+    env: { ...process.env, DATABASE_URL: databaseUrl, OPS_ACTOR: 'jane.doe', ...more },
   });
 
-test('as a process it changes the database, prints JSON alone, and signs with the user', async () => {
+test('as a process it changes the database, prints JSON alone, and signs with OPS_ACTOR', async () => {
   const { stdout, stderr } = await start(['partners', 'create', '--name', 'Process', '--json'], ops.url);
   expect(stderr).toBe('');
   expect(JSON.parse(stdout)).toMatchObject({ partner_id: 'P100001', name: 'Process' });
   const [change] = await ops.json('changes', 'list', '--subject', 'P100001');
-  expect(change).toMatchObject({ action: 'partners.create', actor: expect.stringMatching(/./) });
-  expect(change.actor).not.toBe('tester');
+  expect(change).toMatchObject({ action: 'partners.create', actor: 'jane.doe' });
 });
+
+const NOBODYS = ['node', 'Root', 'uid 1000'].map((OPS_ACTOR) => [OPS_ACTOR, { OPS_ACTOR }] as const);
+/** The one that tests run as, which is root in a container. */
+const { username } = userInfo();
+const refusals = username === 'root' ? [...NOBODYS, ['the login name', { OPS_ACTOR: '' }] as const] : NOBODYS;
+
+it.each(refusals)(
+  'in production nothing is changed by %s, which may be anybody',
+  async (_who, environment) => {
+    const create = ['partners', 'create', '--name', 'Nobody', '--json'];
+    await expect(start(create, ops.url, environment)).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/is an account that may be anybody's[^"]*set OPS_ACTOR to your own name/),
+    });
+    const { stdout } = await start(['partners', 'list', '--json'], ops.url, environment);
+    expect(stdout).not.toContain('Nobody');
+  },
+);
+
+test('before anything else is changed: no order reaches Temporal, and a dry run needs nobody', async () => {
+  const anybody = { OPS_ACTOR: 'node', TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  await expect(start(['deployments', 'set-current', 'x'], ops.url, anybody)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("may be anybody's"),
+  });
+  const { stdout } = await start(['retention', 'run'], ops.url, anybody);
+  expect(stdout).toContain('Nothing was removed');
+});
+
+it.each(['a\nb', 'a\u001B[31m', ' jane', 'x'.repeat(121), '\u202Eenaj'])(
+  'a name that is not visible text is refused: %j',
+  async (OPS_ACTOR) => {
+    await expect(start(['partners', 'list'], ops.url, { OPS_ACTOR })).rejects.toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('OPS_ACTOR: must be 1 to 120 visible characters'),
+    });
+  },
+);
 
 test('as a process it ends with 3 when the database cannot be reached, without a stack trace', async () => {
   const failed = start(['keys', 'list'], 'postgres://postgres@127.0.0.1:1/x');

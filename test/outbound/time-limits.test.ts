@@ -56,7 +56,7 @@ test('a partner that drips its headers is given up just the same', async () => {
 test('interim answers without end do not outlast the exchange', async () => {
   const receiver = closeLater(
     await startRawReceiver((socket) => {
-      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
+      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 100);
       socket.once('close', () => clearInterval(drip));
     }),
   );

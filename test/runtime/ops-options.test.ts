@@ -48,6 +48,19 @@ test('settings come before it', async () => {
   expect(options.temporal().connection.address).toBe('temporal.example:7233');
 });
 
+test('who makes a change: OPS_ACTOR, else the login name, and in production nobody who may be anybody', async () => {
+  const own = await optionsFor(null, OWN);
+  expect(own.actor('jane')).toBe('jane');
+  expect((await optionsFor(null, { ...OWN, OPS_ACTOR: 'Jane Doe' })).actor('root')).toBe('Jane Doe');
+  for (const shared of ['node', 'root', 'ROOT', 'ubuntu', 'postgres', 'uid 1000', '1000'])
+    expect(() => own.actor(shared)).toThrow(`"${shared}" is an account that may be anybody's`);
+  const named = await optionsFor(null, { ...OWN, OPS_ACTOR: 'Node' });
+  expect(() => named.actor('jane')).toThrow('set OPS_ACTOR to your own name');
+  const development = await optionsFor(null, { ...OWN, ENVIRONMENT: 'development' });
+  expect(development.actor('root')).toBe('root');
+  expect((await optionsFor(STACK)).actor('root')).toBe('root');
+});
+
 test('a database of its own has nothing of the embedded stack', async () => {
   const options = await optionsFor(STACK, OWN);
   expect(() => options.keyRing()).toThrow('with DATABASE_URL set, WEBHOOK_KEYS must be');

@@ -1,9 +1,9 @@
-import pino from 'pino';
 import { Agent, request } from 'undici';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { issueKey } from '../../db/keys/api-key-changes';
 import { createPartner } from '../../db/catalogue/partners';
 import { readConfig } from '../../runtime/config/config';
+import { createLogger } from '../../runtime/telemetry/logger';
 import { startApi } from '../../runtime/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';
@@ -66,7 +66,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
     databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
     tls: options.ownTls === false ? null : tls,
-    logger: pino({ level: 'info' }, { write }),
+    logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
     ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
   });
   const agent = new Agent({ connect: { ca: tls.ca } });

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pino from 'pino';
 import type { SendWebhook } from '../../activities';
 import { readConfig } from '../../runtime/config/config';
+import { createLogger } from '../../runtime/telemetry/logger';
 import { startWorker, type WorkerProcess } from '../../runtime/worker/start-worker';
 import { workerOptions } from '../../runtime/worker/worker-options';
 import { emittedBy } from './emitted';
@@ -64,7 +64,7 @@ export async function startTestWorker(
     ...workerOptions(config, {
       databaseUrl,
       temporal: { namespace, connection: { address } },
-      logger: pino({ level: 'debug' }, { write }),
+      logger: createLogger({ LOG_LEVEL: 'debug' }, { write }),
     }),
     ...(send && { send }),
   });

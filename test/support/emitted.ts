@@ -45,8 +45,8 @@ export async function emitWorkflows(client: Client): Promise<void> {
   }
 }
 
-/** Payloads are bytes, mostly of JSON. */
-function readable(_name: string, value: unknown): unknown {
+/** For JSON.stringify. Payloads are bytes, mostly of JSON. */
+export function readable(_name: string, value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
   if (isBuffer(value)) return Buffer.from(value.data).toString('utf8');
   return typeof value === 'bigint' ? String(value) : value;

@@ -1,8 +1,12 @@
 import { inState } from '../../support/notifications';
+import { connectDatabase } from '../../../db/postgres/connect';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import { applyRetentionStep } from '../../../db/retention/apply';
 import { countExpired } from '../../../db/retention/count';
+import { MONTHLY_KINDS } from '../../../db/retention/kinds';
+import { deleteBatch, expiredMonths } from '../../../db/retention/months';
+import { clearPayloads } from '../../../db/retention/payloads';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
@@ -45,6 +49,9 @@ const payloads = async () =>
         join delivery_attempts a using (notification_id)`
     ).map(({ id, body, answer }) => [id, `${body} ${answer}`]),
   );
+/** A connection besides. */
+const openTestWriter = async () =>
+  connectDatabase({ url: database.url, poolSize: 1, applicationName: 'writer', statementTimeoutMs: 10_000 });
 const log = () => database.sql`select action, subject, details from change_log order by change_id`;
 
 test('months whose last day is past its time go as a whole, with a line in the change log', async () => {
@@ -186,6 +193,64 @@ test('counting says beforehand what goes, and changes nothing; counts of months 
   expect(removed).toEqual([2, 2, 1, 1]);
   expect((await countExpired(database.db, DAYS)).map(({ rows }) => rows)).toEqual([0, 0, 0, 0]);
   expect(await database.sql`select delivered from monthly_counts`).toEqual([{ delivered: 7 }]);
+});
+
+it.each([-1, 0, 30, 30.9, NaN, Infinity])('%d days are refused, whoever asks', async (days) => {
+  await makePastMonth(database, monthOf(60));
+  await storeOldQuote(database, 60);
+  for (const kind of RETENTION_KINDS) {
+    const work = { kind, days, cursor: null };
+    await expect(
+      applyRetentionStep(database.db, work, { actor: 'tester', enough: () => false }),
+    ).rejects.toThrow('nothing is removed before 31 days');
+  }
+  expect(await ids('quotes')).toHaveLength(1);
+  expect(await log()).toEqual([]);
+});
+
+test('the statements themselves remove nothing younger than 31 days', async () => {
+  await storeOldNotification(database, RECENT);
+  const { attempts: kind } = MONTHLY_KINDS;
+  const forged = { days: -1, limit: 100 };
+  expect(await deleteBatch(database.db, kind, 'delivery_attempts', forged)).toEqual({ ids: 0, rows: 0 });
+  expect(await clearPayloads(database.db, { ...forged, cursor: '' })).toMatchObject({ cleared: 0 });
+  expect(await expiredMonths(database.db, kind, -1_000)).toEqual([]);
+});
+
+test('a false cursor moves no mark: what it skipped is emptied by the next run', async () => {
+  const skipped = await storeOldNotification(database, PAST_PAYLOADS);
+  const last = await storeOldNotification(database, DAYS.payloads + 1);
+  expect(await step('payloads', { cursor: skipped })).toMatchObject({ removed: 1 });
+  expect(await database.sql`select 1 from retention_marks`).toHaveLength(0);
+  expect(await step('payloads')).toMatchObject({ removed: 1 });
+  expect(await database.sql`select done_up_to from retention_marks`).toEqual([{ done_up_to: last }]);
+});
+
+test('a month whose name says that it is old, and whose rows do not, stays', async () => {
+  const month = monthOf(PAST_ALL);
+  await makePastMonth(database, monthOf(60));
+  await database.sql.unsafe(`alter table quotes_${monthOf(60)} rename to quotes_${month}`);
+  const kept = await storeOldQuote(database, 60);
+  expect(await step('quotes')).toMatchObject({ removed: 0, dropped: [], busy: [] });
+  expect(await ids('quotes')).toEqual([kept]);
+});
+
+test('a month that changes between its count and its lock is counted again before it goes', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  await storeOldQuote(database, PAST_ALL);
+  const partition = `quotes_${monthOf(PAST_ALL)}`;
+  const other = await openTestWriter();
+  await other.sql`begin`;
+  await storeOldQuote(other, PAST_ALL);
+  const dropping = step('quotes');
+  for (let waits = 0; waits === 0;) {
+    const [row] = await database.sql`select count(*)::int as waits from pg_locks where not granted`;
+    waits = row?.['waits'] as number;
+  }
+  await other.sql`commit`;
+  expect(await dropping).toMatchObject({ removed: 0, dropped: [], busy: [partition] });
+  expect(await step('quotes')).toMatchObject({ removed: 2, dropped: [partition] });
+  await other.close();
 });
 
 async function timeOf(task: () => Promise<unknown>): Promise<number> {
