@@ -12,6 +12,7 @@ table { border-collapse: collapse; display: block; margin: 1rem 0; overflow-x: a
 th, td { border: 1px solid #8886; padding: .35rem .6rem; text-align: left; vertical-align: top; }
 pre { background: #8881; border-radius: 6px; overflow-x: auto; padding: .9rem; }
 code { font: .9em/1.5 ui-monospace, monospace; }
+p code, li code { overflow-wrap: anywhere; }
 blockquote { border-left: 4px solid #8886; margin: 1rem 0; padding: .1rem 1rem; }
 summary { cursor: pointer; font-weight: 600; padding: .35rem 0; }
 `;

@@ -1,6 +1,9 @@
 import { startTestApi, type TestApi } from '../support/api';
+import { launchBrowser } from '../support/browser';
 
 /** Every link of the pages that a real listener serves to partners leads somewhere, and so does every anchor. */
+jest.setTimeout(60_000);
+
 let api: TestApi;
 let files: Map<string, { readonly status: number; readonly html: string }>;
 
@@ -60,6 +63,24 @@ test('no link leads to another site but to the standard', () => {
     .filter((target) => !isLocal(target));
   expect([...new Set(outside)]).toEqual(['https://www.standardwebhooks.com']);
 });
+
+test.each(['/docs/guide', '/docs/verify-webhook', '/docs/typescript-client'])(
+  '%s fits a phone: it takes no sideways scrolling',
+  async (path) => {
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage({
+        ignoreHTTPSErrors: true,
+        viewport: { width: 375, height: 800 },
+      });
+      await page.goto(`https://127.0.0.1:${api.port}${path}`);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBe(375);
+    } finally {
+      await browser.close();
+    }
+  },
+);
 
 test('the verifiers are served as plain text', async () => {
   const { headers, text } = await api.fetchText('/docs/verify-webhook/node/verify-webhook.mjs');
