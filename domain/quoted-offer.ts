@@ -25,7 +25,7 @@ export type OfferRefusal =
 
 /**
  * Holds what an application is to be opened for against what was quoted. Every link that a quote returned opens one
- * (docs/decisions.md, "The summary's link opens an application too").
+ * (docs/decisions.md, "Link of the summary").
  * @returns null when it was quoted: with a product, that product for these amounts; without one, the amounts of any
  * product that fitted or those of the summary's link.
  */
