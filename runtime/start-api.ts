@@ -26,6 +26,7 @@ import { insertTestNotification } from '../db/notifications/enqueue-test';
 import { loadMerchant } from '../db/catalogue/merchants';
 import { keepPartitionsAhead } from '../db/postgres/partitions';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
+import { DeadlineError, within } from '../timing/deadline';
 import type { Config } from './config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from './ids';
 import { connectRedis } from './redis';
@@ -227,9 +228,8 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   return (app.server.address() as AddressInfo).port;
 }
 
+/** Waits until all have ended, but no longer than the grace. */
 async function withGrace(closing: readonly Promise<unknown>[], graceMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const grace = new Promise((resolve) => (timer = setTimeout(resolve, graceMs)));
-  await Promise.race([Promise.allSettled(closing), grace]);
-  clearTimeout(timer);
+  const late = () => new DeadlineError('still closing');
+  await within(Promise.allSettled(closing), graceMs, late).catch(() => undefined);
 }

@@ -12,7 +12,7 @@ import { backlog } from '../../db/notifications/claim';
 import { endpointHistory } from '../../db/endpoints/attempts';
 import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
-import { createPause } from '../../dispatcher/pause';
+import { startLoop } from '../../timing/loop';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
@@ -145,8 +145,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   /** Why there is no session. */
   let fault = 'not connected yet';
   let dispatch: WorkerDispatch | null = null;
-  let stopping = false;
-  const pause = createPause();
+  let tries = 0;
 
   const { registry } = metrics;
   const { everyMs } = options.reconcile;
@@ -170,28 +169,29 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     monotonicMs: () => performance.now(),
   });
 
-  const running = (async () => {
-    for (let tries = 0; !stopping; tries += 1) {
+  const connecting = startLoop({
+    async round(stopped) {
+      session = await openWorkerSession({
+        ...options,
+        ...options.temporal,
+        activities: { ...activities, records: { ...activities.records, ...retention } },
+      });
+      tries = 0;
+      logger.info({ taskQueue }, 'worker: connected to Temporal');
       try {
-        session = await openWorkerSession({
-          ...options,
-          ...options.temporal,
-          activities: { ...activities, records: { ...activities.records, ...retention } },
-        });
-        tries = 0;
-        logger.info({ taskQueue }, 'worker: connected to Temporal');
         // Told to stop while it was connecting: nobody else would end it.
-        if (stopping) await session.stop();
+        if (stopped()) await session.stop();
         else await serve(session);
-      } catch (error) {
-        fault = error instanceof Error ? error.message : String(error);
-        logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+      } finally {
+        session = null;
       }
-      session = null;
-      if (stopping) return;
-      await pause.wait(RECONNECT_MS[tries] ?? LONGEST_RECONNECT_MS);
-    }
-  })();
+    },
+    everyMs: () => RECONNECT_MS[tries++] ?? LONGEST_RECONNECT_MS,
+    onError(error) {
+      fault = error instanceof Error ? error.message : String(error);
+      logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+    },
+  });
 
   async function serve(current: WorkerSession): Promise<void> {
     const own = startWorkerDispatch(current.client, options, { db, sql, fastPath, events, metrics });
@@ -213,12 +213,11 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
       if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },
     async close() {
-      stopping = true;
-      pause.end();
+      const ended = connecting.stop();
       // First, so that nothing new is started while the workers finish.
       await Promise.all([dispatch?.dispatcher.stop(), keeper.stop(), overdueEvents.stop()]);
       await session?.stop();
-      await running;
+      await ended;
       await feed.close();
       await Promise.all([database.close(), prepared.close(), options.tracing?.close()]);
     },
