@@ -3,7 +3,7 @@ import { migrateDatabase } from '../db/postgres/migrate';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
-import { startApi } from '../runtime/start-api';
+import { startApi } from '../runtime/api/start-api';
 
 /** One API process on an existing Postgres. `--migrate` brings the schema up to date first. */
 async function main(): Promise<void> {

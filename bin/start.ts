@@ -10,7 +10,7 @@ import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { createLogger } from '../runtime/telemetry/logger';
 import { prepareExternalTemporal } from '../runtime/temporal/search-attributes';
-import { startApi } from '../runtime/start-api';
+import { startApi } from '../runtime/api/start-api';
 import { startWorker } from '../runtime/worker/start-worker';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
 import { temporalTarget } from '../runtime/temporal/temporal-target';
@@ -71,7 +71,7 @@ void runStack(async (signals) => {
       const temporalMetrics = await installTemporalRuntime(logger);
       const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
       const temporal = temporalTarget(config);
-      const worker = startWorker({
+      const worker = await startWorker({
         ...workerOptions(settings, { databaseUrl, temporal, logger }),
         besideApi: true,
       });

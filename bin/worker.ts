@@ -17,7 +17,9 @@ async function main(): Promise<void> {
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const temporalMetrics = await installTemporalRuntime(logger);
   const temporal = temporalTarget(config);
-  const worker = startWorker(workerOptions(config, { databaseUrl: config.DATABASE_URL, temporal, logger }));
+  const worker = await startWorker(
+    workerOptions(config, { databaseUrl: config.DATABASE_URL, temporal, logger }),
+  );
   const internal = buildInternalApp({
     logger,
     metrics: async () => `${await worker.registry.metrics()}${await temporalMetrics()}`,

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
+import { startLoop } from '../timing/loop';
 import { inTime } from './in-time';
-import { createPause } from './pause';
 
 /** How often Temporal is asked which build is current. */
 export const WATCH_EVERY_MS = 2_000;
@@ -46,8 +46,6 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
   const { client, taskQueue, build, monotonicMs } = deps;
   let answer: { readonly current: boolean; readonly alone: boolean; readonly askedAt: number } | null = null;
   let failing = false;
-  let stopped = false;
-  const pause = createPause();
 
   async function ask(): Promise<void> {
     const askedAt = monotonicMs();
@@ -63,33 +61,26 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
         ? !named?.buildId
         : named?.buildId === build.buildId && named.deploymentName === build.deploymentName;
     const alone = !routing?.rampingDeploymentVersion && !routing?.rampingVersionPercentage;
+    failing = false;
     const before = answer;
     answer = { current, alone, askedAt };
     if (before?.current !== current) deps.onChange(current);
   }
 
-  const running = (async () => {
-    while (!stopped) {
-      try {
-        await ask();
-        failing = false;
-      } catch (error) {
-        if (!failing) deps.onError(error);
-        failing = true;
-      }
-      if (!stopped) await pause.wait(WATCH_EVERY_MS);
-    }
-  })();
+  const loop = startLoop({
+    round: ask,
+    everyMs: WATCH_EVERY_MS,
+    onError(error) {
+      if (!failing) deps.onError(error);
+      failing = true;
+    },
+  });
 
   return {
     // Without versioning there is nobody else, until Temporal says otherwise.
     current: () => answer?.current ?? build === null,
     eager: () =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
-    async stop() {
-      stopped = true;
-      pause.end();
-      await running;
-    },
+    stop: () => loop.stop(),
   };
 }

@@ -4,9 +4,9 @@ import {
   type ClaimedNotification,
   type ClaimOptions,
 } from '../db/notifications/claim';
+import { startLoop } from '../timing/loop';
 import type { StartDelivery } from './delivery-starter';
 import { createClaimPace } from './claim-pace';
-import { createPause } from './pause';
 import { createStartNotes } from './start-notes';
 
 /** A claim that was not followed by a start is due again after this: far above the deadline of a start. */
@@ -49,8 +49,6 @@ export interface Dispatcher {
  */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
-  let stopped = false;
-  let woken = false;
   /** The last claim left something due behind. */
   let waiting = false;
   let turn = FIRST_TURN;
@@ -58,45 +56,33 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const rounds = new Set<Promise<void>>();
   let claiming = false;
   let again: NodeJS.Timeout | undefined;
-  const pause = createPause();
-  const rest = createPause();
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes({ markStarted: deps.markStarted, onError: unreachable });
 
-  const running = (async () => {
-    while (!stopped) {
-      woken = false;
-      const more = await round().catch((error: unknown) => {
-        unreachable(error);
-        return false;
-      });
-      if (!more && !woken && !stopped)
-        await pause.wait(waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs);
-      const restMs = pace.restMs();
-      if (restMs >= 1 && !stopped) await rest.wait(restMs);
-    }
-    await Promise.all(rounds);
-    await notes.flush();
-  })();
+  const loop = startLoop({
+    round,
+    everyMs: () => (waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs),
+    onError: unreachable,
+    restMs: () => pace.restMs(),
+  });
 
-  /** @returns whether there is more to take at once */
-  async function round(): Promise<boolean> {
+  async function round(): Promise<'again' | void> {
     const limit = batch - starting;
     if (limit === 0) {
       // The end of a start wakes us.
       waiting = true;
-      return false;
+      return;
     }
     const { claimed, ...left } = await paced(() => claim({ limit, leaseMs: LEASE_MS, turn }));
     ({ waiting, turn } = left);
-    if (claimed.length === 0) return false;
+    if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
       .catch(unreachable)
       .finally(() => rounds.delete(own));
     rounds.add(own);
-    return waiting;
+    if (waiting) return 'again';
   }
 
   async function paced<T>(task: () => Promise<T>): Promise<T> {
@@ -123,34 +109,29 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (fault !== undefined)
       onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
     // While Temporal is away, what was given back below is often enough.
-    else if (waiting) wake();
+    else if (waiting) loop.wake();
     notes.add(claimed.filter((one) => !failed.includes(one)));
     await deps.giveBack(failed, PAUSE_MS);
-    if (failed.length > 0 && !stopped) tryAgain();
+    if (failed.length > 0) tryAgain();
   }
 
   /** Not left to the sweep, which may be a minute. */
   const tryAgain = () => {
     again ??= setTimeout(() => {
       again = undefined;
-      wake();
+      loop.wake();
     }, PAUSE_MS + GATHER_MS);
   };
-  const wake = () => {
-    woken = true;
-    pause.end();
-  };
   return {
-    wake,
+    wake: () => loop.wake(),
     attemptEnded() {
-      if (waiting || claiming) wake();
+      if (waiting || claiming) loop.wake();
     },
     async stop() {
-      stopped = true;
+      await loop.stop();
+      await Promise.all(rounds);
       clearTimeout(again);
-      wake();
-      rest.end();
-      await running;
+      await notes.flush();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Lane } from '../db/notifications/hold';
 import type { OperatorEvent } from '../db/audit/operator-events';
-import { createPause } from './pause';
+import { startLoop, type Loop } from '../timing/loop';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */
 const BATCH = 200;
@@ -22,41 +22,24 @@ export interface KeeperDeps {
   readonly everyMs: number;
 }
 
-export interface Keeper {
-  /** An endpoint has come or gone: look at once. */
-  wake(): void;
-  /** Begins nothing more; resolves when the batch under way has been written down. */
-  stop(): Promise<void>;
-}
-
 /**
  * Keeps notifications for which there is no endpoint: holds them, releases them in sequence once there is one, and lets
  * them expire. Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
+ * It is woken when an endpoint has come or gone; a stop waits until the batch under way has been written down.
  */
-export function startKeeper(deps: KeeperDeps): Keeper {
+export function startKeeper(deps: KeeperDeps): Loop {
   const { onError, everyMs, monotonicMs } = deps;
-  let stopped = false;
-  let woken = false;
   let warnedAtMs = Number.NEGATIVE_INFINITY;
-  const pause = createPause();
 
-  const running = (async () => {
-    while (!stopped) {
-      woken = false;
-      await round().catch((error: unknown) => onError(error, 'held notifications could not be looked after'));
-      if (!woken && !stopped) await pause.wait(everyMs);
-    }
-  })();
-
-  async function round(): Promise<void> {
-    await move('held', deps.lanesToHold, deps.hold);
-    await move('released', deps.lanesToRelease, deps.release);
-    for (let more = true; more && !stopped;) {
+  async function round(stopped: () => boolean): Promise<void> {
+    await move('held', deps.lanesToHold, deps.hold, stopped);
+    await move('released', deps.lanesToRelease, deps.release, stopped);
+    for (let more = true; more && !stopped();) {
       const expired = await deps.expire(BATCH);
       expired.forEach(deps.onEvent);
       more = expired.length > 0;
     }
-    if (stopped || monotonicMs() - warnedAtMs < WARN_EVERY_MS) return;
+    if (stopped() || monotonicMs() - warnedAtMs < WARN_EVERY_MS) return;
     (await deps.warn()).forEach(deps.onEvent);
     warnedAtMs = monotonicMs();
   }
@@ -66,13 +49,14 @@ export function startKeeper(deps: KeeperDeps): Keeper {
     what: 'held' | 'released',
     lanes: KeeperDeps['lanesToHold'],
     one: KeeperDeps['hold'],
+    stopped: () => boolean,
   ): Promise<void> {
     const totals = new Map<Lane, number>();
     try {
       for (let left = await lanes(); left.length > 0;) {
         const full: Lane[] = [];
         for (const lane of left) {
-          if (stopped) return;
+          if (stopped()) return;
           const count = await one(lane, BATCH);
           if (count > 0) totals.set(lane, (totals.get(lane) ?? 0) + count);
           if (count === BATCH) full.push(lane);
@@ -84,15 +68,9 @@ export function startKeeper(deps: KeeperDeps): Keeper {
     }
   }
 
-  return {
-    wake() {
-      woken = true;
-      pause.end();
-    },
-    async stop() {
-      stopped = true;
-      pause.end();
-      await running;
-    },
-  };
+  return startLoop({
+    round,
+    everyMs,
+    onError: (error) => onError(error, 'held notifications could not be looked after'),
+  });
 }

@@ -1,5 +1,5 @@
 import type { OperatorEvent } from '../db/audit/operator-events';
-import { createPause } from './pause';
+import { startLoop, type Loop } from '../timing/loop';
 
 /** Applications of one round; each is a transaction of some milliseconds. */
 const PER_ROUND = 200;
@@ -19,25 +19,12 @@ export interface OverdueEventsDeps {
  * Applies lenders' events whose wait for the steps before them is over. Every worker runs one; the lock of the
  * application's row lets one of them apply each. It needs no Temporal.
  */
-export function startOverdueEvents(deps: OverdueEventsDeps): { stop(): Promise<void> } {
+export function startOverdueEvents(deps: OverdueEventsDeps): Loop {
   const { onError, everyMs } = deps;
-  let stopped = false;
-  const pause = createPause();
-  const running = (async () => {
-    while (!stopped) {
-      const applied = await round().catch((error: unknown) => {
-        onError(error, 'overdue lender events cannot be read for now');
-        return 0;
-      });
-      if (!stopped && applied < PER_ROUND) await pause.wait(everyMs);
-    }
-  })();
-
-  /** @returns for how many applications something was applied */
-  async function round(): Promise<number> {
+  async function round(stopped: () => boolean): Promise<'again' | void> {
     let applied = 0;
     for (const applicationId of await deps.overdue(PER_ROUND)) {
-      if (stopped) break;
+      if (stopped()) break;
       // An application whose event cannot be applied must not hold up the others.
       try {
         const event = await deps.apply(applicationId);
@@ -48,14 +35,12 @@ export function startOverdueEvents(deps: OverdueEventsDeps): { stop(): Promise<v
         onError(error, `overdue lender events of ${applicationId} could not be applied`);
       }
     }
-    return applied;
+    if (applied === PER_ROUND) return 'again';
   }
 
-  return {
-    async stop() {
-      stopped = true;
-      pause.end();
-      await running;
-    },
-  };
+  return startLoop({
+    round,
+    everyMs,
+    onError: (error) => onError(error, 'overdue lender events cannot be read for now'),
+  });
 }

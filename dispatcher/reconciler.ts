@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import type { UncheckedNotification } from '../db/notifications/claim';
+import { startLoop, type Loop } from '../timing/loop';
 import { inTime } from './in-time';
-import { createPause } from './pause';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A describe answers in milliseconds; one that does not is asked again in the next round. */
@@ -44,29 +44,17 @@ type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
  * Holds the rows against Temporal: either store may have been restored from a backup, or lost, and operators may end
  * workflows in Temporal's own UI.
  */
-export function startReconciler(deps: ReconcilerDeps): { stop(): Promise<void> } {
-  const { onError, everyMs, olderThanMs } = deps;
-  let stopped = false;
-  const pause = createPause();
-  const running = (async () => {
-    while (!stopped) {
-      try {
-        for (const one of await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs })) {
-          if (!stopped) await reconcile(deps, one);
-        }
-      } catch (error) {
-        onError(error, 'notifications could not be held against Temporal');
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { everyMs, olderThanMs } = deps;
+  return startLoop({
+    round: async (stopped) => {
+      for (const one of await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs })) {
+        if (!stopped()) await reconcile(deps, one);
       }
-      if (!stopped) await pause.wait(everyMs);
-    }
-  })();
-  return {
-    async stop() {
-      stopped = true;
-      pause.end();
-      await running;
     },
-  };
+    everyMs,
+    onError: (error) => deps.onError(error, 'notifications could not be held against Temporal'),
+  });
 }
 
 async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotification): Promise<void> {

@@ -1,4 +1,4 @@
-import { formatPence, parsePence } from './money';
+import { formatPence } from './money';
 
 /** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
 const OUR_PARAMETERS: ReadonlySet<string> = new Set([
@@ -95,15 +95,6 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
   };
 }
 
-/** What a finance link says; a part that is missing or cannot be read is null. */
-export interface FinanceLink {
-  readonly quoteId: string | null;
-  readonly loanPence: number | null;
-  readonly depositPence: number | null;
-  readonly creditProduct: string | null;
-  readonly merchantReference: string | null;
-}
-
 /** Our parameters as a link carries them; null for one that it does not. */
 export interface LinkParameters {
   readonly service_quote_id: string | null;
@@ -135,23 +126,4 @@ export function linkParameters(link: string): { sent: LinkParameters; repeated: 
     merchant_reference: get('merchant_reference'),
   };
   return { sent, repeated };
-}
-
-/**
- * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
- * `quote_id`.
- */
-export function readFinanceLink(link: string): FinanceLink {
-  const { sent } = linkParameters(link);
-  const pence = (text: string | null): number | null => {
-    const parsed = parsePence(text ?? '');
-    return parsed.ok ? parsed.pence : null;
-  };
-  return {
-    quoteId: sent.service_quote_id ?? sent.quote_id,
-    loanPence: pence(sent.loan_amount),
-    depositPence: pence(sent.customer_deposit),
-    creditProduct: sent.credit_product,
-    merchantReference: sent.merchant_reference,
-  };
 }

@@ -1,7 +1,13 @@
 import { formatPence } from './money';
 import { checkOwnFigures } from './product-figures';
 import type { DepositRule, ProductTerms } from './product';
-import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, MOST_REPAYMENTS } from './product';
+import {
+  isPossibleDeposit,
+  isWithin,
+  LONGEST_PRODUCT_NAME,
+  PRODUCT_BOUNDS,
+  PRODUCT_CHOICES,
+} from './product-bounds';
 import { checkPublishedExample } from './published-example';
 import type { PublishedExample } from './published-example';
 
@@ -13,46 +19,26 @@ export interface Fault {
   readonly message: string;
 }
 
-/** 10,000 %: above any APR in the market, and still exact in doubles over the longest term. */
-const HIGHEST_APR_BASIS_POINTS = 1_000_000;
-/** 1,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
-const HIGHEST_RATE_PPM = 100_000_000;
-/** Longest deferral in months, and longest first interval in days (five years). */
-const MOST_DEFERRAL_MONTHS = 60;
-const MOST_FIRST_INTERVAL_DAYS = 1_830;
 /** How far a first interval in days may be from the months deferred: one month of either length. */
 const FIRST_INTERVAL_SLACK_DAYS = 31;
-/** £1,000,000 of fixed deposit or fee: half the largest loan. */
-const HIGHEST_FIXED_PENCE = 100_000_000;
-/** Long enough for any product name a lender uses, short enough for a link. */
-const LONGEST_NAME = 120;
-
-const CHOICES = {
-  rateType: ['fixed', 'variable'],
-  rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
-  instalmentRounding: ['half_up', 'floor', 'ceil'],
-  finalPayment: ['equal', 'remainder', 'clear_balance'],
-  firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
-  annualRateShown: ['flat', 'nominal', 'effective'],
-} as const satisfies { [Field in keyof ProductTerms]?: readonly ProductTerms[Field][] };
-
-function isWhole(value: number, lowest: number, highest: number): boolean {
-  return Number.isSafeInteger(value) && value >= lowest && value <= highest;
-}
-
 function checkNamesAndChoices(terms: ProductTerms): Fault[] {
   const faults: Fault[] = [];
   for (const field of ['lender', 'creditProduct'] as const) {
     const name = terms[field];
-    if (name === '' || name !== name.trim() || name.length > LONGEST_NAME || /[\p{Cc}\p{Cs}]/u.test(name)) {
+    if (
+      name === '' ||
+      name !== name.trim() ||
+      name.length > LONGEST_PRODUCT_NAME ||
+      /[\p{Cc}\p{Cs}]/u.test(name)
+    ) {
       faults.push({
         field,
-        message: `must be 1–${LONGEST_NAME} printable characters, without spaces around them`,
+        message: `must be 1–${LONGEST_PRODUCT_NAME} printable characters, without spaces around them`,
       });
     }
   }
-  for (const field of Object.keys(CHOICES) as (keyof typeof CHOICES)[]) {
-    const choices: readonly string[] = CHOICES[field];
+  for (const field of Object.keys(PRODUCT_CHOICES) as (keyof typeof PRODUCT_CHOICES)[]) {
+    const choices: readonly string[] = PRODUCT_CHOICES[field];
     if (!choices.includes(terms[field]))
       faults.push({ field, message: `must be one of ${choices.join(', ')}` });
   }
@@ -61,37 +47,38 @@ function checkNamesAndChoices(terms: ProductTerms): Fault[] {
 
 function checkNumbers(terms: ProductTerms): Fault[] {
   const faults: Fault[] = [];
-  const range = (field: keyof ProductTerms, value: number, lowest: number, highest: number): void => {
-    if (!isWhole(value, lowest, highest)) {
+  const range = (field: keyof typeof PRODUCT_BOUNDS & keyof ProductTerms): void => {
+    const [lowest, highest] = PRODUCT_BOUNDS[field];
+    const value = terms[field];
+    if (!isWithin(value, [lowest, highest])) {
       faults.push({ field, message: `must be a whole number from ${lowest} to ${highest}, is ${value}` });
     }
   };
-  range('numberOfRepayments', terms.numberOfRepayments, 1, MOST_REPAYMENTS);
-  range('aprBasisPoints', terms.aprBasisPoints, 0, HIGHEST_APR_BASIS_POINTS);
+  range('numberOfRepayments');
+  range('aprBasisPoints');
   if (terms.aprBasisPoints % 10 !== 0) {
     faults.push({ field: 'aprBasisPoints', message: 'must be a multiple of 10: an APR has one decimal' });
   }
-  range('deferralMonths', terms.deferralMonths, 0, MOST_DEFERRAL_MONTHS);
+  range('deferralMonths');
   if (terms.firstIntervalDays !== null) {
-    range('firstIntervalDays', terms.firstIntervalDays, 1, MOST_FIRST_INTERVAL_DAYS);
+    range('firstIntervalDays');
   }
-  range('settlementFeePence', terms.settlementFeePence, 0, HIGHEST_FIXED_PENCE);
-  range('minLoanPence', terms.minLoanPence, LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE);
-  range('maxLoanPence', terms.maxLoanPence, LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE);
+  range('settlementFeePence');
+  range('minLoanPence');
+  range('maxLoanPence');
   if (terms.rateBasis === 'apr_effective') {
     if (terms.ratePpm !== null)
       faults.push({ field: 'ratePpm', message: 'must be absent: the APR is the rate' });
   } else if (terms.ratePpm === null) {
     faults.push({ field: 'ratePpm', message: `is required with the rate basis ${terms.rateBasis}` });
   } else {
-    range('ratePpm', terms.ratePpm, 0, HIGHEST_RATE_PPM);
+    range('ratePpm');
   }
   return faults;
 }
 
 function checkRule(field: 'depositMin' | 'depositMax', rule: DepositRule | null): Fault[] {
-  if (rule === null) return [];
-  if (isWhole(rule.basisPoints, 0, 10_000) && isWhole(rule.fixedPence, 0, HIGHEST_FIXED_PENCE)) return [];
+  if (rule === null || isPossibleDeposit(rule.basisPoints, rule.fixedPence)) return [];
   return [{ field, message: 'needs basis points from 0 to 10,000 and a fixed sum from 0 to 1,000,000.00' }];
 }
 

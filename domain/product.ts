@@ -32,12 +32,12 @@ export interface DepositRule {
   readonly fixedPence: number;
 }
 
-/** The contractual terms of one credit product. Money in integer pence, rates as integers. */
+/** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds in domain/product-bounds.ts. */
 export interface ProductTerms {
   readonly lender: string;
   /** Name of the product, unique within its merchant; it identifies the product on a finance link. */
   readonly creditProduct: string;
-  /** Number of monthly repayments, 1–120. */
+  /** Number of monthly repayments. */
   readonly numberOfRepayments: number;
   /** Displayed contractual APR in basis points (9.9 % = 990); a multiple of 10, as APRs have one decimal. */
   readonly aprBasisPoints: number;
@@ -47,15 +47,15 @@ export interface ProductTerms {
   readonly ratePpm: number | null;
   readonly instalmentRounding: InstalmentRounding;
   readonly finalPayment: FinalPayment;
-  /** Months deferred (buy now pay later), 0–60; the first payment then falls at that month. 0: at month 1. */
+  /** Months deferred (buy now pay later); the first payment then falls at that month. 0: at month 1. */
   readonly deferralMonths: number;
-  /** Days from drawdown to the first payment where the agreement counts days, 1–1,830; null: whole months. */
+  /** Days from drawdown to the first payment where the agreement counts days; null: whole months. */
   readonly firstIntervalDays: number | null;
   /** Fee for settling within the deferral, in pence; disclosed by the merchant, outside the APR. */
   readonly settlementFeePence: number;
-  /** Smallest loan in pence, ≥ 1,000. */
+  /** Smallest loan in pence. */
   readonly minLoanPence: number;
-  /** Largest loan in pence, ≤ 200,000,000. */
+  /** Largest loan in pence. */
   readonly maxLoanPence: number;
   /** Smallest deposit; null: none required. */
   readonly depositMin: DepositRule | null;
@@ -81,6 +81,3 @@ export interface Product extends ProductTerms {
 /** Lowest and highest loan any credit product can offer (spec §8), in pence. */
 export const LOWEST_LOAN_PENCE = 1_000;
 export const HIGHEST_LOAN_PENCE = 200_000_000;
-
-/** Longest term a product may have, in monthly repayments. */
-export const MOST_REPAYMENTS = 120;

@@ -12,8 +12,8 @@ import { APPLICATION_STATES, type ApplicationState } from '../domain/application
 import { formatPence } from '../domain/money';
 import type { KeyEnvironment } from '../db/keys/key';
 import { durationUpTo, environmentOption, limitOption } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
-import { facts, table } from './output';
+import { handle, numberOption, textOption, type Answer, type OpsDeps } from './call';
+import { facts, listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -74,30 +74,17 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     );
     const waitingIn = ({ applicationId }: Application) =>
       events.filter((event) => event.applicationId === applicationId);
-    const head = [
-      'application',
-      'partner',
-      'environment',
-      'lender',
-      'reference',
-      'state',
-      'events',
-      'opened',
-      'waiting',
-    ];
-    const rows = found.map((one) => [
-      one.applicationId,
-      one.partnerId,
-      one.environment,
-      one.lender,
-      one.lenderReference,
-      one.state,
-      one.sequence,
-      one.createdAt,
-      waitingIn(one).map(waitingText).join('; '),
-    ]);
-    const json = found.map((one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }));
-    return { json, text: table(head, rows) };
+    return listed(found, (one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }), {
+      application: 'credit_application_id',
+      partner: 'partner_id',
+      environment: 'environment',
+      lender: 'lender',
+      reference: 'lender_reference',
+      state: 'state',
+      events: 'sequence',
+      opened: 'created_at',
+      waiting: (one) => waitingIn(one).map(waitingText).join('; '),
+    });
   });
 
   const show = applications
@@ -107,7 +94,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async ({ db }, applicationId = '') => {
     const story = await findApplication(db, applicationId, 'all');
     if (story === null) throw new Refused('not_found', `Application ${applicationId} does not exist.`);
-    return { json: fullView(story), text: humanStory(story) };
+    return storyAnswer(story);
   });
 }
 
@@ -142,71 +129,71 @@ const waitingView = (one: LenderEvent) => ({
 const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
 
-const fullView = ({ application, events, notifications }: ApplicationStory) => ({
-  ...view(application),
-  lender_events: events.map((one) => ({
-    lender_event_id: one.lenderEventId,
-    status: one.status,
-    occurred_at: one.occurredAt,
-    received_at: one.receivedAt,
-    outcome_on_arrival: one.verdict,
-    previous_state: one.previousState,
-    sequence: one.sequence,
-    applied_at: one.appliedAt,
-    waits_until: one.waitsUntil,
-    service_key_id: one.serviceKeyId,
-    request_id: one.requestId,
-  })),
-  notifications: notifications.map((one) => ({
-    notification_id: one.notificationId,
-    event_id: one.eventId,
-    event_type: one.eventType,
-    sequence: one.sequence,
-    state: one.state,
-    end_reason: one.endReason,
-    created_at: one.createdAt,
-    delivered_at: one.deliveredAt,
-  })),
-});
+/** What the lender told, in the order of arrival. */
+const told = (events: ApplicationStory['events']) =>
+  listed(
+    events,
+    (one) => ({
+      lender_event_id: one.lenderEventId,
+      status: one.status,
+      occurred_at: one.occurredAt,
+      received_at: one.receivedAt,
+      outcome_on_arrival: one.verdict,
+      previous_state: one.previousState,
+      sequence: one.sequence,
+      applied_at: one.appliedAt,
+      waits_until: one.waitsUntil,
+      service_key_id: one.serviceKeyId,
+      request_id: one.requestId,
+    }),
+    {
+      received: 'received_at',
+      status: 'status',
+      occurred: 'occurred_at',
+      'on arrival': 'outcome_on_arrival',
+      sequence: 'sequence',
+      applied: 'applied_at',
+      'waits until': 'waits_until',
+      "lender's event": 'lender_event_id',
+    },
+  );
 
-function humanStory({ application, events, notifications }: ApplicationStory): string {
-  const told = events.map((one) => [
-    one.receivedAt,
-    one.status,
-    one.occurredAt,
-    one.verdict,
-    one.sequence,
-    one.appliedAt,
-    one.waitsUntil,
-    one.lenderEventId,
-  ]);
-  const sent = notifications.map((one) => [
-    one.sequence,
-    one.eventType,
-    one.endReason === null ? one.state : `${one.state}: ${one.endReason}`,
-    one.createdAt,
-    one.deliveredAt,
-    one.notificationId,
-  ]);
-  return [
-    facts(Object.entries(view(application))),
-    '',
-    'What the lender told, in the order of arrival:',
-    table(
-      [
-        'received',
-        'status',
-        'occurred',
-        'on arrival',
-        'sequence',
-        'applied',
-        'waits until',
-        "lender's event",
-      ],
-      told,
-    ),
-    '',
-    'What the partner is told:',
-    table(['sequence', 'event', 'state', 'made', 'delivered', 'notification'], sent),
-  ].join('\n');
+/** What the partner is told. */
+const sent = (notifications: ApplicationStory['notifications']) =>
+  listed(
+    notifications,
+    (one) => ({
+      notification_id: one.notificationId,
+      event_id: one.eventId,
+      event_type: one.eventType,
+      sequence: one.sequence,
+      state: one.state,
+      end_reason: one.endReason,
+      created_at: one.createdAt,
+      delivered_at: one.deliveredAt,
+    }),
+    {
+      sequence: 'sequence',
+      event: 'event_type',
+      state: ({ state, endReason }) => (endReason === null ? state : `${state}: ${endReason}`),
+      made: 'created_at',
+      delivered: 'delivered_at',
+      notification: 'notification_id',
+    },
+  );
+
+function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
+  const [fromLender, toPartner] = [told(events), sent(notifications)];
+  return {
+    json: { ...view(application), lender_events: fromLender.json, notifications: toPartner.json },
+    text: [
+      facts(Object.entries(view(application))),
+      '',
+      'What the lender told, in the order of arrival:',
+      fromLender.text,
+      '',
+      'What the partner is told:',
+      toPartner.text,
+    ].join('\n'),
+  };
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { listChanges } from '../db/audit/change-log';
+import { listChanges, type RecordedChange } from '../db/audit/change-log';
 import { limitOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -30,22 +30,22 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
       ...(action !== undefined && { action }),
       limit: numberOption(call, 'limit') ?? 50,
     });
-    const rows = found.map((one) => [
-      one.changeId,
-      one.changedAt,
-      one.actor,
-      one.action,
-      one.subject,
-      brief(one.details),
-    ]);
-    const json = found.map(({ changeId, changedAt, ...rest }) => ({
-      change_id: changeId,
-      changed_at: changedAt,
-      ...rest,
-    }));
-    return { json, text: table(['change', 'when', 'who', 'what', 'subject', 'details'], rows) };
+    return listed(found, view, {
+      change: 'change_id',
+      when: 'changed_at',
+      who: 'actor',
+      what: 'action',
+      subject: 'subject',
+      details: ({ details }) => brief(details),
+    });
   });
 }
+
+const view = ({ changeId, changedAt, ...rest }: RecordedChange) => ({
+  change_id: changeId,
+  changed_at: changedAt,
+  ...rest,
+});
 
 /** Enough to recognise a change in a table; --json has it all. */
 const LONGEST_DETAILS = 100;

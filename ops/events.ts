@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
-import { listOperatorEvents } from '../db/audit/operator-events';
+import { listOperatorEvents, type RecordedEvent } from '../db/audit/operator-events';
 import {
   describeOperatorEvent,
   OPERATOR_EVENT_KINDS,
@@ -8,7 +8,7 @@ import {
 } from '../domain/operator-event';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -53,23 +53,23 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
       limit: numberOption(call, 'limit') ?? 50,
     });
-    const rows = found.map((one) => [
-      one.happenedAt,
-      one.kind,
-      one.partnerId,
-      one.environment,
-      one.endpointId,
-      describeOperatorEvent(one.kind, one.details),
-    ]);
-    const json = found.map((one) => ({
-      event_id: one.eventId,
-      happened_at: one.happenedAt,
-      kind: one.kind,
-      partner_id: one.partnerId,
-      environment: one.environment,
-      endpoint_id: one.endpointId,
-      details: one.details,
-    }));
-    return { json, text: table(['when', 'event', 'partner', 'environment', 'endpoint', 'what'], rows) };
+    return listed(found, view, {
+      when: 'happened_at',
+      event: 'kind',
+      partner: 'partner_id',
+      environment: 'environment',
+      endpoint: 'endpoint_id',
+      what: ({ kind, details }) => describeOperatorEvent(kind, details),
+    });
   });
 }
+
+const view = (one: RecordedEvent) => ({
+  event_id: one.eventId,
+  happened_at: one.happenedAt,
+  kind: one.kind,
+  partner_id: one.partnerId,
+  environment: one.environment,
+  endpoint_id: one.endpointId,
+  details: one.details,
+});

@@ -7,7 +7,7 @@ import { duration } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, keyStatus, keyView } from './key-view';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -58,18 +58,16 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only');
   handle(list, deps, async (call) => {
     const found = await listKeys(call.db, textOption(call, 'partner') ?? null);
-    const head = ['key', 'partner', 'environment', 'ends in', 'state', 'expires', 'created', 'replaced by'];
-    const rows = found.map((key) => [
-      key.keyId,
-      key.partnerId,
-      key.environment,
-      key.lastFour,
-      keyStatus(key),
-      key.expiresAt,
-      key.createdAt,
-      key.replacedBy,
-    ]);
-    return { json: found.map(keyView), text: table(head, rows) };
+    return listed(found, keyView, {
+      key: 'key_id',
+      partner: 'partner_id',
+      environment: 'environment',
+      'ends in': 'last_four',
+      state: keyStatus,
+      expires: 'expires_at',
+      created: 'created_at',
+      'replaced by': 'replaced_by',
+    });
   });
 
   addKeyLifecycle(keys, deps, {

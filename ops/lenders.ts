@@ -3,7 +3,7 @@ import { appendChange } from '../db/audit/change-log';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
 import { Refused } from '../db/refused';
 import { handle, textOption, type OpsDeps } from './call';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -78,9 +78,12 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
 
   const list = lenders.command('list').description('Lenders, and the form of their references.');
   handle(list, deps, async ({ db }) => {
-    const found = await listLenders(db);
-    const rows = found.map((one) => [one.lender, one.name, one.referenceFormat, one.createdAt]);
-    return { json: found.map(view), text: table(['lender', 'name', 'format', 'created'], rows) };
+    return listed(await listLenders(db), view, {
+      lender: 'lender',
+      name: 'name',
+      format: 'reference_format',
+      created: 'created_at',
+    });
   });
 }
 

@@ -10,7 +10,7 @@ import { importMerchants } from './import/import-merchants';
 import { toFields } from './import/merchant-schema';
 import { rowFromOptions, setUpOptions } from './merchant-options';
 import { merchantView, summaryView } from './merchant-view';
-import { facts, table, type Cell } from './output';
+import { facts, listed, type Cell } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -37,23 +37,15 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
       partnerId: textOption(call, 'partner') ?? null,
       limit: numberOption(call, 'limit') ?? 200,
     };
-    const found = (await listMerchants(call.db, filter)).map(summaryView);
-    const head = [
-      'merchant',
-      'trading name',
-      'FCA authorised',
-      'shows products',
-      'summary',
-      'partners',
-      'active products',
-    ];
-    return {
-      json: found,
-      text: table(
-        head,
-        found.map((one) => Object.values<Cell>(one)),
-      ),
-    };
+    return listed(await listMerchants(call.db, filter), summaryView, {
+      merchant: 'merchant_id',
+      'trading name': 'trading_name',
+      'FCA authorised': 'fca_authorised',
+      'shows products': 'show_products',
+      summary: 'summary_style',
+      partners: 'partner_access',
+      'active products': 'active_products',
+    });
   });
 
   const show = merchants

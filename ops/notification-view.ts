@@ -6,7 +6,7 @@ import type {
   NotificationSummary,
 } from '../db/notifications/read';
 import type { Answer, OpsDeps } from './call';
-import { facts, printable, table } from './output';
+import { facts, listed, printable } from './output';
 
 export const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -77,17 +77,17 @@ export function notificationAnswer(
   attempts: readonly DeliveryAttempt[],
   story: StoryOf,
 ): Answer {
-  const head = ['attempt', 'started', 'outcome', 'status', 'ms', 'failure', 'address', 'retry after'];
-  const rows = attempts.map((attempt) => [
-    attempt.attemptNumber,
-    attempt.startedAt,
-    attempt.outcome ?? 'under way',
-    attempt.httpStatus,
-    attempt.durationMs,
-    attempt.failure,
-    attempt.address,
-    attempt.retryAfterMs === null ? null : `${Math.round(attempt.retryAfterMs / 1_000)} s`,
-  ]);
+  const tried = listed(attempts, (one) => ({ ...attemptView(one), answer: one.answer }), {
+    attempt: 'attempt_number',
+    started: 'started_at',
+    outcome: ({ outcome }) => outcome ?? 'under way',
+    status: 'http_status',
+    ms: 'duration_ms',
+    failure: 'failure',
+    address: 'address',
+    'retry after': ({ retryAfterMs }) =>
+      retryAfterMs === null ? null : `${Math.round(retryAfterMs / 1_000)} s`,
+  });
   const answers = attempts.flatMap(({ attemptNumber, answer }) =>
     answer === null || answer === '' ? [] : ['', `Answer to attempt ${attemptNumber}:`, quoted(answer)],
   );
@@ -96,7 +96,7 @@ export function notificationAnswer(
       ...notificationView(one),
       story: story(one),
       body: one.body,
-      delivery_attempts: attempts.map((attempt) => ({ ...attemptView(attempt), answer: attempt.answer })),
+      delivery_attempts: tried.json,
     },
     text: [
       facts(Object.entries({ ...notificationView(one), story: story(one) })),
@@ -105,7 +105,7 @@ export function notificationAnswer(
       quoted(one.body),
       '',
       'Attempts:',
-      table(head, rows),
+      tried.text,
       ...answers,
     ].join('\n'),
   };

@@ -7,7 +7,7 @@ import { durationUpTo, environmentOption, limitOption, wordsOf } from './argumen
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { listedView, notificationAnswer, notificationStatus, storyOf } from './notification-view';
-import { age, table } from './output';
+import { age, listed } from './output';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
@@ -62,36 +62,24 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       ...(after !== undefined && { after }),
       limit,
     });
-    const head = [
-      'notification',
-      'event',
-      'partner',
-      'environment',
-      'state',
-      'attempts',
-      'last attempt',
-      'created',
-      'age',
-      'ended',
-    ];
-    const rows = found.map((one) => [
-      one.notificationId,
-      one.eventType,
-      one.partnerId,
-      one.environment,
-      notificationStatus(one),
-      one.attempts,
-      one.lastOutcome,
-      one.createdAt,
-      age(one.createdAt, deps.now()),
-      one.endedAt,
-    ]);
+    const story = storyOf(deps.storyUrl);
+    const { json, text } = listed(found, (one) => listedView(one, story), {
+      notification: 'notification_id',
+      event: 'event_type',
+      partner: 'partner_id',
+      environment: 'environment',
+      state: notificationStatus,
+      attempts: 'attempts',
+      'last attempt': 'last_outcome',
+      created: 'created_at',
+      age: ({ createdAt }) => age(createdAt, deps.now()),
+      ended: 'ended_at',
+    });
     const last = found.length === limit ? found.at(-1) : undefined;
     const more = last === undefined ? '' : `\nThere may be more: --after ${last.notificationId}`;
-    const story = storyOf(deps.storyUrl);
     const example = found.map(story).find((url) => url !== null);
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    return { json: found.map((one) => listedView(one, story)), text: table(head, rows) + stories + more };
+    return { json, text: text + stories + more };
   });
 
   const show = notifications

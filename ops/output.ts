@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import type { Answer } from './call';
 import type { Fault } from './import/faults';
 
 export type Cell = string | number | boolean | Date | null | undefined;
@@ -9,6 +10,27 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
   drawn.push(...rows.map((row) => row.map(cell)));
   return drawn.toString();
+}
+
+/** Fields of a JSON view that a cell can show as they are. */
+type Shown<View> = { [Name in keyof View]: View[Name] extends Cell ? Name : never }[keyof View];
+
+/** Columns by their headings, in their order: a field of the noun's JSON view, or what is made of the thing itself. */
+export type Columns<One, View> = Readonly<Record<string, Shown<View> | ((one: One) => Cell)>>;
+
+/** Things as a table; what a noun consists of is said once, by its JSON view. */
+export function listed<One, View>(
+  found: readonly One[],
+  view: (one: One) => View,
+  columns: Columns<One, View>,
+): Answer & { readonly json: readonly View[] } {
+  const json = found.map(view);
+  const rows = found.map((one, at) =>
+    Object.values(columns).map((column) =>
+      typeof column === 'function' ? column(one) : (json[at]?.[column] as Cell),
+    ),
+  );
+  return { json, text: table(Object.keys(columns), rows) };
 }
 
 /** Names and values, one to a line. */

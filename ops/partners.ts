@@ -11,7 +11,7 @@ import {
 import { Refused } from '../db/refused';
 import { handle, textOption, type Answer, type OpsDeps } from './call';
 import { text as textField } from './import/fields';
-import { facts, table } from './output';
+import { facts, listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -48,9 +48,12 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   });
 
   handle(partners.command('list').description('All partners.'), deps, async ({ db }) => {
-    const found = await listPartners(db);
-    const rows = found.map((partner) => [partner.partnerId, partner.name, partner.state, partner.createdAt]);
-    return { json: found.map(view), text: table(['partner', 'name', 'state', 'created'], rows) };
+    return listed(await listPartners(db), view, {
+      partner: 'partner_id',
+      name: 'name',
+      state: 'state',
+      created: 'created_at',
+    });
   });
 
   const show = partners.command('show').argument('<partner>').description('One partner.');

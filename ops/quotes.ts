@@ -4,7 +4,7 @@ import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
 import { limitOption, wholeNumber } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
-import { facts, table } from './output';
+import { facts, listed, table } from './output';
 import { definitionView } from './product-view';
 
 const EXAMPLES = `
@@ -48,18 +48,16 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       days: numberOption(call, 'days') ?? 7,
       limit: numberOption(call, 'limit') ?? 50,
     });
-    const head = ['quote', 'when', 'partner', 'environment', 'merchant', 'loan', 'deposit', 'reference'];
-    const rows = found.map((one) => [
-      one.quoteId,
-      one.createdAt,
-      one.partnerId,
-      one.environment,
-      one.merchantId,
-      formatPence(one.loanPence),
-      one.depositPence === null ? null : formatPence(one.depositPence),
-      one.merchantReference,
-    ]);
-    return { json: found.map(view), text: table(head, rows) };
+    return listed(found, view, {
+      quote: 'service_quote_id',
+      when: 'created_at',
+      partner: 'partner_id',
+      environment: 'environment',
+      merchant: 'merchant_id',
+      loan: 'loan_amount',
+      deposit: 'customer_deposit',
+      reference: 'merchant_reference',
+    });
   });
 }
 

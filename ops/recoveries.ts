@@ -7,7 +7,7 @@ import { Refused } from '../db/refused';
 import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
 import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
 import { handle, numberOption, textOption, type Answer, type Call, type OpsDeps } from './call';
-import { table } from './output';
+import { listed } from './output';
 import { LONGEST_RECOVERY_DAYS, resolveSpan } from './recover-span';
 import { runRecovery } from './recover';
 
@@ -74,19 +74,17 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     const partnerId = textOption(call, 'partner');
     const limit = numberOption(call, 'limit') ?? 20;
     const found = await listRecoveries(call.db, { limit, ...(partnerId !== undefined && { partnerId }) });
-    const head = ['recovery', 'partner', 'since', 'until', 'state', 'found', 'sent', 'skipped', 'begun'];
-    const rows = found.map((one) => [
-      one.recoveryId,
-      one.partnerId,
-      one.since,
-      one.until,
-      one.state,
-      one.found,
-      one.sent,
-      one.skipped,
-      one.createdAt,
-    ]);
-    return { json: found.map(view), text: table(head, rows) };
+    return listed(found, view, {
+      recovery: 'recovery_id',
+      partner: 'partner_id',
+      since: 'since',
+      until: 'until',
+      state: 'state',
+      found: 'found',
+      sent: 'sent',
+      skipped: 'skipped',
+      begun: 'created_at',
+    });
   });
 
   async function resume(call: Call, recoveryId: string): Promise<Answer> {
@@ -143,13 +141,23 @@ const total = (counts: readonly UndeliveredCount[]) =>
 /** What a recovery would do. */
 function counted(span: RecoverySpan, counts: readonly UndeliveredCount[], perSecond: number): Answer {
   const found = total(counts);
-  const rows = counts.map(({ environment, eventType, state, count, plan }) => [
-    environment,
-    eventType,
-    state,
-    count,
-    plan === 'send' ? 'would be sent' : `left: ${LEFT[plan]}`,
-  ]);
+  const lines = listed(
+    counts,
+    ({ environment, eventType, state, count, plan }) => ({
+      environment,
+      event_type: eventType,
+      state,
+      count,
+      plan,
+    }),
+    {
+      environment: 'environment',
+      event: 'event_type',
+      state: 'state',
+      count: 'count',
+      recovery: ({ plan }) => (plan === 'send' ? 'would be sent' : `left: ${LEFT[plan]}`),
+    },
+  );
   const minutes = Math.ceil(found / perSecond / 60);
   return {
     json: {
@@ -159,17 +167,11 @@ function counted(span: RecoverySpan, counts: readonly UndeliveredCount[], perSec
       since: span.since,
       until: span.until,
       would_send: found,
-      counts: counts.map(({ environment, eventType, state, count, plan }) => ({
-        environment,
-        event_type: eventType,
-        state,
-        count,
-        plan,
-      })),
+      counts: lines.json,
     },
     text: [
       `Never delivered to ${span.partnerId}, created from ${span.since} to ${span.until}:`,
-      table(['environment', 'event', 'state', 'count', 'recovery'], rows),
+      lines.text,
       found === 0
         ? 'Nothing to send.'
         : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`,

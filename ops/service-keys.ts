@@ -12,7 +12,7 @@ import { duration, environmentOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, serviceKeyView } from './key-view';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -58,30 +58,17 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
 
   const list = keys.command('list').description('Service keys, without the keys themselves.');
   handle(list, deps, async ({ db }) => {
-    const found = await listServiceKeys(db);
-    const head = [
-      'key',
-      'name',
-      'lender',
-      'environment',
-      'ends in',
-      'state',
-      'expires',
-      'created',
-      'replaced by',
-    ];
-    const rows = found.map((key) => [
-      key.keyId,
-      key.name,
-      key.lender,
-      key.environment,
-      key.lastFour,
-      key.state === 'active' && key.expired ? 'expired' : key.state,
-      key.expiresAt,
-      key.createdAt,
-      key.replacedBy,
-    ]);
-    return { json: found.map(serviceKeyView), text: table(head, rows) };
+    return listed(await listServiceKeys(db), serviceKeyView, {
+      key: 'key_id',
+      name: 'name',
+      lender: 'lender',
+      environment: 'environment',
+      'ends in': 'last_four',
+      state: ({ state, expired }) => (state === 'active' && expired ? 'expired' : state),
+      expires: 'expires_at',
+      created: 'created_at',
+      'replaced by': 'replaced_by',
+    });
   });
 
   addKeyLifecycle(keys, deps, {

@@ -7,7 +7,7 @@ import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { currentMonth, monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
-import { table } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -35,15 +35,19 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     const wanted = { partnerId, month, ...(environment !== undefined && { environment }) };
     const environments = environment === undefined ? (['live', 'sandbox'] as const) : [environment];
     const counts = withTests(await monthlyUsage(call.db, wanted), environments);
-    const head = ['environment', 'event', 'delivered', 'failed', 'reserved', 'limit', 'left'];
-    const rows = counts.map((one) => {
-      const { limit, left } = limitOf(one);
-      return [one.environment, one.eventType, one.delivered, one.failed, one.reserved, limit, left];
+    const { json, text } = listed(counts, view, {
+      environment: 'environment',
+      event: 'event_type',
+      delivered: 'delivered',
+      failed: 'failed',
+      reserved: 'reserved',
+      limit: 'limit',
+      left: 'left',
     });
     const named = month.slice(0, 7);
     return {
-      json: { partner_id: partnerId, month: named, counts: counts.map(view) },
-      text: `${partnerId}, ${named} (UTC):\n${table(head, rows)}`,
+      json: { partner_id: partnerId, month: named, counts: json },
+      text: `${partnerId}, ${named} (UTC):\n${text}`,
     };
   });
 }

@@ -56,6 +56,6 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
   handle(list, deps, async (call, named) => {
     const { endpointId } = await namedEndpoint(call.db, call, named);
     const found = await listSecrets(call.db, endpointId);
-    return { json: found.map(secretView), text: secretTable(found) };
+    return secretTable(found);
   });
 }

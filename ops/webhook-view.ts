@@ -4,7 +4,7 @@ import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';
 import { attemptView, describeAttempt } from './notification-view';
-import { facts, table } from './output';
+import { facts, listed } from './output';
 
 const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
 
@@ -41,22 +41,17 @@ export const heldText = (held: number) =>
 
 /** Endpoints with their health, and what is held for them. */
 export function endpointTable(endpoints: readonly EndpointWithHeld[]): Answer {
-  const rows = endpoints.map((one) => [
-    one.endpointId,
-    one.partnerId,
-    one.environment,
-    endpointStatus(one),
-    one.lastSuccessAt,
-    one.failingSince,
-    one.failuresSinceSuccess,
-    one.held,
-    one.url,
-  ]);
-  const health = ['last success', 'failing since', 'failures', 'held'];
-  return {
-    json: endpoints.map((one) => ({ ...endpointView(one), held: one.held })),
-    text: table(['endpoint', 'partner', 'environment', 'state', ...health, 'URL'], rows),
-  };
+  return listed(endpoints, (one) => ({ ...endpointView(one), held: one.held }), {
+    endpoint: 'endpoint_id',
+    partner: 'partner_id',
+    environment: 'environment',
+    state: endpointStatus,
+    'last success': 'last_success_at',
+    'failing since': 'failing_since',
+    failures: 'failures_since_success',
+    held: 'held',
+    URL: 'url',
+  });
 }
 
 /** A secret without the secret itself. */
@@ -68,10 +63,14 @@ export const secretView = (secret: SecretSummary) => ({
   expires_at: secret.expiresAt,
 });
 
-export function secretTable(secrets: readonly SecretSummary[]): string {
-  const rows = secrets.map((one) => [one.secretId, one.live, one.expiresAt, one.createdAt, one.keyId]);
-  return table(['secret', 'signs', 'until', 'created', 'sealed with'], rows);
-}
+export const secretTable = (secrets: readonly SecretSummary[]) =>
+  listed(secrets, secretView, {
+    secret: 'secret_id',
+    signs: 'signs',
+    until: 'expires_at',
+    created: 'created_at',
+    'sealed with': 'sealed_with',
+  });
 
 /** An endpoint with what it is signed with and how it answered lately. */
 export function endpointAnswer(
@@ -79,27 +78,22 @@ export function endpointAnswer(
   secrets: readonly SecretSummary[],
   attempts: readonly AttemptSummary[],
 ): Answer {
-  const rows = attempts.map((one) => [
-    one.notificationId,
-    one.attemptNumber,
-    one.startedAt,
-    describeAttempt(one),
-  ]);
+  const known = secretTable(secrets);
+  const tried = listed(attempts, (one) => ({ notification_id: one.notificationId, ...attemptView(one) }), {
+    notification: 'notification_id',
+    attempt: 'attempt_number',
+    started: 'started_at',
+    'came to': describeAttempt,
+  });
   const view = { ...endpointView(endpoint), held: endpoint.held };
   return {
     json: {
       ...view,
-      secrets: secrets.map(secretView),
-      last_attempts: attempts.map((one) => ({ notification_id: one.notificationId, ...attemptView(one) })),
+      secrets: known.json,
+      last_attempts: tried.json,
     },
-    text: [
-      facts(Object.entries(view)),
-      '',
-      'Secrets:',
-      secretTable(secrets),
-      '',
-      'Last attempts:',
-      table(['notification', 'attempt', 'started', 'came to'], rows),
-    ].join('\n'),
+    text: [facts(Object.entries(view)), '', 'Secrets:', known.text, '', 'Last attempts:', tried.text].join(
+      '\n',
+    ),
   };
 }

@@ -2,7 +2,7 @@ import { connect as connectTcp, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import type { AddressGuard } from './addresses';
 import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
-import { within } from './within';
+import { within } from '../timing/deadline';
 
 /** Tried of one name, each with an equal share of the time that is left. */
 const MOST_ADDRESSES = 4;

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressGuard } from './addresses';
 import { codeOf, DeliveryFault } from './delivery-fault';
-import { within } from './within';
+import { within } from '../timing/deadline';
 
 /** The two questions we ask of DNS. Node's own `Resolver` is one. */
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;

@@ -1,7 +1,8 @@
 import type { MerchantSetup } from '../../domain/merchant';
 import type { Product } from '../../domain/product';
+import { isPossibleDeposit } from '../../domain/product-bounds';
 import { runPrepared, type Reader } from '../postgres/prepared';
-import { corruptFieldsOf, isDepositRule, toDefinition, toDepositRule } from './product-row';
+import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';
 import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
 
 export type PartnerAccess = 'all' | 'restricted';
@@ -76,11 +77,6 @@ export async function loadMerchants(db: Reader, merchantIds: readonly string[]):
   return rows.map(toStored);
 }
 
-/** Reads every merchant, for filling a process's memory. */
-export async function loadAllMerchants(db: Reader): Promise<StoredMerchant[]> {
-  return (await runPrepared<MerchantRow>(db, MERCHANT)).map(toStored);
-}
-
 /** Merchants for people, by id. @param partnerId only those that exist for this partner; null: all. */
 export async function listMerchants(
   db: Reader,
@@ -101,7 +97,7 @@ export async function listMerchants(
 
 function toStored(row: MerchantRow): StoredMerchant {
   const { partnerAccess, partnerIds, floor, products: rows, ...rest } = row;
-  const floorIsPossible = isDepositRule(...floor);
+  const floorIsPossible = isPossibleDeposit(...floor);
   const corruptFields = floorIsPossible ? [] : ['deposit_floor'];
   const products: Product[] = [];
   for (const product of rows) {

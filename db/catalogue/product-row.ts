@@ -1,11 +1,5 @@
-import {
-  HIGHEST_LOAN_PENCE,
-  LOWEST_LOAN_PENCE,
-  MOST_REPAYMENTS,
-  type DepositRule,
-  type Product,
-  type ProductTerms,
-} from '../../domain/product';
+import type { DepositRule, Product, ProductTerms } from '../../domain/product';
+import { isPossibleDeposit, isWithin, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product-bounds';
 import type { productVersions } from '../schema';
 
 /** Terms and days of validity: all that makes a version. */
@@ -20,45 +14,61 @@ export type VersionColumns = Omit<typeof productVersions.$inferSelect, 'productI
 /** A stored row as it may be after a restore or a repair by hand: every value is suspect. */
 export type StoredProductRow = Readonly<Record<string, unknown>>;
 
-/** As in domain/product-check.ts: half the largest loan. */
-const HIGHEST_FIXED_PENCE = 100_000_000;
+type Check = readonly [name: string, holds: (row: StoredProductRow) => boolean];
+
+const inRange = (name: string, field: keyof typeof PRODUCT_BOUNDS): Check => [
+  name,
+  (row) => isWithin(row[field], PRODUCT_BOUNDS[field]),
+];
+const oneOf = (name: string, field: keyof typeof PRODUCT_CHOICES): Check => [
+  name,
+  (row) => isOneOf(row[field], PRODUCT_CHOICES[field]),
+];
 
 /** Names by which people know the columns: those of the import file (docs/import-format.md). */
-const CHECKS: readonly (readonly [name: string, holds: (row: StoredProductRow) => boolean])[] = [
+const CHECKS: readonly Check[] = [
   ['lender', (row) => isText(row['lender'])],
-  ['number_of_repayments', (row) => within(row['numberOfRepayments'], 1, MOST_REPAYMENTS)],
-  ['apr', (row) => within(row['aprBasisPoints'], 0, 1_000_000) && Number(row['aprBasisPoints']) % 10 === 0],
-  ['rate_type', (row) => isOneOf(row['rateType'], 'fixed', 'variable')],
-  ['rate_basis', (row) => isOneOf(row['rateBasis'], 'apr_effective', 'monthly_rate', 'nominal_annual')],
+  inRange('number_of_repayments', 'numberOfRepayments'),
+  [
+    'apr',
+    (row) =>
+      isWithin(row['aprBasisPoints'], PRODUCT_BOUNDS.aprBasisPoints) &&
+      Number(row['aprBasisPoints']) % 10 === 0,
+  ],
+  oneOf('rate_type', 'rateType'),
+  oneOf('rate_basis', 'rateBasis'),
   [
     'rate',
     (row) =>
-      row['rateBasis'] === 'apr_effective' ? isNull(row['ratePpm']) : within(row['ratePpm'], 0, 100_000_000),
+      row['rateBasis'] === 'apr_effective'
+        ? isNull(row['ratePpm'])
+        : isWithin(row['ratePpm'], PRODUCT_BOUNDS.ratePpm),
   ],
-  ['instalment_rounding', (row) => isOneOf(row['instalmentRounding'], 'half_up', 'floor', 'ceil')],
+  oneOf('instalment_rounding', 'instalmentRounding'),
   [
     'final_payment',
     (row) =>
-      isOneOf(
-        row['finalPayment'],
-        ...(row['aprBasisPoints'] === 0 ? ['remainder'] : ['equal', 'clear_balance']),
-      ),
+      isOneOf(row['finalPayment'], PRODUCT_CHOICES.finalPayment) &&
+      (row['finalPayment'] === 'remainder') === (row['aprBasisPoints'] === 0),
   ],
-  ['deferral_months', (row) => within(row['deferralMonths'], 0, 60)],
+  inRange('deferral_months', 'deferralMonths'),
   [
     'first_interval_days',
-    (row) => isNull(row['firstIntervalDays']) || within(row['firstIntervalDays'], 1, 1_830),
+    (row) =>
+      isNull(row['firstIntervalDays']) ||
+      isWithin(row['firstIntervalDays'], PRODUCT_BOUNDS.firstIntervalDays),
   ],
-  ['settlement_fee', (row) => within(row['settlementFeePence'], 0, HIGHEST_FIXED_PENCE)],
-  ['minimum_loan_amount', (row) => within(row['minLoanPence'], LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE)],
+  inRange('settlement_fee', 'settlementFeePence'),
+  inRange('minimum_loan_amount', 'minLoanPence'),
   [
     'maximum_loan_amount',
-    (row) => within(row['maxLoanPence'], Number(row['minLoanPence']) || 0, HIGHEST_LOAN_PENCE),
+    (row) =>
+      isWithin(row['maxLoanPence'], [Number(row['minLoanPence']) || 0, PRODUCT_BOUNDS.maxLoanPence[1]]),
   ],
-  ['minimum_deposit', (row) => isDepositRule(row['depositMinBasisPoints'], row['depositMinFixedPence'])],
-  ['maximum_deposit', (row) => isDepositRule(row['depositMaxBasisPoints'], row['depositMaxFixedPence'])],
-  ['first_payment_type', (row) => isOneOf(row['firstPaymentType'], 'monthly_repayment', 'deposit', 'none')],
-  ['annual_rate_shown', (row) => isOneOf(row['annualRateShown'], 'flat', 'nominal', 'effective')],
+  ['minimum_deposit', (row) => isPossibleDeposit(row['depositMinBasisPoints'], row['depositMinFixedPence'])],
+  ['maximum_deposit', (row) => isPossibleDeposit(row['depositMaxBasisPoints'], row['depositMaxFixedPence'])],
+  oneOf('first_payment_type', 'firstPaymentType'),
+  oneOf('annual_rate_shown', 'annualRateShown'),
   ['valid_from', (row) => isNull(row['validFrom']) || isDay(row['validFrom'])],
   [
     'valid_to',
@@ -115,7 +125,7 @@ export function changedColumns(
 }
 
 /** A maximum that states no share leaves the whole price. */
-const WHOLE_PRICE = 10_000;
+const [, WHOLE_PRICE] = PRODUCT_BOUNDS.depositBasisPoints;
 
 /** Both null: no rule; one null: no share of its own, or no fixed sum. */
 export function toDepositRule(
@@ -127,21 +137,11 @@ export function toDepositRule(
   return { basisPoints: basisPoints ?? withoutShare, fixedPence: fixedPence ?? 0 };
 }
 
-/** Whether stored deposit columns are no rule or a possible one. */
-export function isDepositRule(basisPoints: unknown, fixedPence: unknown): boolean {
-  return (
-    (isNull(basisPoints) || within(basisPoints, 0, 10_000)) &&
-    (isNull(fixedPence) || within(fixedPence, 0, HIGHEST_FIXED_PENCE))
-  );
-}
-
 /** Columns that are not part of a definition, taken from a row of one product. */
 export type ProductIdentity = Pick<Product, 'productId' | 'version' | 'displayOrder'>;
 
 const isNull = (value: unknown) => value === null || value === undefined;
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
-const isOneOf = (value: unknown, ...allowed: string[]) => allowed.includes(value as string);
-const within = (value: unknown, low: number, high: number) =>
-  Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high;
+const isOneOf = (value: unknown, allowed: readonly string[]) => allowed.includes(value as string);
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 const ordered = (from: unknown, to: unknown) => isNull(from) || (from as string) <= (to as string);

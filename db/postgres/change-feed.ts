@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
+import { startLoop } from '../../timing/loop';
 import { connectionSettings, type DatabaseConfig } from './connect';
 import { serverSocket } from './server-socket';
 
 /** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
 export const CATALOGUE_CHANNEL = 'catalogue';
-/** Interval of the echo: three may be lost before memory stops being trusted. */
+/** Interval of the echo: three may be lost before memory stops being trusted. A lost connection is noticed, and replaced, as often. */
 const ECHO_INTERVAL_MS = 250;
 /** Memory older than this is not trusted. Together with the load on connect it keeps a revocation under a second. */
 const TRUST_MS = 750;
 /** Without an echo for this long the connection is taken for dead, whatever TCP says, and replaced. */
 const REPLACE_AFTER_MS = 3_000;
-/** Pause before connecting again. */
-const RECONNECT_MS = 250;
 
 export interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
@@ -34,6 +33,7 @@ export interface ChangeFeed {
 }
 
 interface Session {
+  readonly openedAtMs: number;
   /** Moment the last echo that came back was sent. */
   echoSentAtMs: number;
   loaded: boolean;
@@ -49,31 +49,29 @@ interface Session {
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;
   const server = serverSocket(options.database.url, 0);
-  let closed = false;
   let session: Session | undefined;
-  let wake: () => void = () => undefined;
-
-  const running = (async () => {
-    while (!closed) {
-      const current = connect(options, server);
-      session = current;
-      let quietSinceMs = monotonicMs();
-      while (!closed && !current.closed) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ECHO_INTERVAL_MS);
-          wake = () => (clearTimeout(timer), resolve());
-        });
-        quietSinceMs = Math.max(quietSinceMs, current.echoSentAtMs);
-        if (monotonicMs() - quietSinceMs > REPLACE_AFTER_MS) {
-          onError(new Error(`the change feed has been silent for ${REPLACE_AFTER_MS} ms: connecting anew`));
-          break;
-        }
+  const loop = startLoop({
+    round: async () => {
+      if (session === undefined) {
+        session = connect(options, server);
+        return;
       }
-      current.closed = true;
-      await current.end();
-      if (!closed) await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
-    }
-  })();
+      if (monotonicMs() - Math.max(session.openedAtMs, session.echoSentAtMs) > REPLACE_AFTER_MS) {
+        onError(new Error(`the change feed has been silent for ${REPLACE_AFTER_MS} ms: connecting anew`));
+        session.closed = true;
+      }
+      if (session.closed) await end();
+    },
+    everyMs: ECHO_INTERVAL_MS,
+    onError,
+  });
+
+  async function end(): Promise<void> {
+    const last = session;
+    session = undefined;
+    if (last !== undefined) last.closed = true;
+    await last?.end();
+  }
 
   return {
     trusted: () =>
@@ -82,9 +80,8 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       !session.closed &&
       monotonicMs() - session.echoSentAtMs < TRUST_MS,
     async close() {
-      closed = true;
-      wake();
-      await running;
+      await loop.stop();
+      await end();
     },
   };
 }
@@ -123,6 +120,7 @@ function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof 
   } as postgres.Options<Record<string, never>>);
 
   const session: Session = {
+    openedAtMs: monotonicMs(),
     echoSentAtMs: Number.NEGATIVE_INFINITY,
     loaded: false,
     closed: false,

@@ -1,7 +1,10 @@
-/** The database did not answer in the time we give it. */
-export class DeadlineError extends Error {
-  override readonly name = 'DeadlineError';
-}
+import { DeadlineError, within } from '../../timing/deadline';
+
+/**
+ * For a statement in a loop of the worker, in milliseconds; far above what a statement may take (DATABASE_TIMEOUT_MS). One that
+ * never settles (a connection lost in an odd moment) would otherwise end the loop for good: so its round fails, and the next begins.
+ */
+export const LOOP_DEADLINE_MS = 60_000;
 
 /**
  * Ends the wait for a query after `ms` milliseconds: postgres.js has no limit of its own for waiting on its pool. A
@@ -9,18 +12,9 @@ export class DeadlineError extends Error {
  * @throws DeadlineError
  */
 export async function withDeadline<T>(query: PromiseLike<T>, ms: number, what: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new DeadlineError(`${what}: no answer from the database within ${ms} ms`));
-      // Whoever waits has been told; what becomes of the query itself interests nobody any more.
-      Promise.resolve(query).catch(() => undefined);
-      (query as { cancel?: () => void }).cancel?.();
-    }, ms);
+  return within(query, ms, () => {
+    // After the caller has been told: the query's own end is not the answer.
+    setImmediate(() => (query as { cancel?: () => void }).cancel?.());
+    return new DeadlineError(`${what}: no answer from the database within ${ms} ms`);
   });
-  try {
-    return await Promise.race([query, expiry]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,4 +1,5 @@
 import { boolean, date, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { PRODUCT_CHOICES } from '../../domain/product-bounds';
 import { moment, pence, serviceNow } from './columns';
 import { merchants } from './merchants';
 
@@ -33,11 +34,11 @@ export const productVersions = pgTable(
     lender: text('lender').notNull(),
     numberOfRepayments: integer('number_of_repayments').notNull(),
     aprBasisPoints: integer('apr_basis_points').notNull(),
-    rateType: text('rate_type', { enum: ['fixed', 'variable'] }).notNull(),
-    rateBasis: text('rate_basis', { enum: ['apr_effective', 'monthly_rate', 'nominal_annual'] }).notNull(),
+    rateType: text('rate_type', { enum: PRODUCT_CHOICES.rateType }).notNull(),
+    rateBasis: text('rate_basis', { enum: PRODUCT_CHOICES.rateBasis }).notNull(),
     ratePpm: integer('rate_ppm'),
-    instalmentRounding: text('instalment_rounding', { enum: ['half_up', 'floor', 'ceil'] }).notNull(),
-    finalPayment: text('final_payment', { enum: ['equal', 'remainder', 'clear_balance'] }).notNull(),
+    instalmentRounding: text('instalment_rounding', { enum: PRODUCT_CHOICES.instalmentRounding }).notNull(),
+    finalPayment: text('final_payment', { enum: PRODUCT_CHOICES.finalPayment }).notNull(),
     deferralMonths: integer('deferral_months').notNull().default(0),
     firstIntervalDays: integer('first_interval_days'),
     settlementFeePence: pence('settlement_fee_pence').notNull().default(0),
@@ -48,9 +49,9 @@ export const productVersions = pgTable(
     depositMaxBasisPoints: integer('deposit_max_basis_points'),
     depositMaxFixedPence: pence('deposit_max_fixed_pence'),
     firstPaymentType: text('first_payment_type', {
-      enum: ['monthly_repayment', 'deposit', 'none'],
+      enum: PRODUCT_CHOICES.firstPaymentType,
     }).notNull(),
-    annualRateShown: text('annual_rate_shown', { enum: ['flat', 'nominal', 'effective'] }).notNull(),
+    annualRateShown: text('annual_rate_shown', { enum: PRODUCT_CHOICES.annualRateShown }).notNull(),
     validFrom: date('valid_from', { mode: 'string' }),
     validTo: date('valid_to', { mode: 'string' }),
     createdAt: moment('created_at').notNull().default(serviceNow),

@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import type { PublishedExample } from '../../domain/published-example';
-import {
-  HIGHEST_LOAN_PENCE,
-  LOWEST_LOAN_PENCE,
-  MOST_REPAYMENTS,
-  type DepositRule,
-} from '../../domain/product';
+import type { DepositRule } from '../../domain/product';
+import { LONGEST_PRODUCT_NAME, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product-bounds';
 import { formatPence } from '../../domain/money';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { amount, choice, day, flag, merchantId, percent, text, whole } from './fields';
@@ -13,9 +9,11 @@ import { amount, choice, day, flag, merchantId, percent, text, whole } from './f
 const object = (issue: { readonly input?: unknown }) =>
   issue.input === undefined ? 'is required' : 'must be an object';
 
+const [, HIGHEST_SHARE] = PRODUCT_BOUNDS.depositBasisPoints;
+
 /** A share of the price, a fixed sum, or both. */
 const deposit = z.strictObject(
-  { percent: percent(2, 100, '10').nullish(), amount: amount.nullish() },
+  { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: amount.nullish() },
   { error: 'must be an object with percent, amount or both' },
 );
 const stated = deposit.refine(
@@ -36,8 +34,12 @@ export const maximumDeposit = stated
       'must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
     path: ['amount'],
   })
-  .transform((rule): DepositRule => ({ basisPoints: rule.percent ?? 10_000, fixedPence: rule.amount ?? 0 }));
+  .transform((rule): DepositRule => ({
+    basisPoints: rule.percent ?? HIGHEST_SHARE,
+    fixedPence: rule.amount ?? 0,
+  }));
 
+const [LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE] = PRODUCT_BOUNDS.minLoanPence;
 const loanAmount = amount.refine(
   (pence) => pence >= LOWEST_LOAN_PENCE && pence <= HIGHEST_LOAN_PENCE,
   `must be from ${formatPence(LOWEST_LOAN_PENCE)} to ${formatPence(HIGHEST_LOAN_PENCE)}`,
@@ -58,24 +60,24 @@ const representativeExample = z.strictObject(
 /** One row of a products file (docs/import-format.md). */
 export const productRowSchema = z.strictObject({
   merchant_id: merchantId,
-  credit_product: text(120),
-  lender: text(120),
-  number_of_repayments: whole(1, MOST_REPAYMENTS),
-  apr: percent(1, 10_000, '9.9'),
-  rate_type: choice(['fixed', 'variable']).nullish(),
-  rate_basis: choice(['apr_effective', 'monthly_rate', 'nominal_annual']).nullish(),
-  rate: percent(4, 10_000, '0.79').nullish(),
-  instalment_rounding: choice(['half_up', 'floor', 'ceil']).nullish(),
-  final_payment: choice(['equal', 'remainder', 'clear_balance']).nullish(),
-  deferral_months: whole(0, 60).nullish(),
-  first_interval_days: whole(1, 1_830).nullish(),
+  credit_product: text(LONGEST_PRODUCT_NAME),
+  lender: text(LONGEST_PRODUCT_NAME),
+  number_of_repayments: whole(...PRODUCT_BOUNDS.numberOfRepayments),
+  apr: percent(1, PRODUCT_BOUNDS.aprBasisPoints[1] / 100, '9.9'),
+  rate_type: choice(PRODUCT_CHOICES.rateType).nullish(),
+  rate_basis: choice(PRODUCT_CHOICES.rateBasis).nullish(),
+  rate: percent(4, PRODUCT_BOUNDS.ratePpm[1] / 10_000, '0.79').nullish(),
+  instalment_rounding: choice(PRODUCT_CHOICES.instalmentRounding).nullish(),
+  final_payment: choice(PRODUCT_CHOICES.finalPayment).nullish(),
+  deferral_months: whole(...PRODUCT_BOUNDS.deferralMonths).nullish(),
+  first_interval_days: whole(...PRODUCT_BOUNDS.firstIntervalDays).nullish(),
   settlement_fee: amount.nullish(),
   minimum_loan_amount: loanAmount,
   maximum_loan_amount: loanAmount,
   minimum_deposit: minimumDeposit.nullish(),
   maximum_deposit: maximumDeposit.nullish(),
-  first_payment_type: choice(['monthly_repayment', 'deposit', 'none']).nullish(),
-  annual_rate_shown: choice(['flat', 'nominal', 'effective']).nullish(),
+  first_payment_type: choice(PRODUCT_CHOICES.firstPaymentType).nullish(),
+  annual_rate_shown: choice(PRODUCT_CHOICES.annualRateShown).nullish(),
   valid_from: day.nullish(),
   valid_to: day.nullish(),
   display_order: whole(0, 1_000_000).nullish(),

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import { within } from '../../timing/deadline';
 import type { Config } from '../config/config';
 import { temporalTarget } from './temporal-target';
 import type { TemporalSettings } from '../config/temporal-settings';
@@ -33,20 +34,14 @@ export function connectTemporal(config: TemporalSettings & Pick<Config, 'TEMPORA
 
   async function open(timeoutMs: number): Promise<NativeConnection> {
     const connecting = NativeConnection.connect(options);
-    let timer: NodeJS.Timeout | undefined;
-    const expiry = new Promise<never>((_resolve, reject) => {
-      const late = new Error(`Temporal at ${options.address} does not answer within ${timeoutMs} ms`);
-      timer = setTimeout(() => reject(late), timeoutMs);
-    });
+    const late = () => new Error(`Temporal at ${options.address} does not answer within ${timeoutMs} ms`);
     try {
-      return await Promise.race([connecting, expiry]);
+      return await within(connecting, timeoutMs, late);
     } catch (error) {
       opening = undefined;
       // It may come too late.
       connecting.then((late) => late.close()).catch(() => undefined);
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
   return {

@@ -1,6 +1,6 @@
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
 import { inTime } from '../../dispatcher/in-time';
-import { createPause } from '../../dispatcher/pause';
+import { startLoop, type Loop } from '../../timing/loop';
 
 const CALL_MS = 5_000;
 const RETRY_MS = 60_000;
@@ -63,24 +63,13 @@ export function keepRetentionSchedule(
   taskQueue: string,
   schedule: RetentionSchedule,
   onError: (error: unknown) => void,
-): { stop(): Promise<void> } {
-  let stopped = false;
-  const pause = createPause();
-  const running = (async () => {
-    while (!stopped) {
-      try {
-        return await ensureRetentionSchedule(client, taskQueue, schedule);
-      } catch (error) {
-        onError(error);
-      }
-      if (!stopped) await pause.wait(RETRY_MS);
-    }
-  })();
-  return {
-    async stop() {
-      stopped = true;
-      pause.end();
-      await running;
+): Loop {
+  return startLoop({
+    round: async () => {
+      await ensureRetentionSchedule(client, taskQueue, schedule);
+      return 'done';
     },
-  };
+    everyMs: RETRY_MS,
+    onError,
+  });
 }

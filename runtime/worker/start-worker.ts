@@ -12,26 +12,23 @@ import { backlog } from '../../db/notifications/claim';
 import { endpointHistory } from '../../db/endpoints/attempts';
 import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
 import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
-import { createPause } from '../../dispatcher/pause';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { createFigureMetrics } from '../telemetry/figure-metrics';
-import { startWorkerDispatch, type WorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
+import { keepConnected } from './worker-connection';
+import { startWorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
 import { createWorkerEvents } from './worker-events';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
 import { startWorkerOverdueEvents } from './worker-overdue-events';
-import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './worker-session';
-import { missingSearchAttributes } from '../temporal/search-attributes';
+import type { WorkerSessionOptions } from './worker-session';
+import { openTogether, type Closers } from '../closers';
 import type { TemporalTarget } from '../temporal/temporal-target';
 import type { Tracing } from '../telemetry/tracing';
 
-/** Pauses between attempts to reach Temporal, in milliseconds. */
-const RECONNECT_MS = [500, 1_000, 2_000] as const;
-const LONGEST_RECONNECT_MS = 5_000;
 /** Of what the retention removes; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
 
@@ -64,8 +61,12 @@ export interface WorkerProcess {
  * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, the loop for overdue lender events, and
  * both Temporal workers. It comes up without Temporal, and keeps trying: until then rows wait in Postgres.
  */
-export function startWorker(options: WorkerProcessOptions): WorkerProcess {
-  const { logger, taskQueue, tracing = null } = options;
+export async function startWorker(options: WorkerProcessOptions): Promise<WorkerProcess> {
+  return openTogether(async (closers) => start(options, closers));
+}
+
+function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
+  const { logger, tracing = null } = options;
   const shared = {
     url: options.databaseUrl,
     applicationName: 'pfqs worker',
@@ -74,6 +75,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
   const forPrepared = Math.ceil(options.databasePoolSize / 2);
   const database = connectDatabase({ ...shared, poolSize: options.databasePoolSize - forPrepared });
   const prepared = connectDatabase({ ...shared, poolSize: forPrepared, plannedOnce: true });
+  closers.add(() => Promise.all([database.close(), prepared.close(), tracing?.close()]));
   const { db } = database;
   const { sql } = prepared;
   const clock = createClockWatch({
@@ -88,7 +90,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => lanes.underWay(),
-    buildIsCurrent: () => dispatch?.build.current() ?? false,
+    buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
@@ -123,7 +125,7 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
     onEnd: events.ended,
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      dispatch?.dispatcher.attemptEnded();
+      connection.dispatch()?.dispatcher.attemptEnded();
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
@@ -141,86 +143,49 @@ export function startWorker(options: WorkerProcessOptions): WorkerProcess {
         statementTimeoutMs: RETENTION_STATEMENT_MS,
       }),
   });
-  let session: WorkerSession | null = null;
-  /** Why there is no session. */
-  let fault = 'not connected yet';
-  let dispatch: WorkerDispatch | null = null;
-  let stopping = false;
-  const pause = createPause();
 
+  const connection = keepConnected({
+    session: {
+      ...options,
+      ...options.temporal,
+      activities: { ...activities, records: { ...activities.records, ...retention } },
+    },
+    startDispatch: ({ client }) =>
+      startWorkerDispatch(client, options, { db, sql, fastPath, events, metrics }),
+    logger,
+  });
+  closers.add(() => connection.close());
   const { registry } = metrics;
   const { everyMs } = options.reconcile;
   const keeper = startWorkerKeeper({ db, logger, registry, everyMs });
   const overdueEvents = startWorkerOverdueEvents({ db, logger, registry, everyMs });
+  // Nothing new is started while the workers finish.
+  closers.add(() => Promise.all([connection.stopStarting(), keeper.stop(), overdueEvents.stop()]));
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
     onConnect: async () => {
-      dispatch?.dispatcher.wake();
+      connection.dispatch()?.dispatcher.wake();
       keeper.wake();
     },
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
-      else if (channel !== ATTEMPTS_CHANNEL) dispatch?.dispatcher.wake();
+      else if (channel !== ATTEMPTS_CHANNEL) connection.dispatch()?.dispatcher.wake();
       // What could not be started has freed nothing.
-      else if (!subject.endsWith(':delayed')) dispatch?.dispatcher.attemptEnded();
+      else if (!subject.endsWith(':delayed')) connection.dispatch()?.dispatcher.attemptEnded();
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
     monotonicMs: () => performance.now(),
   });
-
-  const running = (async () => {
-    for (let tries = 0; !stopping; tries += 1) {
-      try {
-        session = await openWorkerSession({
-          ...options,
-          ...options.temporal,
-          activities: { ...activities, records: { ...activities.records, ...retention } },
-        });
-        tries = 0;
-        logger.info({ taskQueue }, 'worker: connected to Temporal');
-        // Told to stop while it was connecting: nobody else would end it.
-        if (stopping) await session.stop();
-        else await serve(session);
-      } catch (error) {
-        fault = error instanceof Error ? error.message : String(error);
-        logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
-      }
-      session = null;
-      if (stopping) return;
-      await pause.wait(RECONNECT_MS[tries] ?? LONGEST_RECONNECT_MS);
-    }
-  })();
-
-  async function serve(current: WorkerSession): Promise<void> {
-    const own = startWorkerDispatch(current.client, options, { db, sql, fastPath, events, metrics });
-    dispatch = own;
-    try {
-      await current.running;
-    } finally {
-      dispatch = null;
-      await own.stop();
-    }
-  }
+  closers.add(() => feed.close());
 
   return {
     registry,
     async checkReady() {
       await withDeadline(sql`select 1`, 1_000, 'readiness');
-      if (session === null) throw new Error(`Temporal (namespace ${options.temporal.namespace}): ${fault}`);
-      const missing = await missingSearchAttributes(session.connection, options.temporal.namespace);
-      if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
+      await connection.checkReady();
     },
-    async close() {
-      stopping = true;
-      pause.end();
-      // First, so that nothing new is started while the workers finish.
-      await Promise.all([dispatch?.dispatcher.stop(), keeper.stop(), overdueEvents.stop()]);
-      await session?.stop();
-      await running;
-      await feed.close();
-      await Promise.all([database.close(), prepared.close(), options.tracing?.close()]);
-    },
+    close: () => closers.close(),
   };
 }

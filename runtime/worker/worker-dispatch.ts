@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SENDS_PER_ENDPOINT } from '../../activities';
 import type { Db, Sql } from '../../db/postgres/connect';
-import { inPatience } from '../patience';
+import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
 import {
   claimDue,
   claimUnchecked,
@@ -77,10 +77,11 @@ export function startWorkerDispatch(
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? inPatience(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), 'claim')
+        ? withDeadline(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), LOOP_DEADLINE_MS, 'claim')
         : { claimed: [], waiting: false, turn: wanted.turn },
-    markStarted: (started) => inPatience(markStarted(db, started), 'mark started'),
-    giveBack: (claimed, pauseMs) => inPatience(giveBack(db, claimed, pauseMs), 'give back'),
+    markStarted: (started) => withDeadline(markStarted(db, started), LOOP_DEADLINE_MS, 'mark started'),
+    giveBack: (claimed, pauseMs) =>
+      withDeadline(giveBack(db, claimed, pauseMs), LOOP_DEADLINE_MS, 'give back'),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -97,10 +98,10 @@ export function startWorkerDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => inPatience(claimUnchecked(db, wanted), 'reconciler'),
-    restart: (one) => inPatience(restartNotification(db, one), 'reconciler'),
+    claimUnchecked: (wanted) => withDeadline(claimUnchecked(db, wanted), LOOP_DEADLINE_MS, 'reconciler'),
+    restart: (one) => withDeadline(restartNotification(db, one), LOOP_DEADLINE_MS, 'reconciler'),
     end: async (one, state, reason) => {
-      await inPatience(endNotification(db, one, { state, reason }), 'reconciler');
+      await withDeadline(endNotification(db, one, { state, reason }), LOOP_DEADLINE_MS, 'reconciler');
       events.ended({ state, reason });
     },
     onFound: (one, what) => events.mended({ ...one }, what),

@@ -2,14 +2,15 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { Db } from '../../db/postgres/connect';
+import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
 import { expireHeld, warnOfExpiry } from '../../db/notifications/expire';
 import { healthFigures } from '../../db/endpoints/figures';
 import { holdPending, lanesToHold } from '../../db/notifications/hold';
 import { lanesToRelease, releaseHeld } from '../../db/notifications/release';
-import { startKeeper, type Keeper } from '../../dispatcher/keeper';
+import { startKeeper } from '../../dispatcher/keeper';
+import type { Loop } from '../../timing/loop';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { createHealthMetrics } from '../telemetry/health-metrics';
-import { inPatience } from '../patience';
 
 export interface WorkerKeeperOptions {
   readonly db: Db;
@@ -19,16 +20,20 @@ export interface WorkerKeeperOptions {
 }
 
 /** The keeper of a worker process, with its metrics and its lines in the log. */
-export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Keeper {
+export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
   return startKeeper({
-    lanesToHold: () => inPatience(lanesToHold(db), 'keeper'),
+    lanesToHold: () => withDeadline(lanesToHold(db), LOOP_DEADLINE_MS, 'keeper'),
     hold: (lane, limit) =>
-      inPatience(holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }), 'keeper'),
-    lanesToRelease: () => inPatience(lanesToRelease(db), 'keeper'),
-    release: (lane, limit) => inPatience(releaseHeld(db, lane, { limit }), 'keeper'),
-    expire: (limit) => inPatience(expireHeld(db, { limit }), 'keeper'),
-    warn: () => inPatience(warnOfExpiry(db), 'keeper'),
+      withDeadline(
+        holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }),
+        LOOP_DEADLINE_MS,
+        'keeper',
+      ),
+    lanesToRelease: () => withDeadline(lanesToRelease(db), LOOP_DEADLINE_MS, 'keeper'),
+    release: (lane, limit) => withDeadline(releaseHeld(db, lane, { limit }), LOOP_DEADLINE_MS, 'keeper'),
+    expire: (limit) => withDeadline(expireHeld(db, { limit }), LOOP_DEADLINE_MS, 'keeper'),
+    warn: () => withDeadline(warnOfExpiry(db), LOOP_DEADLINE_MS, 'keeper'),
     onMoved(what, { partnerId, environment }, count) {
       if (what === 'released') metrics.released.inc(count);
       logger.info({ partnerId, environment, count }, `notifications were ${what}`);

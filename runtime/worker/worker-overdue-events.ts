@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { applicationEventText } from '../../contracts/application-event';
 import type { Db } from '../../db/postgres/connect';
+import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
 import {
   applyOverdueEvents,
   overdueApplications,
@@ -9,7 +10,7 @@ import {
 } from '../../db/applications/apply-overdue-events';
 import { startOverdueEvents } from '../../dispatcher/overdue-events';
 import { describeOperatorEvent } from '../../domain/operator-event';
-import { inPatience } from '../patience';
+import type { Loop } from '../../timing/loop';
 import { sharedGauges } from '../telemetry/shared-gauges';
 
 export interface WorkerOverdueEventsOptions {
@@ -20,9 +21,12 @@ export interface WorkerOverdueEventsOptions {
 }
 
 /** What a worker process does for lenders' events that wait, with its metrics and its lines in the log. */
-export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: WorkerOverdueEventsOptions): {
-  stop(): Promise<void>;
-} {
+export function startWorkerOverdueEvents({
+  db,
+  logger,
+  registry,
+  everyMs,
+}: WorkerOverdueEventsOptions): Loop {
   const gauge = sharedGauges(registry, () => waitingFigures(db));
   gauge(
     ['pfqs_lender_events_waiting', "Lenders' events that wait for the steps before them."],
@@ -42,8 +46,14 @@ export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: Work
     registers: [registry],
   });
   return startOverdueEvents({
-    overdue: (limit) => inPatience(overdueApplications(db, limit), 'overdue lender events'),
-    apply: (id) => inPatience(applyOverdueEvents(db, id, applicationEventText), 'overdue lender events'),
+    overdue: (limit) =>
+      withDeadline(overdueApplications(db, limit), LOOP_DEADLINE_MS, 'overdue lender events'),
+    apply: (id) =>
+      withDeadline(
+        applyOverdueEvents(db, id, applicationEventText),
+        LOOP_DEADLINE_MS,
+        'overdue lender events',
+      ),
     onEvent({ kind, partnerId, environment, details }) {
       missing.inc();
       logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));

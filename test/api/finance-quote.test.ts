@@ -1,7 +1,7 @@
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import { decodeFitted } from '../../db/quotes/fitted-products';
 import { createPartner } from '../../db/catalogue/partners';
-import { readFinanceLink } from '../../domain/finance-link';
+import { readFinanceLink } from '../support/finance-link';
 import { visibleText } from '../../domain/summary';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';

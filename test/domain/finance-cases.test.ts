@@ -1,5 +1,5 @@
 import { impliedApr, roundPercent } from '../../domain/apr';
-import { intervalBetween } from '../../domain/calendar';
+import { intervalBetween } from '../support/calendar';
 import { formatPence, roundPence } from '../../domain/money';
 import { checkProduct } from '../../domain/product-check';
 import { impliedProductApr } from '../../domain/product-figures';

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { linkParameters, prepareLinks, readFinanceLink } from '../../domain/finance-link';
+import { linkParameters, prepareLinks } from '../../domain/finance-link';
+import { readFinanceLink } from '../support/finance-link';
 
 function link(merchantFinanceUrl: string, merchantReference: string | null = null): string {
   return prepareLinks({ merchantFinanceUrl, quoteId: 'qte_1', merchantReference })(108_000, 12_000, null);

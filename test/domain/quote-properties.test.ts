@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { maximumDeposit, merchantDepositRule, minimumDeposit } from '../../domain/deposit';
-import { readFinanceLink } from '../../domain/finance-link';
+import { readFinanceLink } from '../support/finance-link';
 import { priceQuote } from '../../domain/quote';
 import { LONGEST_SUMMARY, visibleText } from '../../domain/summary';
 import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest } from './builders';

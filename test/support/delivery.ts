@@ -60,7 +60,7 @@ export async function startTestWorker(
     ...options.environment,
   });
   const { address, namespace } = temporal;
-  const worker = startWorker({
+  const worker = await startWorker({
     ...workerOptions(config, {
       databaseUrl,
       temporal: { namespace, connection: { address } },

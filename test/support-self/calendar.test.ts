@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { intervalBetween } from '../../domain/calendar';
+import { intervalBetween } from '../support/calendar';
 
 it.each([
   ['2026-11-21', '2026-11-21', 0, 0, 365],

@@ -1,0 +1,60 @@
+import type { Logger } from 'pino';
+import { createCatalogue, type Catalogue } from '../../api/catalogue/catalogue';
+import type { ApiMetrics } from '../../api/metrics';
+import { createAttemptWatch, type AttemptWatch } from '../../api/notifications/attempt-watch';
+import { loadMerchant } from '../../db/catalogue/merchants';
+import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../../db/keys/api-keys';
+import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
+import { CATALOGUE_CHANNEL, openChangeFeed, type ChangeFeed } from '../../db/postgres/change-feed';
+import type { Sql } from '../../db/postgres/connect';
+import type { Config } from '../config/config';
+
+export interface ApiMemoryDeps {
+  readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'MERCHANTS_IN_MEMORY'>;
+  readonly sql: Sql;
+  /** For LISTEN: not through a pooler. */
+  readonly listenUrl: string;
+  readonly metrics: Pick<ApiMetrics, 'catalogueErrors'>;
+  readonly logger: Logger;
+}
+
+/** What an API process keeps in memory, and the feed that keeps it fresh. */
+export interface ApiMemory {
+  readonly catalogue: Catalogue;
+  readonly attempts: AttemptWatch;
+  readonly feed: ChangeFeed;
+}
+
+/** Opens the change feed; the caller closes it. */
+export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMemoryDeps): ApiMemory {
+  const onError = (error: unknown) => {
+    metrics.catalogueErrors.inc();
+    logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
+  };
+  const catalogue = createCatalogue({
+    source: {
+      loadAllKeys: () => loadAllKeys(sql),
+      loadKeysOfPartner: (partnerId) => loadKeysOfPartner(sql, partnerId),
+      findKeyByHash: (hash) => findKeyByHash(sql, hash),
+      loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
+    },
+    mostMerchants: config.MERCHANTS_IN_MEMORY,
+    readTimeoutMs: config.DATABASE_TIMEOUT_MS,
+    onError,
+  });
+  const attempts = createAttemptWatch();
+  const feed = openChangeFeed({
+    database: { url: listenUrl, applicationName: 'pfqs api' },
+    channels: [CATALOGUE_CHANNEL, ATTEMPTS_CHANNEL],
+    onConnect: async () => {
+      await catalogue.onConnect();
+      attempts.lookAgain();
+    },
+    onChange: (subject, channel) =>
+      channel === ATTEMPTS_CHANNEL ? attempts.heard(subject) : catalogue.onChange(subject),
+    onError,
+    monotonicMs: () => performance.now(),
+  });
+  catalogue.trustWhen(() => feed.trusted());
+  return { catalogue, attempts, feed };
+}

@@ -1,0 +1,57 @@
+import type { AppDeps } from '../../api/app';
+import type { ApplicationRoutesDeps } from '../../api/internal-app';
+import { applicationEventText } from '../../contracts/application-event';
+import { createApplication } from '../../db/applications/create';
+import { applicationExists, findApplication } from '../../db/applications/read';
+import { recordLenderEvent } from '../../db/applications/record-lender-event';
+import { findServiceKeyByHash } from '../../db/keys/service-keys';
+import { insertTestNotification } from '../../db/notifications/enqueue-test';
+import { readProgress } from '../../db/notifications/progress';
+import type { Database } from '../../db/postgres/connect';
+import { withDeadline } from '../../db/postgres/deadline';
+import type { Config } from '../config/config';
+import type { Tracing } from '../telemetry/tracing';
+
+/** What the routes ask of Postgres, quotes and the catalogue apart. */
+export type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress'> &
+  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer'>;
+
+/** Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace. */
+export function apiQueries(
+  { sql, db }: Database,
+  config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
+  tracing: Tracing | null,
+): ApiQueries {
+  const inTime = <T>(query: PromiseLike<T>, what: string) =>
+    withDeadline(query, config.DATABASE_TIMEOUT_MS, what);
+  const step = <T>(name: string, task: () => Promise<T>) =>
+    tracing === null ? task() : tracing.step(name, task);
+  /** What is stored with a notification, so that its delivery joins the trace. */
+  const traced = <Wanted>(wanted: Wanted) => ({ ...wanted, traceParent: tracing?.current() ?? null });
+
+  return {
+    storeTest: (notification) =>
+      step('store notification', () =>
+        inTime(insertTestNotification(sql, traced(notification)), 'test notification'),
+      ),
+    readProgress: (notificationId) => inTime(readProgress(db, notificationId), 'test notification'),
+    findServiceKey: (hash) => inTime(findServiceKeyByHash(db, hash), 'service key'),
+    createApplication: (wanted) =>
+      step('store application', () =>
+        inTime(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
+      ),
+    recordLenderEvent: (told) =>
+      step('store lender event', () =>
+        inTime(
+          recordLenderEvent(db, traced(told), {
+            write: applicationEventText,
+            waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
+          }),
+          'lender event',
+        ),
+      ),
+    findApplication: (applicationId, scope) =>
+      inTime(findApplication(db, applicationId, scope), 'credit application'),
+    applicationExists: (applicationId) => inTime(applicationExists(db, applicationId), 'credit application'),
+  };
+}

@@ -1,0 +1,157 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { buildApp } from '../../api/app';
+import { buildInternalApp } from '../../api/internal-app';
+import { createRateLimiter } from '../../api/limits/rate-limiter';
+import { createApiMetrics } from '../../api/metrics';
+import { buildPlainApp } from '../../api/plain-app';
+import { drainable } from '../../api/plugins/drain';
+import type { TlsFiles } from '../../api/server-options';
+import { connectDatabase } from '../../db/postgres/connect';
+import { withDeadline } from '../../db/postgres/deadline';
+import { keepPartitionsAhead } from '../../db/postgres/partitions';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/writer';
+import { DeadlineError, within } from '../../timing/deadline';
+import { openTogether, type Closers } from '../closers';
+import type { Config } from '../config/config';
+import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../ids';
+import { connectRedis } from '../redis';
+import { openTracing } from '../telemetry/tracing';
+import { openApiMemory } from './api-memory';
+import { apiQueries } from './api-queries';
+
+/** For the listeners that are closed last, in milliseconds. */
+const LAST_GRACE_MS = 1_000;
+
+export interface ApiProcessOptions {
+  readonly config: Config;
+  /** Replaces DATABASE_URL, for the embedded stack. */
+  readonly databaseUrl: string;
+  readonly tls: TlsFiles | null;
+  readonly logger: Logger;
+  /** What `/metrics` shows besides: of a worker in the same process. */
+  readonly moreMetrics?: () => Promise<string>;
+  /** Ports to listen on; 0 takes a free one. */
+  readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
+}
+
+export interface ApiProcess {
+  readonly apiPort: number;
+  readonly internalPort: number;
+  readonly plainPort: number | null;
+  /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
+  close(): Promise<void>;
+}
+
+/** Starts one API process: the public and the internal listener, on the given Postgres and Redis. */
+export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+  return openTogether((closers) => start(options, closers));
+}
+
+async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiProcess> {
+  const { config, databaseUrl, logger, ports } = options;
+  const timeoutMs = config.DATABASE_TIMEOUT_MS;
+  const tracing = openTracing(config, 'pfqs-api');
+  const database = connectDatabase({
+    url: databaseUrl,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: 'pfqs api',
+    statementTimeoutMs: timeoutMs,
+  });
+  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
+  // each connection soon has every statement prepared.
+  const inserts = connectDatabase({
+    url: databaseUrl,
+    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
+    applicationName: 'pfqs api quotes',
+    statementTimeoutMs: timeoutMs,
+  });
+  closers.add(() => Promise.all([inserts.close(), database.close(), tracing?.close()]));
+  const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
+
+  const metrics = createApiMetrics({
+    isCatalogueTrusted: () => memory.feed.trusted(),
+    quotesWaiting: () => writer.waiting(),
+  });
+  const redis = config.REDIS_URL
+    ? connectRedis(config.REDIS_URL, config.REDIS_TIMEOUT_MS, (error) => logger.warn({ err: error }, 'redis'))
+    : null;
+  closers.add(() => redis?.disconnect());
+  const limiter = createRateLimiter({
+    limit: config.RATE_LIMIT_PER_MINUTE,
+    windowSeconds: 60,
+    redis,
+    monotonicMs: () => performance.now(),
+    onFallback: (cause) => {
+      metrics.rateLimitFallbacks.inc();
+      logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
+    },
+  });
+  const listenUrl = config.DATABASE_LISTEN_URL ?? databaseUrl;
+  const memory = openApiMemory({ config, sql: database.sql, listenUrl, metrics, logger });
+  closers.add(() => memory.feed.close());
+  const partitions = keepPartitionsAhead(database.sql, (error) => logger.error({ err: error }, 'partitions'));
+  closers.add(() => partitions.stop());
+
+  const queries = apiQueries(database, config, tracing);
+  let stopping = false;
+  const internal = buildInternalApp({
+    logger,
+    metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
+    checkReady: async () => {
+      if (stopping) throw new Error('stopping');
+      await withDeadline(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+    },
+    newRequestId,
+    applications: { ...queries, metrics, tracer: tracing },
+  });
+  const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });
+  // Readiness and metrics can be read while the public listener drains.
+  closers.add(() => withGrace(Promise.allSettled([internal.close(), plain?.close()]), LAST_GRACE_MS));
+  const app = buildApp({
+    catalogue: memory.catalogue,
+    attempts: memory.attempts,
+    limiter,
+    logger,
+    metrics,
+    tls: options.tls,
+    trustedProxies: config.TRUSTED_PROXIES,
+    tracer: tracing,
+    storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
+    storeTest: async (notification) => {
+      const answer = await queries.storeTest(notification);
+      if (answer.kind === 'limit_reached')
+        metrics.testLimitRefused.inc({ environment: notification.environment });
+      return answer;
+    },
+    readProgress: queries.readProgress,
+    now: () => new Date(),
+    newQuoteId,
+    newNotificationId,
+    newEventId,
+    newRequestId,
+  });
+  const drain = drainable(app);
+  closers.add(() => withGrace(Promise.allSettled([drain()]), config.SHUTDOWN_GRACE_MS));
+
+  const apiPort = await listen(app, config.API_HOST, ports.api);
+  const internalPort = await listen(internal, config.INTERNAL_HOST, ports.internal);
+  const plainPort = plain && ports.plain !== null ? await listen(plain, config.API_HOST, ports.plain) : null;
+  closers.add(() => {
+    stopping = true;
+    return sleep(config.SHUTDOWN_DELAY_MS);
+  });
+  return { apiPort, internalPort, plainPort, close: () => closers.close() };
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  await app.listen({ host, port });
+  return (app.server.address() as AddressInfo).port;
+}
+
+/** Waits for the end, but no longer than the grace. */
+async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
+  await within(closing, graceMs, () => new DeadlineError('still closing')).catch(() => undefined);
+}

@@ -1,0 +1,30 @@
+import { linkParameters } from '../../domain/finance-link';
+import { parsePence } from '../../domain/money';
+
+/** What a finance link says; a part that is missing or cannot be read is null. */
+export interface FinanceLink {
+  readonly quoteId: string | null;
+  readonly loanPence: number | null;
+  readonly depositPence: number | null;
+  readonly creditProduct: string | null;
+  readonly merchantReference: string | null;
+}
+
+/**
+ * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
+ * `quote_id`.
+ */
+export function readFinanceLink(link: string): FinanceLink {
+  const { sent } = linkParameters(link);
+  const pence = (text: string | null): number | null => {
+    const parsed = parsePence(text ?? '');
+    return parsed.ok ? parsed.pence : null;
+  };
+  return {
+    quoteId: sent.service_quote_id ?? sent.quote_id,
+    loanPence: pence(sent.loan_amount),
+    depositPence: pence(sent.customer_deposit),
+    creditProduct: sent.credit_product,
+    merchantReference: sent.merchant_reference,
+  };
+}

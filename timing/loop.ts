@@ -1,0 +1,54 @@
+import { createPause } from './pause';
+
+export interface LoopOptions {
+  /**
+   * One round, which ends early when `stopped` says so. After `again` the next follows without a pause; after `done` there is
+   * none.
+   */
+  readonly round: (stopped: () => boolean) => Promise<'again' | 'done' | void>;
+  /** Pause between rounds, in milliseconds, also after a round that failed. */
+  readonly everyMs: number | (() => number);
+  readonly onError: (error: unknown) => void;
+  /** Milliseconds that a wake-up does not shorten, asked for after each pause. Default: none. */
+  readonly restMs?: () => number;
+}
+
+export interface Loop {
+  /** There may be something to do: the next round begins at once, or directly after the one under way. */
+  wake(): void;
+  /** Begins no further round; resolves when the one under way has ended. */
+  stop(): Promise<void>;
+}
+
+/** Starts a loop with its first round. A round that fails ends nothing but itself. */
+export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOptions): Loop {
+  let stopped = false;
+  let woken = false;
+  const pause = createPause();
+  const rest = createPause();
+
+  const running = (async () => {
+    while (!stopped) {
+      woken = false;
+      const next = await round(() => stopped).catch(onError);
+      if (next === 'done') return;
+      if (next !== 'again' && !woken && !stopped)
+        await pause.wait(typeof everyMs === 'number' ? everyMs : everyMs());
+      const leftMs = restMs();
+      if (leftMs >= 1 && !stopped) await rest.wait(leftMs);
+    }
+  })();
+
+  return {
+    wake() {
+      woken = true;
+      pause.end();
+    },
+    async stop() {
+      stopped = true;
+      pause.end();
+      rest.end();
+      await running;
+    },
+  };
+}
