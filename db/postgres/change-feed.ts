@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import postgres from 'postgres';
 import { connectionSettings, type DatabaseConfig } from './connect';
-import { serverSocket } from './server-socket';
+import { openClient } from './driver/client';
 
 /** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
 export const CATALOGUE_CHANNEL = 'catalogue';
@@ -48,14 +47,13 @@ interface Session {
  */
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;
-  const server = serverSocket(options.database.url, 0);
   let closed = false;
   let session: Session | undefined;
   let wake: () => void = () => undefined;
 
   const running = (async () => {
     while (!closed) {
-      const current = connect(options, server);
+      const current = connect(options);
       session = current;
       let quietSinceMs = monotonicMs();
       while (!closed && !current.closed) {
@@ -89,28 +87,26 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   };
 }
 
-function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof serverSocket>): Session {
+function connect(options: ChangeFeedOptions): Session {
   const { database, channels, onConnect, onChange, onError, monotonicMs } = options;
   const [echoChannel] = channels;
   const mark = randomUUID();
   const sentAtMs = new Map<string, number>();
-  const sql = postgres(url, {
+  const sql = openClient(database.url, {
+    quietMs: 0,
     max: 1,
     connect_timeout: 3,
     idle_timeout: 0,
     max_lifetime: null,
-    fetch_types: false,
     connection: connectionSettings({
       applicationName: `${database.applicationName} feed`,
       statementTimeoutMs: 3_000,
     }),
-    socket,
-    onnotice: () => undefined,
     onclose: () => {
       session.closed = true;
     },
-    // Known to the library, missing from its types; `sql.listen` would reconnect silently, and a gap is what we must see.
-    onnotify: (channel: string, payload: string) => {
+    // `sql.listen` would reconnect silently, and a gap is what we must see.
+    onnotify: (channel, payload) => {
       if (!payload.startsWith('echo:')) return onChange(payload, channel);
       const sent = sentAtMs.get(payload);
       if (sent === undefined) return;
@@ -120,7 +116,7 @@ function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof 
         if (nonce === payload) break;
       }
     },
-  } as postgres.Options<Record<string, never>>);
+  });
 
   const session: Session = {
     echoSentAtMs: Number.NEGATIVE_INFINITY,

@@ -5,7 +5,8 @@ export class DeadlineError extends Error {
 
 /**
  * Ends the wait for a query after `ms` milliseconds: postgres.js has no limit of its own for waiting on its pool. A
- * query that can be cancelled is: it leaves the queue, or the server is told to stop it.
+ * query that was not sent yet leaves the queue. One that was is left to the server's `statement_timeout`: postgres.js 3.4.9 does not
+ * expect its answer once it is cancelled, and takes the answer for that of the next statement on the connection.
  * @throws DeadlineError
  */
 export async function withDeadline<T>(query: PromiseLike<T>, ms: number, what: string): Promise<T> {
@@ -15,7 +16,8 @@ export async function withDeadline<T>(query: PromiseLike<T>, ms: number, what: s
       reject(new DeadlineError(`${what}: no answer from the database within ${ms} ms`));
       // Whoever waits has been told; what becomes of the query itself interests nobody any more.
       Promise.resolve(query).catch(() => undefined);
-      (query as { cancel?: () => void }).cancel?.();
+      const { state, cancel } = query as { state?: object | null; cancel?: () => void };
+      if (state === null) cancel?.call(query);
     }, ms);
   });
   try {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readServerTls } from '../../db/postgres/server-tls';
+import { readServerTls } from '../../db/postgres/driver/server-tls';
 import { parsedUrl } from '../../domain/parsed-url';
 import { milliseconds } from './setting-types';
 

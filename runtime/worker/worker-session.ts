@@ -70,7 +70,7 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     shutdownForceTime: SHUTDOWN_FORCE,
     // What goes into histories of our errors.
     dataConverter: {
-      failureConverterPath: workflowCode(join(__dirname, '../workflows')).failureConverterPath,
+      failureConverterPath: workflowCode(join(__dirname, '../../workflows')).failureConverterPath,
     },
     ...(version !== null && {
       workerDeploymentOptions: {
