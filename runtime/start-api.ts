@@ -39,6 +39,8 @@ export interface ApiProcessOptions {
   readonly logger: Logger;
   /** What `/metrics` shows besides: of a worker in the same process. */
   readonly moreMetrics?: () => Promise<string>;
+  /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
+  readonly redisTimeoutMs?: number;
   /** Ports to listen on; 0 takes a free one. */
   readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
 }
@@ -50,6 +52,11 @@ export interface ApiProcess {
   /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
   close(): Promise<void>;
 }
+
+/** Most merchants in memory, the least recently used give way. Far above the merchants there are. */
+const MOST_MERCHANTS = 20_000;
+/** Redis answers within a millisecond or two. A call that waited longer than this is better counted in memory, and answered. */
+const REDIS_TIMEOUT_MS = 100;
 
 const monotonicMs = () => performance.now();
 const now = () => new Date();
@@ -88,7 +95,7 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
       findKeyByHash: (hash) => findKeyByHash(sql, hash),
       loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
     },
-    mostMerchants: config.MERCHANTS_IN_MEMORY,
+    mostMerchants: MOST_MERCHANTS,
     readTimeoutMs: timeoutMs,
     onError: onCatalogueError,
   });
@@ -108,7 +115,9 @@ export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> 
   catalogue.trustWhen(() => feed.trusted());
 
   const redis = config.REDIS_URL
-    ? connectRedis(config.REDIS_URL, config.REDIS_TIMEOUT_MS, (error) => logger.warn({ err: error }, 'redis'))
+    ? connectRedis(config.REDIS_URL, options.redisTimeoutMs ?? REDIS_TIMEOUT_MS, (error) =>
+        logger.warn({ err: error }, 'redis'),
+      )
     : null;
   const limiter = createRateLimiter({
     limit: config.RATE_LIMIT_PER_MINUTE,

@@ -40,12 +40,6 @@ export const apiSettings = {
   SHUTDOWN_GRACE_MS: milliseconds
     .default(15_000)
     .describe('Longest time to finish requests under way at a stop.'),
-  MERCHANTS_IN_MEMORY: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .default(20_000)
-    .describe('Most merchants held in memory; the least recently used give way.'),
   LENDER_EVENT_WAIT_SECONDS: z.coerce
     .number()
     .int()
