@@ -3,6 +3,8 @@ import { errorFacts, framesOf, nameError, plainText } from '../domain/error-fact
 
 /** The form of the reasons that we give ourselves (`retention_refused`); the SDK names what it wraps after a class. */
 const REASON = /^[a-z][a-z_]*$/;
+/** What a worker says of a build that lacks an activity: names of ours only, and the first thing to know (fault row 75). */
+const NOT_REGISTERED = /^Activity function \w+ is not registered on this Worker/;
 const ELSEWHERE = "the worker's log says more";
 
 /**
@@ -23,10 +25,11 @@ class NamesOnly extends DefaultFailureConverter {
     if (!(error instanceof ApplicationFailure) || REASON.test(error.type ?? ''))
       return { ...failure, stackTrace, message: plainText(error.message) };
     const type = nameError(errorFacts({ name: error.type }));
+    const known = NOT_REGISTERED.exec(error.message)?.[0];
     return {
       ...failure,
       stackTrace,
-      message: `${type}: ${ELSEWHERE}`,
+      message: `${type}: ${known ?? ELSEWHERE}`,
       applicationFailureInfo: { ...failure.applicationFailureInfo, type, details: undefined },
     };
   }

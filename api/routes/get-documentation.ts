@@ -1,8 +1,8 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { GUIDE_POLICY, guidePage } from '../documentation/guide-page';
-import { readPartnerGuide } from '../documentation/partner-guide';
+import { documentationPage, PAGE_POLICY } from '../documentation/documentation-page';
+import { readServedFiles } from '../documentation/served-files';
 import { openApiDocument } from '../../contracts/openapi';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
@@ -19,19 +19,30 @@ const HIDDEN =
 /** Paths of the page and its files. The library that serves them answers others, such as `/..%5c`, with statuses of its own. */
 const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
-/** `GET /openapi.json`, the page made from it at `/docs`, and the partner guide at `/docs/guide`; none needs a key. */
+/**
+ * `GET /openapi.json`, the page made from it at `/docs`, the partner guide at `/docs/guide`, and the pages and source files that
+ * the guide links. None needs a key.
+ */
 export function getDocumentation(app: FastifyInstance): void {
   const document = openApiDocument();
   const text = JSON.stringify(document);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
-  const guide = guidePage(readPartnerGuide());
-  app.get('/docs/guide', (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header('Content-Security-Policy', GUIDE_POLICY)
-      .header('X-Content-Type-Options', 'nosniff')
-      .send(guide),
-  );
+  const { pages, sources } = readServedFiles();
+  for (const page of pages) {
+    const html = documentationPage(page);
+    app.get(page.path, (_request, reply) =>
+      reply
+        .type('text/html; charset=utf-8')
+        .header('Content-Security-Policy', PAGE_POLICY)
+        .header('X-Content-Type-Options', 'nosniff')
+        .send(html),
+    );
+  }
+  for (const { path, text: source } of sources) {
+    app.get(path, (_request, reply) =>
+      reply.type('text/plain; charset=utf-8').header('X-Content-Type-Options', 'nosniff').send(source),
+    );
+  }
   void app.register(fastifySwagger, {
     mode: 'static',
     specification: { document: document as never },

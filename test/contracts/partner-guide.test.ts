@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { TEST_EVENT_EXAMPLES } from '../../contracts/examples';
+import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import { testNotificationResponseSchema } from '../../contracts/test-notification';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 
@@ -18,4 +20,30 @@ test('the answer that the guide shows fits the contract', () => {
 test('the event that the guide shows fits the contract', () => {
   const event: unknown = JSON.parse(block('json', '"sequence"'));
   expect(applicationEventSchema.strict().parse(event)).toEqual(event);
+});
+
+test('the quote that the guide shows fits the contract, with every field', () => {
+  const quote: unknown = JSON.parse(block('json', 'finance_offer_summary'));
+  expect(quoteResponseSchema.strict().parse(quote)).toEqual(quote);
+});
+
+test('the test event that the guide shows is the one of the contract, byte for byte', () => {
+  const [, body = ''] = block('http', 'service-test: true').split('\n\n');
+  expect(body.trimEnd()).toBe(JSON.stringify(TEST_EVENT_EXAMPLES.lender_a.value));
+});
+
+test('the rendered product has a label for every field, made by the display rule', () => {
+  const capitals: Record<string, string> = { apr: 'APR', merchant_finance_url: 'Merchant finance URL' };
+  const labelOf = (field: string) => {
+    const text = field.replaceAll('_', ' ');
+    return capitals[field] ?? text.charAt(0).toUpperCase() + text.slice(1);
+  };
+  const rows = [...guide.matchAll(/^> \| ([^|]+?) +\| ([^|]+?) +\|$/gm)].map(([, name, value]) => [
+    name,
+    value,
+  ]);
+  const shown = Object.fromEntries(rows.filter(([name]) => !/^-+$|^Representative/.test(name ?? '')));
+  expect(Object.keys(shown)).toEqual(Object.keys(productItemSchema.shape).map(labelOf));
+  expect(shown['Initial payment due value']).toBe('1');
+  expect(shown['Initial payment due unit']).toBe('months');
 });

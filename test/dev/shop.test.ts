@@ -111,10 +111,32 @@ test('shows summary, products and the merchant’s disclosure, every link as it 
     const link = page.getByRole('link', { name: `Apply for ${name}`, exact: true });
     expect(await link.getAttribute('href')).toBe(url);
   }
-  const rows = await page.locator('#offer th').allInnerTexts();
-  expect(rows).toContain('APR');
-  expect(rows).toContain('Total amount payable excluding deposit');
   expect(await offerText()).toContain('authorised and regulated by the Financial Conduct Authority');
+});
+
+test('labels every field of a product by the display rule: `_` becomes a space, capitalised', async () => {
+  await show(/standard/);
+  const labels = await page.locator('#offer table').first().locator('th').allInnerTexts();
+  expect(labels).toEqual([
+    'Lender',
+    'Credit product',
+    'Purchase price',
+    'Customer deposit',
+    'Loan amount',
+    'First payment type',
+    'First payment amount',
+    'Initial payment due value',
+    'Initial payment due unit',
+    'APR',
+    'Annual interest rate',
+    'Number of repayments',
+    'Monthly repayment',
+    'Cost of credit',
+    'Total amount payable excluding deposit',
+    'Merchant finance URL',
+  ]);
+  const row = page.locator('#offer table').first().locator('tr', { hasText: 'Initial payment due' });
+  expect(await row.locator('td').allInnerTexts()).toEqual(['1', 'months']);
 });
 
 test('gives every figure of every product the same prominence', async () => {

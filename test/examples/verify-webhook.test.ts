@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret } from '../../db/endpoints/secrets';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
@@ -58,6 +60,29 @@ async function rotate(endpointId: string, overlapSeconds: number, secret: string
   );
 }
 
+/** The test event as the partner guide shows it: its headers, its body, and the secret named below it. */
+function guideSample(): { received: Received; secret: string } {
+  const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
+  const [, head = '', body = '', after = ''] =
+    /```http\nPOST \S+ HTTP\/1\.1\n([^`]*service-test: true[^`]*)\n\n(\{.*\})\n```\n([\s\S]*)/.exec(guide) ??
+    [];
+  const headers = Object.fromEntries(head.split('\n').map((line) => line.split(': ')));
+  const [secret = ''] = /whsec_[\w+/=]+/.exec(after) ?? [];
+  return { received: { headers, body, atMs: 0 }, secret };
+}
+
+test('the test event that the partner guide shows has the headers and the fields that arrive', () => {
+  const { headers, body } = guideSample().received;
+  expect(Object.keys(headers)).toEqual(Object.keys(before.headers));
+  for (const name of ['content-type', 'accept-encoding', 'user-agent', 'service-test', 'content-length'])
+    expect([name, headers[name]]).toEqual([name, before.headers[name]]);
+  const fields = (text: string) => {
+    const event = JSON.parse(text);
+    return [Object.keys(event), Object.keys(event.data)];
+  };
+  expect(fields(body)).toEqual(fields(before.body));
+});
+
 const languages = Object.keys(LANGUAGES);
 const forms = ['Service-Signature', 'Standard Webhooks'] as const;
 
@@ -77,6 +102,11 @@ describe.each(languages.flatMap((language) => forms.map((form) => ({ language, f
       expect(await verify(before, [secrets.old], at(before, 300))).toBe('verified');
       expect(await verify(before, [secrets.old], at(before, 301))).toBe('refused');
       expect(await verify(before, [secrets.old], at(before, -301))).toBe('refused');
+    });
+
+    test('verifies the test event that the partner guide shows', async () => {
+      const { received, secret } = guideSample();
+      expect(await verify(received, [secret])).toBe('verified');
     });
 
     test('refuses a tampered body, and a stranger', async () => {

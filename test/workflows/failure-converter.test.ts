@@ -56,6 +56,13 @@ test('a reason of ours keeps its message, and its place', () => {
   });
 });
 
+test('that an activity is not registered is told, and no more of it', () => {
+  const message = `Activity function sendAttempt is not registered on this Worker, available activities: ["${SECRET}"]`;
+  expect(convert(ApplicationFailure.create({ type: 'NotFoundError', message })).message).toBe(
+    'NotFoundError: Activity function sendAttempt is not registered on this Worker',
+  );
+});
+
 test('what Temporal says stays', () => {
   expect(
     convert(new TimeoutFailure('activity StartToClose timeout', undefined, 'START_TO_CLOSE')),

@@ -1,9 +1,8 @@
 // The display rules of the partner guide, as code.
 
-/** Field names are made for display: `_` becomes a space, the first letter a capital. */
+/** Field names are designed for display: `_` becomes a space, the first letter a capital, and an abbreviation capitals. */
 export function labelOf(field) {
-  if (field === 'apr') return 'APR';
-  const text = field.replaceAll('_', ' ');
+  const text = field.replaceAll('_', ' ').replace(/\b(apr|url)\b/, (word) => word.toUpperCase());
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -61,13 +60,12 @@ function productTables(products) {
       element('caption', { textContent: `Representative example ${at + 1} of ${products.length}` }),
     );
     const body = element('tbody', {});
-    for (const field of Object.keys(product).filter((name) => name !== 'merchant_finance_url')) {
-      body.append(row(labelOf(field), textOf(field, product[field])));
-    }
     const link = element('a', { textContent: `Apply for ${product.credit_product}` });
     // Exactly as it came.
     link.setAttribute('href', product.merchant_finance_url);
-    body.append(row('Application', link));
+    for (const [field, value] of Object.entries(product)) {
+      body.append(row(labelOf(field), field === 'merchant_finance_url' ? link : textOf(field, value)));
+    }
     table.append(body);
     box.append(table);
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import MarkdownIt from 'markdown-it';
+import { servedTarget, type ServedFile } from './served-files';
 
 const STYLE = `
 :root { color-scheme: light dark; }
@@ -11,40 +12,50 @@ table { border-collapse: collapse; display: block; margin: 1rem 0; overflow-x: a
 th, td { border: 1px solid #8886; padding: .35rem .6rem; text-align: left; vertical-align: top; }
 pre { background: #8881; border-radius: 6px; overflow-x: auto; padding: .9rem; }
 code { font: .9em/1.5 ui-monospace, monospace; }
+p code, li code { overflow-wrap: anywhere; }
 blockquote { border-left: 4px solid #8886; margin: 1rem 0; padding: .1rem 1rem; }
 summary { cursor: pointer; font-weight: 600; padding: .35rem 0; }
 `;
 
 /** Nothing but this one style sheet may be loaded or run. */
-export const GUIDE_POLICY =
+export const PAGE_POLICY =
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The partner guide as one HTML page with a list of its chapters. Headings get the anchors that GitHub gives them.
- * @param markdown our own text: HTML in it is let through. Links into the repository become plain text.
+ * A page of the repository as one HTML page with a list of its chapters. Headings get the anchors that GitHub gives them.
+ * Links into the repository lead to where their files are served.
+ * @param page our own text: HTML in it is let through.
+ * @throws when it has no title, or a link to a file that is not served.
  */
-export function guidePage(markdown: string): string {
+export function documentationPage({ file, text }: Pick<ServedFile, 'file' | 'text'>): string {
   const parser = new MarkdownIt({ html: true });
   parser.renderer.rules.heading_open = (tokens, at) => {
     const { tag = 'h2' } = tokens[at] ?? {};
     return `<${tag} id="${anchorOf(tokens[at + 1]?.content ?? '')}">`;
   };
-  const outside = /\[([^\]]*)\]\(\.\.\/[^)]*\)/g;
-  const text = markdown.replace(outside, '$1');
+  parser.renderer.rules.link_open = (tokens, at, options, _env, renderer) => {
+    const link = tokens[at];
+    link?.attrSet('href', servedTarget(file, String(link.attrGet('href'))));
+    return renderer.renderToken(tokens, at, options);
+  };
+  const [, title] = /^# (.+)$/m.exec(text) ?? [];
+  if (title === undefined) throw new Error(`${file} has no title`);
+  const escapeHtml = (plain: string) => parser.utils.escapeHtml(plain);
   const chapters = [...text.matchAll(/^## (.+)$/gm)].map(
-    ([, title = '']) => `<a href="#${anchorOf(title)}">${parser.utils.escapeHtml(title)}</a>`,
+    ([, chapter = '']) => `<a href="#${anchorOf(chapter)}">${escapeHtml(chapter)}</a>`,
   );
   return `<!doctype html>
 <html lang="en-GB">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Partner guide – Partner Finance Quote Service</title>
+<title>${escapeHtml(title)} – Partner Finance Quote Service</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<nav aria-label="Chapters"><a href="/docs/">API reference</a>
+<nav aria-label="Chapters"><a href="/docs/guide">Partner guide</a>
+<a href="/docs/">API reference</a>
 ${chapters.join('\n')}</nav>
 <main>
 ${parser.render(text)}</main>

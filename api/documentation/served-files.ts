@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+
+const ROOT = join(__dirname, '../..');
+const VERIFIERS = 'examples/verify-webhook';
+
+/** Path on the public listener of each page of the repository that partners read. */
+const PAGES: Readonly<Record<string, string>> = {
+  'docs/partner-guide.md': '/docs/guide',
+  [`${VERIFIERS}/README.md`]: '/docs/verify-webhook',
+  'clients/typescript/README.md': '/docs/typescript-client',
+};
+
+/** Served by a route of its own, and linked from the pages. */
+const OPENAPI = ['contracts/openapi.json', '/openapi.json'] as const;
+
+/** What may lie in the folder of the verifiers besides their source: what a compiler or an interpreter left there. */
+const SOURCE = /\.(mjs|py|php|java|go|mod)$/;
+
+export interface ServedFile {
+  /** From the root of the repository, with `/`. */
+  readonly file: string;
+  /** On the public listener. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The pages in Markdown, and the source files that they link. @throws when the installation lacks one of them. */
+export function readServedFiles(): { readonly pages: ServedFile[]; readonly sources: ServedFile[] } {
+  const read = ([file, path]: readonly [string, string]) => ({
+    file,
+    path,
+    text: readFileSync(join(ROOT, file), 'utf8'),
+  });
+  return { pages: Object.entries(PAGES).map(read), sources: sourceFiles().map(read) };
+}
+
+function sourceFiles(): (readonly [file: string, path: string])[] {
+  return readdirSync(join(ROOT, VERIFIERS), { withFileTypes: true })
+    .filter((folder) => folder.isDirectory())
+    .flatMap(({ name }) => readdirSync(join(ROOT, VERIFIERS, name)).map((file) => `${name}/${file}`))
+    .filter((name) => SOURCE.test(name))
+    .map((name) => [`${VERIFIERS}/${name}`, `/docs/verify-webhook/${name}`] as const);
+}
+
+/**
+ * Where a link of a page leads on the public listener. Links to other sites and to headings stay as they are.
+ * @throws when it leads to a file that is not served.
+ */
+export function servedTarget(file: string, target: string): string {
+  if (/^([a-z]+:|#)/.test(target)) return target;
+  const [path = '', anchor] = target.split('#');
+  const linked = posix.join(posix.dirname(file), path);
+  const served = new Map([OPENAPI, ...Object.entries(PAGES), ...sourceFiles()]).get(linked);
+  if (served === undefined) throw new Error(`${file} links to ${linked}, which is not served`);
+  return anchor === undefined ? served : `${served}#${anchor}`;
+}

@@ -1,0 +1,90 @@
+import { startTestApi, type TestApi } from '../support/api';
+import { launchBrowser } from '../support/browser';
+
+/** Every link of the pages that a real listener serves to partners leads somewhere, and so does every anchor. */
+jest.setTimeout(60_000);
+
+let api: TestApi;
+let files: Map<string, { readonly status: number; readonly html: string }>;
+
+const linksOf = (html: string) =>
+  [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, target = '']) => target.replaceAll('&amp;', '&'));
+const isLocal = (target: string) => !/^[a-z]+:/.test(target);
+const resolved = (path: string, target: string) => new URL(target, `https://service.example${path}`);
+
+beforeAll(async () => {
+  api = await startTestApi();
+  files = await crawl(['/docs/guide', '/docs/']);
+});
+afterAll(() => api.close());
+
+/** Follows all links from these paths. @returns what each path answered; `html` is empty where that is no page. */
+async function crawl(paths: readonly string[]): Promise<typeof files> {
+  const found: typeof files = new Map();
+  const waiting = [...paths];
+  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+    if (found.has(path)) continue;
+    const { status, headers, text } = await api.fetchText(path);
+    const html = String(headers['content-type']).startsWith('text/html') ? text : '';
+    found.set(path, { status, html });
+    for (const target of linksOf(html).filter(isLocal)) waiting.push(resolved(path, target).pathname);
+  }
+  return found;
+}
+
+test('every link is answered 200', () => {
+  expect([...files].filter(([, { status }]) => status !== 200).map(([path]) => path)).toEqual([]);
+  expect([...files.keys()]).toEqual(
+    expect.arrayContaining([
+      '/openapi.json',
+      '/docs/typescript-client',
+      '/docs/verify-webhook',
+      '/docs/verify-webhook/go/go.mod',
+    ]),
+  );
+});
+
+test('every anchor exists', () => {
+  const anchors = [...files].flatMap(([path, { html }]) =>
+    linksOf(html)
+      .filter((target) => isLocal(target) && target.includes('#'))
+      .map((target) => resolved(path, target)),
+  );
+  expect(anchors.length).toBeGreaterThan(10);
+  const missing = anchors.filter(
+    ({ pathname, hash }) => !files.get(pathname)?.html.includes(`id="${decodeURIComponent(hash.slice(1))}"`),
+  );
+  expect(missing.map(String)).toEqual([]);
+});
+
+test('no link leads to another site but to the standard', () => {
+  const outside = [...files.values()]
+    .flatMap(({ html }) => linksOf(html))
+    .filter((target) => !isLocal(target));
+  expect([...new Set(outside)]).toEqual(['https://www.standardwebhooks.com']);
+});
+
+test.each(['/docs/guide', '/docs/verify-webhook', '/docs/typescript-client'])(
+  '%s fits a phone: it takes no sideways scrolling',
+  async (path) => {
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage({
+        ignoreHTTPSErrors: true,
+        viewport: { width: 375, height: 800 },
+      });
+      await page.goto(`https://127.0.0.1:${api.port}${path}`);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBe(375);
+    } finally {
+      await browser.close();
+    }
+  },
+);
+
+test('the verifiers are served as plain text', async () => {
+  const { headers, text } = await api.fetchText('/docs/verify-webhook/node/verify-webhook.mjs');
+  expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+  expect(headers['x-content-type-options']).toBe('nosniff');
+  expect(text).toContain('timingSafeEqual');
+});
