@@ -15,7 +15,6 @@ import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
-import { trustedProxies } from './trusted-proxies';
 import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
 
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
@@ -43,7 +42,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
     logController: quietLogs(),
-    trustProxy: trustedProxies(deps.trustedProxies),
+    // Of no proxy no header counts.
+    trustProxy: deps.trustedProxies.length > 0 && [...deps.trustedProxies],
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     // A stopping process finishes what it has accepted; the contract knows no 503.

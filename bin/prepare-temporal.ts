@@ -24,8 +24,7 @@ async function untilThere(temporal: Temporal): Promise<void> {
 /** Registers the namespace and its search attributes, where they are missing, and ends: a job before the first worker. */
 async function main(): Promise<void> {
   const config = readConfig();
-  if (config.TEMPORAL_ADDRESS === undefined && config.TEMPORAL_CONFIG_FILE === undefined)
-    throw new Error('TEMPORAL_ADDRESS is not set.');
+  if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');
   const temporal = connectTemporal(config);
   try {
     await untilThere(temporal);

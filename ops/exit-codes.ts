@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { Refused } from '../db/refused';
-import { endedConnection } from '../db/postgres/server-socket';
+import { endedConnection } from '../db/postgres/driver/server-socket';
 import { ImportRefused, type Fault } from './import/faults';
 
 /** What the process ends with (docs/operations/every-day.md, "The ops command"). */

@@ -22,13 +22,7 @@ async function main(): Promise<void> {
     },
   );
   // What is read from files beside the code.
-  for (const path of [
-    'db/migrations',
-    'docs/partner-guide.md',
-    'examples/verify-webhook',
-    'clients/typescript/README.md',
-    'dev/shop/page',
-  ])
+  for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook', 'dev/shop/page'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
 
   const { code } = await bundleWorkflowCode(workflowCode(join(dist, 'workflows')));

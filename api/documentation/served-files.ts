@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 const ROOT = join(__dirname, '../..');
 const VERIFIERS = 'examples/verify-webhook';
 
-/** Path on the public listener of each page of the repository that partners read. */
-const PAGES: Readonly<Record<string, string>> = {
+/** Path on the public listener of each page of the repository that partners read; all of them are under `/docs/`. */
+export const PAGES: Readonly<Record<string, string>> = {
   'docs/partner-guide.md': '/docs/guide',
   [`${VERIFIERS}/README.md`]: '/docs/verify-webhook',
   'clients/typescript/README.md': '/docs/typescript-client',
@@ -25,14 +26,23 @@ export interface ServedFile {
   readonly text: string;
 }
 
-/** The pages in Markdown, and the source files that they link. @throws when the installation lacks one of them. */
+/** Where the HTML of a page lies, from the root of the repository: `npm run guide` makes it, and it is committed. */
+export const renderedFile = (path: string) => `api/documentation/pages/${posix.basename(path)}.html`;
+
+/** The pages as HTML, and the source files that they link. @throws when the installation lacks one of them. */
 export function readServedFiles(): { readonly pages: ServedFile[]; readonly sources: ServedFile[] } {
-  const read = ([file, path]: readonly [string, string]) => ({
-    file,
-    path,
-    text: readFileSync(join(ROOT, file), 'utf8'),
-  });
-  return { pages: Object.entries(PAGES).map(read), sources: sourceFiles().map(read) };
+  const read = (file: string, path: string) => ({ file, path, text: readFileSync(join(ROOT, file), 'utf8') });
+  return {
+    pages: Object.values(PAGES).map((path) => read(renderedFile(path), path)),
+    sources: sourceFiles().map(([file, path]) => read(file, path)),
+  };
+}
+
+/** Lets a page load and run nothing but its one style sheet. */
+export function pagePolicy(html: string): string {
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(html) ?? [];
+  const hash = createHash('sha256').update(style).digest('base64');
+  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 }
 
 function sourceFiles(): (readonly [file: string, path: string])[] {

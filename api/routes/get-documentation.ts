@@ -1,8 +1,7 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { documentationPage, PAGE_POLICY } from '../documentation/documentation-page';
-import { readServedFiles } from '../documentation/served-files';
+import { pagePolicy, readServedFiles } from '../documentation/served-files';
 import { openApiDocument } from '../../contracts/openapi';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
@@ -28,12 +27,12 @@ export function getDocumentation(app: FastifyInstance): void {
   const text = JSON.stringify(document);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
   const { pages, sources } = readServedFiles();
-  for (const page of pages) {
-    const html = documentationPage(page);
-    app.get(page.path, (_request, reply) =>
+  for (const { path, text: html } of pages) {
+    const policy = pagePolicy(html);
+    app.get(path, (_request, reply) =>
       reply
         .type('text/html; charset=utf-8')
-        .header('Content-Security-Policy', PAGE_POLICY)
+        .header('Content-Security-Policy', policy)
         .header('X-Content-Type-Options', 'nosniff')
         .send(html),
     );

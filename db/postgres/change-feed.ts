@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import postgres from 'postgres';
 import { startLoop } from '../../timing/loop';
 import { connectionSettings, type DatabaseConfig } from './connect';
-import { serverSocket } from './server-socket';
+import { openClient } from './driver/client';
 
 /** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
 export const CATALOGUE_CHANNEL = 'catalogue';
@@ -48,12 +47,11 @@ interface Session {
  */
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;
-  const server = serverSocket(options.database.url, 0);
   let session: Session | undefined;
   const loop = startLoop({
     round: async () => {
       if (session === undefined) {
-        session = connect(options, server);
+        session = connect(options);
         return;
       }
       if (monotonicMs() - Math.max(session.openedAtMs, session.echoSentAtMs) > REPLACE_AFTER_MS) {
@@ -86,28 +84,26 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   };
 }
 
-function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof serverSocket>): Session {
+function connect(options: ChangeFeedOptions): Session {
   const { database, channels, onConnect, onChange, onError, monotonicMs } = options;
   const [echoChannel] = channels;
   const mark = randomUUID();
   const sentAtMs = new Map<string, number>();
-  const sql = postgres(url, {
+  const sql = openClient(database.url, {
+    quietMs: 0,
     max: 1,
     connect_timeout: 3,
     idle_timeout: 0,
     max_lifetime: null,
-    fetch_types: false,
     connection: connectionSettings({
       applicationName: `${database.applicationName} feed`,
       statementTimeoutMs: 3_000,
     }),
-    socket,
-    onnotice: () => undefined,
     onclose: () => {
       session.closed = true;
     },
-    // Known to the library, missing from its types; `sql.listen` would reconnect silently, and a gap is what we must see.
-    onnotify: (channel: string, payload: string) => {
+    // `sql.listen` would reconnect silently, and a gap is what we must see.
+    onnotify: (channel, payload) => {
       if (!payload.startsWith('echo:')) return onChange(payload, channel);
       const sent = sentAtMs.get(payload);
       if (sent === undefined) return;
@@ -117,7 +113,7 @@ function connect(options: ChangeFeedOptions, { url, socket }: ReturnType<typeof 
         if (nonce === payload) break;
       }
     },
-  } as postgres.Options<Record<string, never>>);
+  });
 
   const session: Session = {
     openedAtMs: monotonicMs(),

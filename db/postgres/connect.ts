@@ -1,8 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
-import { guardTransactions } from './lost-transactions';
 import * as schema from '../schema';
-import { serverSocket } from './server-socket';
+import { openClient, type Sql } from './driver/client';
 
 export interface DatabaseConfig {
   /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
@@ -20,7 +18,7 @@ export interface DatabaseConfig {
   readonly plannedOnce?: boolean;
 }
 
-export type Sql = postgres.Sql<Record<string, never>>;
+export type { Sql };
 export type Db = PostgresJsDatabase<typeof schema>;
 /** A database or an open transaction of it. */
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
@@ -53,10 +51,10 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
 /** Opens a pool; connects lazily. @throws when the URL asks for what TLS it cannot have (readServerTls). */
 export function connectDatabase(config: DatabaseConfig): Database {
   const { statementTimeoutMs } = config;
-  // The server ends every statement before that, so a socket that is silent for longer is idle (and cheap to open again) or its
-  // server hangs: a frozen one would hold the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
-  const { url, socket } = serverSocket(config.url, statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0);
-  const options = {
+  const sql = openClient(config.url, {
+    // The server ends every statement before that, so a socket that is silent for longer is idle (and cheap to open again) or its
+    // server hangs: a frozen one would hold the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
+    quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
     // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
     connect_timeout: 5,
@@ -66,10 +64,6 @@ export function connectDatabase(config: DatabaseConfig): Database {
       ...connectionSettings(config),
       ...(config.plannedOnce && { plan_cache_mode: 'force_generic_plan' }),
     },
-    socket,
-    onnotice: () => undefined,
-  };
-  const sql: Sql = postgres(url, options);
-  guardTransactions(sql);
+  });
   return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
 }

@@ -8,13 +8,17 @@ export const LOOP_DEADLINE_MS = 60_000;
 
 /**
  * Ends the wait for a query after `ms` milliseconds: postgres.js has no limit of its own for waiting on its pool. A
- * query that can be cancelled is: it leaves the queue, or the server is told to stop it.
+ * query that was not sent yet leaves the queue. One that was is left to the server's `statement_timeout`: postgres.js 3.4.9 does not
+ * expect its answer once it is cancelled, and takes the answer for that of the next statement on the connection.
  * @throws DeadlineError
  */
 export async function withDeadline<T>(query: PromiseLike<T>, ms: number, what: string): Promise<T> {
   return within(query, ms, () => {
-    // After the caller has been told: the query's own end is not the answer.
-    setImmediate(() => (query as { cancel?: () => void }).cancel?.());
+    // After the caller has been told: the query's own end is not the answer. Only one that waits for a connection is cancelled.
+    setImmediate(() => {
+      const { state, cancel } = query as { state?: object | null; cancel?: () => void };
+      if (state === null) cancel?.call(query);
+    });
     return new DeadlineError(`${what}: no answer from the database within ${ms} ms`);
   });
 }

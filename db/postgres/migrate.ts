@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
-import postgres from 'postgres';
-import { serverSocket } from './server-socket';
+import { openClient, type Sql } from './driver/client';
 
 /** Any fixed number; every process that migrates this service's database uses it. */
 const MIGRATION_LOCK = 7_205_114_233;
@@ -24,9 +23,7 @@ export async function migrateDatabase(
   databaseUrl: string,
   folder = join(__dirname, '../migrations'),
 ): Promise<void> {
-  const server = serverSocket(databaseUrl, 0);
-  const options = { max: 1, connect_timeout: 5, socket: server.socket, onnotice: () => undefined };
-  const sql = postgres(server.url, options);
+  const sql = openClient(databaseUrl, { max: 1, connect_timeout: 5, quietMs: 0 });
   try {
     await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;
     await checkOrigin(sql, folder);
@@ -38,7 +35,7 @@ export async function migrateDatabase(
 }
 
 /** Before 0.1.0 the migrations were made into one, more than once: what an earlier one has made cannot be brought up to date. */
-async function checkOrigin(sql: postgres.Sql, folder: string): Promise<void> {
+async function checkOrigin(sql: Sql, folder: string): Promise<void> {
   const [table] = await sql`select to_regclass('drizzle.__drizzle_migrations') is not null as there`;
   if (table?.['there'] !== true) return;
   const [first] = await sql`select hash from drizzle.__drizzle_migrations order by id limit 1`;

@@ -9,8 +9,11 @@ import { CATALOGUE_CHANNEL, openChangeFeed, type ChangeFeed } from '../../db/pos
 import type { Sql } from '../../db/postgres/connect';
 import type { Config } from '../config/config';
 
+/** Most merchants in memory, the least recently used give way. Far above the merchants there are. */
+const MOST_MERCHANTS = 20_000;
+
 export interface ApiMemoryDeps {
-  readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'MERCHANTS_IN_MEMORY'>;
+  readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS'>;
   readonly sql: Sql;
   /** For LISTEN: not through a pooler. */
   readonly listenUrl: string;
@@ -38,7 +41,7 @@ export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMe
       findKeyByHash: (hash) => findKeyByHash(sql, hash),
       loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
     },
-    mostMerchants: config.MERCHANTS_IN_MEMORY,
+    mostMerchants: MOST_MERCHANTS,
     readTimeoutMs: config.DATABASE_TIMEOUT_MS,
     onError,
   });

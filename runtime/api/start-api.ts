@@ -25,6 +25,9 @@ import { apiQueries } from './api-queries';
 /** For the listeners that are closed last, in milliseconds. */
 const LAST_GRACE_MS = 1_000;
 
+/** Redis answers within a millisecond or two. A call that waited longer than this is better counted in memory, and answered. */
+const REDIS_TIMEOUT_MS = 100;
+
 export interface ApiProcessOptions {
   readonly config: Config;
   /** Replaces DATABASE_URL, for the embedded stack. */
@@ -35,6 +38,8 @@ export interface ApiProcessOptions {
   readonly moreMetrics?: () => Promise<string>;
   /** Ports to listen on; 0 takes a free one. */
   readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
+  /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
+  readonly redisTimeoutMs?: number;
 }
 
 export interface ApiProcess {
@@ -76,7 +81,9 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     quotesWaiting: () => writer.waiting(),
   });
   const redis = config.REDIS_URL
-    ? connectRedis(config.REDIS_URL, config.REDIS_TIMEOUT_MS, (error) => logger.warn({ err: error }, 'redis'))
+    ? connectRedis(config.REDIS_URL, options.redisTimeoutMs ?? REDIS_TIMEOUT_MS, (error) =>
+        logger.warn({ err: error }, 'redis'),
+      )
     : null;
   closers.add(() => redis?.disconnect());
   const limiter = createRateLimiter({

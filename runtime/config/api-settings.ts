@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { list, milliseconds, port } from './setting-types';
+import { addressOrRange, list, milliseconds, port } from './setting-types';
 
 /** Settings of an API process. */
 export const apiSettings = {
@@ -22,6 +22,7 @@ export const apiSettings = {
     .describe('Certificate chain of the public listener, PEM, leaf first. Belongs with `TLS_KEY_FILE`.'),
   TLS_KEY_FILE: z.string().optional().describe('Its key, PEM. Both are read at the start only.'),
   TRUSTED_PROXIES: list
+    .pipe(z.array(addressOrRange))
     .default([])
     .describe('Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.'),
   PLAIN_PORT: port
@@ -39,12 +40,6 @@ export const apiSettings = {
   SHUTDOWN_GRACE_MS: milliseconds
     .default(15_000)
     .describe('Longest time to finish requests under way at a stop.'),
-  MERCHANTS_IN_MEMORY: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .default(20_000)
-    .describe('Most merchants held in memory; the least recently used give way.'),
   LENDER_EVENT_WAIT_SECONDS: z.coerce
     .number()
     .int()

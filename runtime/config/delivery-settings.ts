@@ -40,11 +40,11 @@ export const deliverySettings = {
     .optional()
     .describe(
       'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
-        '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h.',
+        '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told. For tests.',
     ),
   TEST_LADDER_SECONDS: seconds
     .optional()
-    .describe('The same for test notifications; without it 0, 5 s, 30 s.'),
+    .describe('The same for test notifications; without it 0, 5 s, 30 s. For tests.'),
   DELIVERIES_AT_ONCE: z.coerce
     .number()
     .int()
@@ -66,14 +66,18 @@ export const deliverySettings = {
     .min(50)
     .max(60_000)
     .default(1_000)
-    .describe('How often the dispatcher looks for notifications it has not heard of.'),
+    .describe(
+      'How often the dispatcher looks for notifications it has not heard of. For tests; leave it as it is.',
+    ),
   RECONCILE_AFTER_MS: z.coerce
     .number()
     .int()
     .min(100)
     .max(86_400_000)
     .default(60_000)
-    .describe('How long a delivery is left alone before its row is held against Temporal.'),
+    .describe(
+      'How long a delivery is left alone before its row is held against Temporal. For tests; leave it as it is.',
+    ),
   TASK_QUEUE: z
     .string()
     .regex(/^[\w.-]{1,100}$/)

@@ -14,3 +14,11 @@ export const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+
+const ADDRESSES = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+/** An IP address, or a CIDR that is not everything. */
+export const addressOrRange = z.string().superRefine((text, context) => {
+  if (ADDRESSES.safeParse(text).success && !text.endsWith('/0')) return;
+  context.addIssue({ code: 'custom', message: `not an address or a CIDR: ${text}` });
+});

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readServerTls } from '../../db/postgres/server-tls';
+import { readServerTls } from '../../db/postgres/driver/server-tls';
 import { parsedUrl } from '../../domain/parsed-url';
 import { milliseconds } from './setting-types';
 
@@ -40,9 +40,6 @@ export const storeSettings = {
     .url({ protocol: /^rediss?$/ })
     .optional()
     .describe('Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.'),
-  REDIS_TIMEOUT_MS: milliseconds
-    .default(100)
-    .describe('Longest wait for Redis before a call is counted in memory.'),
 } as const;
 
 /** Those of them that may hold a password. */

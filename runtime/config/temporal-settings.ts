@@ -19,14 +19,10 @@ export const temporalSettings = {
   TEMPORAL_TLS_CLIENT_CERT_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: text.optional().describe('Its key, PEM file.'),
   TEMPORAL_TLS_CLIENT_KEY_DATA: text.optional().describe('The same, PEM.'),
-  TEMPORAL_CONFIG_FILE: text
-    .optional()
-    .describe('TOML file with all of these, as the Temporal CLI writes it. Read only when named here.'),
   TEMPORAL_UI_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
     .describe("Address of Temporal's web page; `ops` then gives the address of each delivery there."),
-  TEMPORAL_PROFILE: text.optional().describe('Which profile of that file.'),
 } as const;
 
 export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;

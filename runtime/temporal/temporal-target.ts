@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { type Config, ConfigError } from '../config/config';
@@ -16,14 +15,7 @@ export interface TemporalTarget {
  * @throws ConfigError when what they say does not fit together or a file cannot be read.
  */
 export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
-  const { TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: profile } = config;
-  if (profile !== undefined && file === undefined)
-    throw new ConfigError('TEMPORAL_PROFILE needs TEMPORAL_CONFIG_FILE.');
-  // The package takes a missing file for an empty one.
-  if (file !== undefined && !existsSync(file))
-    throw new ConfigError(`TEMPORAL_CONFIG_FILE: there is no ${file}.`);
-
-  const { connectionOptions, namespace = 'default' } = load(config, file);
+  const { connectionOptions, namespace = 'default' } = load(config);
   const { address, apiKey, tls, metadata } = connectionOptions;
   if (address === undefined) {
     if (apiKey !== undefined || tls !== undefined)
@@ -51,16 +43,14 @@ export function temporalTarget(config: TemporalSettings & Pick<Config, 'TEMPORAL
   );
 }
 
-function load(config: TemporalSettings, file: string | undefined) {
+function load(config: TemporalSettings) {
   const names = Object.keys(temporalSettings) as (keyof TemporalSettings)[];
   const given = names.flatMap((name) => (config[name] === undefined ? [] : [[name, config[name]] as const]));
   try {
     return loadClientConnectConfig({
       overrideEnvVars: Object.fromEntries(given),
       // A file in somebody's home must not decide where a service connects to.
-      ...(file === undefined
-        ? { disableFile: true }
-        : { configSource: { path: file }, configFileStrict: true }),
+      disableFile: true,
     });
   } catch (error) {
     throw new ConfigError(`settings for Temporal that cannot be used: ${(error as Error).message}`);

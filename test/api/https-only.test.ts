@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { request } from 'undici';
+import { readConfig } from '../../runtime/config/config';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 
 const refusal = { success: false, error: { code: 'INVALID_REQUEST', message: 'HTTPS is required.' } };
@@ -43,6 +44,44 @@ describe('behind a named proxy', () => {
   test('refuses plain HTTP before it looks for the path', async () => {
     expect(await post(api.port, {}, '/nowhere')).toMatchObject({ status: 400, body: refusal });
     expect(await post(api.port, {}, '/%zz')).toMatchObject({ status: 400, body: refusal });
+  });
+});
+
+describe('the proxies that are named', () => {
+  test.each([
+    ['127.0.0.1', '127.0.0.1', true],
+    ['127.0.0.0/8', '127.0.0.1', true],
+    ['192.0.2.1, 10.0.0.0/8,127.0.0.1', '127.0.0.1', true],
+    ['2001:db8::/32,127.0.0.1/32', '127.0.0.1', true],
+    ['127.0.0.2', '127.0.0.1', false],
+    // A listener on :: sees its IPv4 peers as ::ffff:127.0.0.1.
+    ['127.0.0.1', '::', true],
+    ['192.0.2.1,127.0.0.0/8', '::', true],
+    ['::1,127.0.0.2', '::', false],
+  ])('%s: 127.0.0.1 at a listener on %s counts: %s', async (proxies, host, counts) => {
+    const api = await startTestApi({
+      ownTls: false,
+      environment: { TRUSTED_PROXIES: proxies, API_HOST: host },
+    });
+    const headers = { 'x-forwarded-proto': 'https', authorization: `Bearer ${api.keys.test}` };
+    const { status } = await post(api.port, headers);
+    await api.close();
+    expect(status).toBe(counts ? 200 : 400);
+  });
+
+  test.each([
+    'proxy.example',
+    '10.0.0.0/33',
+    '10.0.0.0/x',
+    '300.1.1.1',
+    '0.0.0.0/0',
+    '::/0',
+    '10.1',
+    'loopback',
+  ])('%s is refused at the start, with the name of the setting', (proxy) => {
+    expect(() => readConfig({ TRUSTED_PROXIES: `127.0.0.1,${proxy}` })).toThrow(
+      `TRUSTED_PROXIES.1: not an address or a CIDR: ${proxy}`,
+    );
   });
 });
 

@@ -4,7 +4,7 @@ import { startRedis, type TestRedis } from '../support/redis';
 
 const LIMIT = { RATE_LIMIT_PER_MINUTE: '100' };
 /** A hundred calls at once keep a busy machine's event loop for longer than Redis is waited for in earnest. */
-const PATIENT = { REDIS_TIMEOUT_MS: '10000' };
+const PATIENT = { redisTimeoutMs: 10_000 };
 
 async function statuses(api: TestApi, calls: number, key: string) {
   const answers = await Promise.all(Array.from({ length: calls }, () => api.quote({}, { key })));
@@ -42,9 +42,9 @@ describe('with Redis', () => {
 
   beforeEach(async () => {
     redis = await startRedis();
-    const environment = { ...LIMIT, ...PATIENT, REDIS_URL: redis.url };
-    one = await startTestApi({ environment });
-    two = await startTestApi({ environment, databaseUrl: one.databaseUrl, keys: one.keys });
+    const environment = { ...LIMIT, REDIS_URL: redis.url };
+    one = await startTestApi({ environment, ...PATIENT });
+    two = await startTestApi({ environment, ...PATIENT, databaseUrl: one.databaseUrl, keys: one.keys });
     both.splice(0, 2, one, two);
     for (const api of both) await redisReady(api);
   });
@@ -122,7 +122,7 @@ describe('with Redis', () => {
 
 test('a clock that steps back changes neither the count nor the wait (fault 59)', async () => {
   const redis = await startRedis();
-  const api = await startTestApi({ environment: { ...LIMIT, ...PATIENT, REDIS_URL: redis.url } });
+  const api = await startTestApi({ environment: { ...LIMIT, REDIS_URL: redis.url }, ...PATIENT });
   try {
     const first = await api.quote();
     const realNow = Date.now;

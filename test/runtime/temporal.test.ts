@@ -44,24 +44,15 @@ test('means the embedded server when nothing is set', () => {
   expect(temporalTarget(config)).toEqual({ namespace: 'quotes', connection: { address: '127.0.0.1:7999' } });
 });
 
-test('takes address, namespace and key from a config file, the environment first', async () => {
+test('a config file of the Temporal CLI decides nothing', async () => {
   const file = join(directory, 'temporal.toml');
-  await writeFile(
-    file,
-    '[profile.cloud]\naddress = "cloud.example:7233"\nnamespace = "from.file"\napi_key = "from-file"\n',
-  );
-  const given = { TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: 'cloud', TEMPORAL_NAMESPACE: 'ours' };
-  expect(externalTemporal(settings(given))).toEqual({
-    namespace: 'ours',
-    connection: { address: 'cloud.example:7233', apiKey: 'from-file', tls: true },
-  });
+  await writeFile(file, '[profile.default]\naddress = "cloud.example:7233"\n');
+  expect(externalTemporal(settings({ TEMPORAL_CONFIG_FILE: file }))).toBeUndefined();
 });
 
 test.each([
   [{ TEMPORAL_API_KEY: 'k' }, /needs TEMPORAL_ADDRESS/],
   [{ TEMPORAL_TLS: 'true' }, /needs TEMPORAL_ADDRESS/],
-  [{ TEMPORAL_PROFILE: 'cloud' }, /TEMPORAL_CONFIG_FILE/],
-  [{ TEMPORAL_CONFIG_FILE: '/nowhere.toml' }, /there is no \/nowhere\.toml/],
   [{ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere.pem' }, /nowhere\.pem/],
 ])('refuses %j', (environment, message) => {
   expect(() => temporalTarget(settings(environment))).toThrow(message);

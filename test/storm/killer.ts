@@ -19,17 +19,6 @@ export const noKills = (): Kills => ({
   withoutTemporal: { asked: 0, answered: 0 },
 });
 
-/** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
-export function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** A victim of each kind so many times, in an order that the seed decides. */
 export function shuffled(counts: Readonly<Record<Victim, number>>, next: () => number): Victim[] {
   const plan = (Object.entries(counts) as [Victim, number][]).flatMap(([victim, times]) =>

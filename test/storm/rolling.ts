@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delays } from './findings';
-import { killOne, noKills, random } from './killer';
+import { random } from '../support/random';
+import { killOne, noKills } from './killer';
 import { runLenders } from './lenders';
 import { conclude, type StormEnd } from './run';
 import { openStorm } from './scene';

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Finding } from './finding';
 import { delays, findings, reportText } from './findings';
-import { killOne, noKills, random, shuffled, type Kills, type Victim } from './killer';
+import { random } from '../support/random';
+import { killOne, noKills, shuffled, type Kills, type Victim } from './killer';
 import { runLenders, type Promised } from './lenders';
 import { openStorm, type StormOptions, type StormScene } from './scene';
 import { PATIENCE_MS, runTester, type Tested } from './tester';

@@ -40,6 +40,8 @@ export interface TestApiOptions {
   readonly keys?: TestApi['keys'];
   readonly ownTls?: boolean;
   readonly plain?: boolean;
+  /** Longest wait for Redis, in milliseconds. */
+  readonly redisTimeoutMs?: number;
 }
 
 export const PARTNER_ID = 'P100001';
@@ -67,6 +69,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
+    ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),
     ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
   });
   const agent = new Agent({ connect: { ca: tls.ca } });

@@ -18,10 +18,11 @@ type Callback = (tx: Sql) => unknown;
 const GONE = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P0[1-3])$/;
 
 /**
- * Keeps a transaction whose connection has gone from using it. postgres.js 3.4.9 rejects `begin` then, but lets the
- * callback run on: its next statement, or the `rollback` after a failed one, is written to a socket that is no more, which
- * throws outside every promise and ends the process. Here the callback stays where it is instead: its statements never
- * settle, and the caller has had the rejection of `begin`.
+ * Keeps a transaction whose connection has gone from using it. postgres.js 3.4.9 rejects `begin` then, but lets the callback run on,
+ * and ends it with `commit` or `rollback`. Those go to the same connection: to a socket that is no more, which throws outside every
+ * promise and ends the process; or, when it has been opened again, into the transaction of somebody else, which is so committed half
+ * done (porsager/postgres#1204). Here the callback stays where it is instead: neither its statements nor itself ever settle, and the
+ * caller has had the rejection of `begin`.
  */
 export function guardTransactions(sql: Sql): void {
   const begin = sql.begin.bind(sql) as unknown as (...args: unknown[]) => Promise<unknown>;
@@ -34,11 +35,25 @@ export function guardTransactions(sql: Sql): void {
   sql.begin = guarded;
 }
 
+const never = () => new Promise<never>(() => undefined);
+
 /** The arguments of `begin` or `savepoint`, with their callback given a guarded handle. */
 function withGuard(args: readonly unknown[], loss: Loss): unknown[] {
   return args.map((argument) =>
-    typeof argument === 'function' ? (tx: Sql) => (argument as Callback)(guardedHandle(tx, loss)) : argument,
+    typeof argument === 'function' ? guardedCallback(argument as Callback, loss) : argument,
   );
+}
+
+function guardedCallback(callback: Callback, loss: Loss): Callback {
+  return async (tx) => {
+    try {
+      const made = callback(guardedHandle(tx, loss));
+      return await (Array.isArray(made) ? Promise.all(made) : made);
+    } finally {
+      // postgres.js would now commit, or roll back, on a connection that is no longer this transaction's.
+      if (loss.lost) await never();
+    }
+  };
 }
 
 function guardedHandle(tx: Sql, loss: Loss): Sql {
@@ -50,7 +65,8 @@ function guardedHandle(tx: Sql, loss: Loss): Sql {
       const call = value as (...args: unknown[]) => unknown;
       if (name === 'unsafe' || name === 'file')
         return (...args: unknown[]) => guardedQuery(call.apply(target, args), loss);
-      if (name === 'savepoint') return (...args: unknown[]) => call.apply(target, withGuard(args, loss));
+      if (name === 'savepoint')
+        return (...args: unknown[]) => (loss.lost ? never() : call.apply(target, withGuard(args, loss)));
       return value;
     },
   });

@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
 import { z } from 'zod';
-import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../db/postgres/change-feed';
-import { connectDatabase, type Database } from '../../../db/postgres/connect';
-import { migrateDatabase } from '../../../db/postgres/migrate';
-import { storeSettings } from '../../../runtime/config/store-settings';
-import { startTestApi } from '../../support/api';
-import { until } from '../../support/delivery';
-import { statementAfterFreeze } from '../../support/frozen-process';
-import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
-import { removeDirectory, temporaryDirectory } from '../../support/temporary-directory';
-import { createTestTls } from '../../support/tls';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
+import { connectDatabase, type Database } from '../../../../db/postgres/connect';
+import { migrateDatabase } from '../../../../db/postgres/migrate';
+import { storeSettings } from '../../../../runtime/config/store-settings';
+import { startTestApi } from '../../../support/api';
+import { until } from '../../../support/delivery';
+import { statementAfterFreeze } from '../../../support/frozen-process';
+import { enableTls } from '../../../support/own-tls';
+import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
+import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
+import { createTestTls } from '../../../support/tls';
 
 const STATEMENT_TIMEOUT_MS = 300;
 /** After that a silent connection is closed: db/postgres/connect.ts. */
@@ -28,18 +28,7 @@ beforeAll(async () => {
   const own = await createTestTls([{ type: 'dns', value: 'localhost' }]);
   await writeFile(join(directory, 'ca.pem'), own.ca);
   await writeFile(join(directory, 'other.pem'), (await createTestTls()).ca);
-  const admin = postgres(server.url, { max: 1 });
-  // Written by the server itself, as its key has to be its own.
-  for (const [file, text] of [
-    ['server.crt', own.cert],
-    ['server.key', own.key],
-  ] as const)
-    await admin.unsafe(
-      `copy (select unnest(string_to_array('${text}', E'\\n'))) to program 'umask 077; cat > ${file}'`,
-    );
-  await admin`alter system set ssl = on`;
-  await admin`select pg_reload_conf()`;
-  await admin.end();
+  await enableTls(server, own);
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((database) => database.close()));

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import MarkdownIt from 'markdown-it';
-import { servedTarget, type ServedFile } from './served-files';
+import { servedTarget, type ServedFile } from '../../api/documentation/served-files';
 
 const STYLE = `
 :root { color-scheme: light dark; }
@@ -16,11 +15,6 @@ p code, li code { overflow-wrap: anywhere; }
 blockquote { border-left: 4px solid #8886; margin: 1rem 0; padding: .1rem 1rem; }
 summary { cursor: pointer; font-weight: 600; padding: .35rem 0; }
 `;
-
-/** Nothing but this one style sheet may be loaded or run. */
-export const PAGE_POLICY =
-  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
  * A page of the repository as one HTML page with a list of its chapters. Headings get the anchors that GitHub gives them.

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { connectDatabase, type Database } from '../../../db/postgres/connect';
-import { startTcpProxy } from '../../support/tcp-proxy';
-import { createTestDatabase, type TestDatabase } from '../../support/database';
+import { connectDatabase, type Database } from '../../../../db/postgres/connect';
+import { startTcpProxy } from '../../../support/tcp-proxy';
+import { createTestDatabase, type TestDatabase } from '../../../support/database';
 
 let clone: TestDatabase;
 let database: Database;

@@ -29,7 +29,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const ours = <Socket extends net.Socket>(socket: Socket) => {
     if (quietMs > 0)
       socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
-    return failTwice(socket);
+    return refuseLeftovers(withoutBackPressure(failTwice(socket)));
   };
   const socket: SocketOption = (options) => {
     const [host = 'localhost'] = options.host;
@@ -63,5 +63,43 @@ function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
       );
     return emit(name, ...args);
   };
+  return socket;
+}
+
+/**
+ * postgres.js 3.4.9 does two wrong things with back pressure: a `begin` whose write reports it does not set its connection aside, and
+ * `drain` gives a connection back to the pool, also in the middle of a transaction (over TLS it may come after the answer). In both
+ * cases others use the open transaction (porsager/postgres#823). It needs neither: the answer to the last statement frees a connection.
+ */
+function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  socket.write = (...args: unknown[]) => {
+    write(...args);
+    return true;
+  };
+  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  socket.emit = (name: string | symbol, ...args: unknown[]) => name === 'drain' || emit(name, ...args);
+  return socket;
+}
+
+/**
+ * postgres.js 3.4.9 keeps what it was about to write when its connection closes, and the mark that a write is due: on the next
+ * socket it then appends its first message to the leftovers, and writes nothing before they exceed 1 KiB. So a socket that is not
+ * written to at once is destroyed, and so is one whose first write is not one whole message; the statement that waits for it stays.
+ */
+function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  let begun = false;
+  socket.write = (...args: unknown[]) => {
+    const [chunk] = args as [Buffer];
+    if (!begun && (chunk.length < 8 || chunk.readUInt32BE(0) !== chunk.length)) {
+      socket.destroy();
+      return true;
+    }
+    begun = true;
+    return write(...args);
+  };
+  // It makes its first message as soon as it has the socket, and writes it in the phase of setImmediate that follows.
+  setImmediate(() => setImmediate(() => void (begun || socket.destroy())));
   return socket;
 }
