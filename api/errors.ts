@@ -62,7 +62,7 @@ function unreachable(code: never): never {
 }
 
 /** What a caller learns of a fault of ours. */
-export const INTERNAL_ERROR = new ApiError(
+const INTERNAL_ERROR = new ApiError(
   'INTERNAL_SERVER_ERROR',
   'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
 );

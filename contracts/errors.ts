@@ -20,7 +20,7 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /** The values involved in an error; which of them are there depends on the code. */
-export const errorDetailsSchema = z
+const errorDetailsSchema = z
   .object({
     field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
     fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),

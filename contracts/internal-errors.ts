@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ErrorBody } from './errors';
 
 /** Every `error.code` of the internal listener. Closed: a new one is a change of its contract. */
-export const internalErrorCodes = [
+const internalErrorCodes = [
   'INVALID_REQUEST',
   'MISSING_FIELD',
   'INVALID_AMOUNT_FORMAT',

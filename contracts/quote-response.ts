@@ -5,7 +5,7 @@ import { FINANCE_URL_PATTERN } from './finance-url';
 const money = (description: string) => answeredAmount('1000.00', description);
 
 /** One representative example (spec §2.4). Field names are made for display: `_` becomes a space. */
-export const productItemSchema = z
+const productItemSchema = z
   .object({
     lender: z.string().meta({ description: 'Name of the lender.', examples: ['Example Bank'] }),
     credit_product: z.string().meta({
@@ -43,7 +43,7 @@ export const productItemSchema = z
   })
   .meta({ id: 'Product' });
 
-export const depositAdjustmentSchema = z
+const depositAdjustmentSchema = z
   .object({
     requested_deposit: money('Deposit that was sent.'),
     corrected_deposit: money('Deposit actually used.'),

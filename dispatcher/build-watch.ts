@@ -3,9 +3,9 @@ import { startLoop } from '../timing/loop';
 import { inTime } from './in-time';
 
 /** How often Temporal is asked which build is current. */
-export const WATCH_EVERY_MS = 2_000;
+const WATCH_EVERY_MS = 2_000;
 /** An answer is good for so long after it was asked for; two may go missing in between. */
-export const ANSWER_VALID_MS = 5_000;
+const ANSWER_VALID_MS = 5_000;
 const ASK_MS = 1_500;
 
 /** One build of a worker deployment. */

@@ -9,7 +9,7 @@ import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
-export const START_DEADLINE_MS = 1_500;
+const START_DEADLINE_MS = 1_500;
 
 const keyword = (name: string) => defineSearchAttributeKey(name, 'KEYWORD');
 const KEYS = {

@@ -1,7 +1,7 @@
 /** An endpoint is given up after failing this long … */
-export const DISABLE_AFTER_HOURS = 120;
+const DISABLE_AFTER_HOURS = 120;
 /** … and this often: a handful of failures says nothing about an endpoint that is seldom sent to. */
-export const DISABLE_AFTER_FAILURES = 20;
+const DISABLE_AFTER_FAILURES = 20;
 /** Operators are warned when it has failed for so long. */
 export const WARN_AFTER_HOURS = [24, 48, 96] as const;
 

@@ -1,7 +1,7 @@
 import type { Product } from './product';
 
 /** Whether a product is offered on a day (YYYY-MM-DD); both ends of its validity are inclusive. */
-export function isOffered({ validFrom, validTo }: Product, today: string): boolean {
+function isOffered({ validFrom, validTo }: Product, today: string): boolean {
   return (validFrom === null || validFrom <= today) && (validTo === null || today <= validTo);
 }
 

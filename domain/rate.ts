@@ -21,7 +21,7 @@ export function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms
 }
 
 /** Monthly rate of a product as a fraction (0.0079 = 0.79 % a month). */
-export function monthlyRate(terms: RateTerms): number {
+function monthlyRate(terms: RateTerms): number {
   return Math.expm1(monthlyLogRate(terms));
 }
 

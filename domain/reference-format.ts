@@ -1,5 +1,5 @@
 /** Longest reference of any lender. */
-export const LONGEST_REFERENCE = 64;
+const LONGEST_REFERENCE = 64;
 
 /** One place of a reference, such as `[A-Z0-9]{8}`: which characters, and how many of them. */
 interface Part {

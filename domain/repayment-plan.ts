@@ -27,7 +27,7 @@ export interface PreparedPlan {
 }
 
 /** Years from drawdown to the first payment: days / 365 where the agreement counts days, else whole months / 12. */
-export function firstPaymentYears(terms: Pick<ProductTerms, 'deferralMonths' | 'firstIntervalDays'>): number {
+function firstPaymentYears(terms: Pick<ProductTerms, 'deferralMonths' | 'firstIntervalDays'>): number {
   return terms.firstIntervalDays === null
     ? Math.max(1, terms.deferralMonths) / 12
     : terms.firstIntervalDays / 365;

@@ -71,8 +71,8 @@ export function list(text: string): string[] {
 }
 
 /** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
-export const DEFAULT_LIMIT = 200;
-export const HIGHEST_LIMIT = 100_000;
+const DEFAULT_LIMIT = 200;
+const HIGHEST_LIMIT = 100_000;
 
 /** Arguments of a `--limit` option: description, parser, default. */
 export const limitOption = (byDefault = DEFAULT_LIMIT) =>

@@ -8,7 +8,7 @@ import type {
 import type { Answer, OpsDeps } from './call';
 import { facts, listed, printable } from './output';
 
-export const notificationView = (one: NotificationSummary) => ({
+const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
   event_id: one.eventId,
   event_type: one.eventType,

@@ -15,7 +15,7 @@ export function depositView(rule: DepositRule | null): { percent: string; amount
 }
 
 /** A maximum: a fixed sum of 0 means none, and stays out, as in a file. */
-export function maximumDepositView(rule: DepositRule | null): { percent: string; amount?: string } | null {
+function maximumDepositView(rule: DepositRule | null): { percent: string; amount?: string } | null {
   if (rule === null) return null;
   return {
     percent: percent(rule.basisPoints, 100),
@@ -50,13 +50,7 @@ export function definitionView(terms: ProductDefinition) {
 }
 
 /** A product as a row of an import file (docs/import-format.md). */
-export function productFileView({
-  merchantId,
-  active,
-  displayOrder,
-  creditProduct,
-  definition,
-}: StoredProduct) {
+function productFileView({ merchantId, active, displayOrder, creditProduct, definition }: StoredProduct) {
   return {
     merchant_id: merchantId,
     ...(definition === null ? { credit_product: creditProduct } : definitionView(definition)),

@@ -29,7 +29,7 @@ export function runUntilSignal(running: Running, logger: Logger): void {
 }
 
 /** See runUntilSignal. */
-export function exitOnFault(logger: Logger): void {
+function exitOnFault(logger: Logger): void {
   const end = (error: unknown, origin: string) => {
     logger.fatal({ err: error, origin }, 'a fault that nobody caught');
     leave(logger, 1);

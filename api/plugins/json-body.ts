@@ -75,7 +75,7 @@ function endOfString(text: string, start: number): number {
 }
 
 /** The first top-level key that a JSON object (known to be valid) holds twice, if any. One pass over the text. */
-export function duplicateKey(text: string): string | undefined {
+function duplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   let depth = 0;
   let expectsKey = false;

@@ -6,9 +6,9 @@ import { addSecret, existingEndpoint, liveSecrets, type NewEndpoint } from './en
 
 /** An old secret signs along with the new one for a day: time for a partner to roll the new one out. */
 export const DEFAULT_SECRET_OVERLAP_SECONDS = 24 * 3600;
-export const LONGEST_SECRET_OVERLAP_SECONDS = 7 * 24 * 3600;
+const LONGEST_SECRET_OVERLAP_SECONDS = 7 * 24 * 3600;
 /** Each adds a signature to every delivery; a fourth would mean that rotation never ends. */
-export const MOST_LIVE_SECRETS = 3;
+const MOST_LIVE_SECRETS = 3;
 
 /**
  * Adds a secret and lets the present ones sign on for the overlap; an earlier end of their own stands.

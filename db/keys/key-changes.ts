@@ -59,8 +59,8 @@ export interface KeyChanges<S extends KeySummary> {
 }
 
 /** A replaced key lives on for a day, so that the new one can be rolled out without an outage. */
-export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
-export const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
+const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
+const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
 
 const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
 

@@ -12,7 +12,7 @@ const MONTHLY_TABLES = [
 ] as const;
 
 /** Creates the monthly partitions that are missing; returns how many it made. */
-export async function ensurePartitions(sql: Sql): Promise<number> {
+async function ensurePartitions(sql: Sql): Promise<number> {
   let made = 0;
   for (const { table, column, prefix } of MONTHLY_TABLES) {
     const rows =

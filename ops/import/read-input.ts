@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream';
 import { ImportRefused, type Fault } from './faults';
 
 /** 20,000 products take about 8 MB of JSON. */
-export const MOST_BYTES = 10 * 1024 * 1024;
+const MOST_BYTES = 10 * 1024 * 1024;
 /** New rows take one to two milliseconds each: the largest file is written in under a minute. */
-export const MOST_ROWS = 20_000;
+const MOST_ROWS = 20_000;
 /** The format needs three levels; a bound keeps nonsense from reaching deeper code. */
 const DEEPEST = 16;
 

@@ -17,7 +17,7 @@ export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue
  * Creates the schedule of the retention, or brings it up to these settings; one that an operator has paused stays so.
  * With `off` it is deleted.
  */
-export async function ensureRetentionSchedule(
+async function ensureRetentionSchedule(
   client: Client,
   taskQueue: string,
   schedule: RetentionSchedule,

@@ -81,8 +81,10 @@ it('begins no round after the one that was the last', async () => {
   const { loop, rounds, begun } = scene([() => 'done', nothing]);
   loop.wake();
   rounds[0]?.end.open();
-  await loop.stop();
+  rounds[1]?.end.open();
+  await new Promise((resolve) => setImmediate(resolve));
   expect(begun()).toBe(1);
+  await loop.stop();
 });
 
 it('tells the round under way of the stop, and waits for its end', async () => {
