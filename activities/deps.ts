@@ -2,7 +2,7 @@ import type { Db, Sql } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256 } from '../domain/webhook-signature';
-import type { Lanes } from './lanes';
+import type { SendSlots } from './send-slots';
 
 /** What the activities need from their process. */
 export interface ActivityDeps {
@@ -15,7 +15,7 @@ export interface ActivityDeps {
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
   /** Shared by every way of sending. */
-  readonly lanes: Lanes;
+  readonly sendSlots: SendSlots;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
   /** Tells operators what no caller hears of. */

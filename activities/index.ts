@@ -6,7 +6,7 @@ import { createSendAttempt } from './send-attempt';
 import type { SendOrder } from './send-order';
 
 export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
-export { createLanes, SENDS_PER_ENDPOINT, type Lanes } from './lanes';
+export { createSendSlots, SENDS_PER_ENDPOINT, type SendSlots } from './send-slots';
 
 /**
  * Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records;

@@ -16,24 +16,27 @@ export type SentAtOnce = Extract<SendResult, { kind: 'sent' }> & {
 };
 
 /**
- * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a place for it,
+ * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a slot for it,
  * and its row opens in one statement. Everything else is declined, and left to `sendAttempt`: after a crash nobody has a
  * reservation, so what was begun is looked at there. A delivery is recorded here as well, which spares the workflow a round;
  * a record that fails never sends again, because it is no failure of this activity.
  */
 export function createSendAtOnce(deps: ActivityDeps) {
-  const { sql, fastPath, lanes, warn } = deps;
+  const { sql, fastPath, sendSlots, warn } = deps;
   const recordResult = createRecordResult(deps);
   const makeAttempt = createMakeAttempt(deps);
-  return async function sendAtOnce({ lane, ...ref }: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
-    const place = fastPath.enter(ref.notificationId);
-    if (place === null) return { kind: 'declined' };
+  return async function sendAtOnce({
+    queue,
+    ...ref
+  }: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
+    const slot = fastPath.enter(ref.notificationId);
+    if (slot === null) return { kind: 'declined' };
     try {
-      const sent = await lanes.within(lane, () => attempt(ref, place.endpointId));
+      const sent = await sendSlots.within(queue, () => attempt(ref, slot.endpointId));
       const delivered = sent.kind === 'sent' && sent.outcome.kind === 'delivered';
       return delivered ? { ...sent, recorded: await record(ref, sent) } : sent;
     } finally {
-      place.leave();
+      slot.leave();
     }
   };
 

@@ -10,12 +10,12 @@ import type { NotificationRef, SendOrder, SendResult } from './send-order';
  * own faults, so that Temporal repeats it; a repetition closes the row as `unknown` and sends the same event again.
  */
 export function createSendAttempt(deps: ActivityDeps) {
-  const { db, lanes } = deps;
+  const { db, sendSlots } = deps;
   const makeAttempt = createMakeAttempt(deps);
   const refuse = createRefuse(deps);
 
-  return async function sendAttempt({ lane, ...ref }: SendOrder): Promise<SendResult> {
-    return lanes.within(lane, () => attempt(ref));
+  return async function sendAttempt({ queue, ...ref }: SendOrder): Promise<SendResult> {
+    return sendSlots.within(queue, () => attempt(ref));
   };
 
   async function attempt(ref: NotificationRef): Promise<SendResult> {

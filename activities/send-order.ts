@@ -1,6 +1,6 @@
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { NotificationState } from '../domain/notification-states';
-import type { Busy } from './lanes';
+import type { Busy } from './send-slots';
 
 /** Which notification, and in whose name: a workflow of an older generation is told that it is over. */
 export interface NotificationRef {
@@ -11,7 +11,7 @@ export interface NotificationRef {
 /** What `sendAttempt` is asked to send. */
 export interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on what is under way to it. */
-  readonly lane: string;
+  readonly queue: string;
 }
 
 /** What became of one step of the ladder. Ids and outcomes only: it is stored in the workflow's history. */

@@ -9,7 +9,7 @@ export interface ServerKind {
   readonly program: string;
   /** The argument before the folder or file that holds its data. */
   readonly dataFlag: string;
-  /** One signal after the other, each with its patience in milliseconds. */
+  /** One signal after the other, each with its timeout in milliseconds. */
   readonly stopBy: readonly (readonly [NodeJS.Signals, number])[];
 }
 

@@ -27,7 +27,7 @@ export function stopOnce(
 }
 
 /**
- * Sends one signal after the other, each with its patience in milliseconds, until the process has ended.
+ * Sends one signal after the other, each with its timeout in milliseconds, until the process has ended.
  * @throws StackFailure when it outlives them all.
  */
 export async function stopBy(

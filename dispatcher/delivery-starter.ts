@@ -64,7 +64,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
               notificationId,
               generation,
               ladderMs,
-              lane: `${partnerId}/${environment}`,
+              queue: `${partnerId}/${environment}`,
               fast,
             },
           ],

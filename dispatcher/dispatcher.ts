@@ -19,7 +19,7 @@ const GATHER_MS = 20;
 const WAITING_SWEEP_MS = 1_000;
 
 export interface DispatcherDeps {
-  readonly claim: (options: Omit<ClaimOptions, 'places'>) => Promise<Claim>;
+  readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;

@@ -1,4 +1,4 @@
-import type { Lane } from '../db/notifications/hold';
+import type { EndpointQueue } from '../db/notifications/hold';
 import type { OperatorEvent } from '../db/audit/operator-events';
 import { startLoop, type Loop } from '../timing/loop';
 
@@ -8,13 +8,13 @@ const BATCH = 200;
 const WARN_EVERY_MS = 300_000;
 
 export interface KeeperDeps {
-  readonly lanesToHold: () => Promise<readonly Lane[]>;
-  readonly hold: (lane: Lane, limit: number) => Promise<number>;
-  readonly lanesToRelease: () => Promise<readonly Lane[]>;
-  readonly release: (lane: Lane, limit: number) => Promise<number>;
+  readonly queuesToHold: () => Promise<readonly EndpointQueue[]>;
+  readonly hold: (queue: EndpointQueue, limit: number) => Promise<number>;
+  readonly queuesToRelease: () => Promise<readonly EndpointQueue[]>;
+  readonly release: (queue: EndpointQueue, limit: number) => Promise<number>;
   readonly expire: (limit: number) => Promise<readonly OperatorEvent[]>;
   readonly warn: () => Promise<readonly OperatorEvent[]>;
-  readonly onMoved: (what: 'held' | 'released', lane: Lane, count: number) => void;
+  readonly onMoved: (what: 'held' | 'released', queue: EndpointQueue, count: number) => void;
   readonly onEvent: (event: OperatorEvent) => void;
   readonly onError: (error: unknown, what: string) => void;
   readonly monotonicMs: () => number;
@@ -32,8 +32,8 @@ export function startKeeper(deps: KeeperDeps): Loop {
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 
   async function round(stopped: () => boolean): Promise<void> {
-    await move('held', deps.lanesToHold, deps.hold, stopped);
-    await move('released', deps.lanesToRelease, deps.release, stopped);
+    await move('held', deps.queuesToHold, deps.hold, stopped);
+    await move('released', deps.queuesToRelease, deps.release, stopped);
     for (let more = true; more && !stopped();) {
       const expired = await deps.expire(BATCH);
       expired.forEach(deps.onEvent);
@@ -44,27 +44,27 @@ export function startKeeper(deps: KeeperDeps): Loop {
     warnedAtMs = monotonicMs();
   }
 
-  /** Batch by batch, lane after lane, so that one partner's backlog holds up no other's. */
+  /** Batch by batch, queue after queue, so that one partner's backlog holds up no other's. */
   async function move(
     what: 'held' | 'released',
-    lanes: KeeperDeps['lanesToHold'],
+    queues: KeeperDeps['queuesToHold'],
     one: KeeperDeps['hold'],
     stopped: () => boolean,
   ): Promise<void> {
-    const totals = new Map<Lane, number>();
+    const totals = new Map<EndpointQueue, number>();
     try {
-      for (let left = await lanes(); left.length > 0;) {
-        const full: Lane[] = [];
-        for (const lane of left) {
+      for (let left = await queues(); left.length > 0;) {
+        const full: EndpointQueue[] = [];
+        for (const queue of left) {
           if (stopped()) return;
-          const count = await one(lane, BATCH);
-          if (count > 0) totals.set(lane, (totals.get(lane) ?? 0) + count);
-          if (count === BATCH) full.push(lane);
+          const count = await one(queue, BATCH);
+          if (count > 0) totals.set(queue, (totals.get(queue) ?? 0) + count);
+          if (count === BATCH) full.push(queue);
         }
         left = full;
       }
     } finally {
-      for (const [lane, count] of totals) deps.onMoved(what, lane, count);
+      for (const [queue, count] of totals) deps.onMoved(what, queue, count);
     }
   }
 

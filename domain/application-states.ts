@@ -43,14 +43,14 @@ export const TRANSITIONS: Readonly<Record<ApplicationState, readonly Application
   refunded: [],
 };
 
-const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
+const position = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
 
 /** Lenders leave steps out: up to `signed` a state may be followed by any later one up to `activated`, or by `declined`. */
-const SKIPS = { last: place('signed'), furthest: place('activated') } as const;
+const SKIPS = { last: position('signed'), furthest: position('activated') } as const;
 
 function isSkip(from: ApplicationState, to: ApplicationState): boolean {
-  if (place(from) > SKIPS.last) return false;
-  return to === 'declined' || (place(to) > place(from) && place(to) <= SKIPS.furthest);
+  if (position(from) > SKIPS.last) return false;
+  return to === 'declined' || (position(to) > position(from) && position(to) <= SKIPS.furthest);
 }
 
 /** Whether a state may directly follow another: by the table, or by leaving steps out on the way to `activated`. */
@@ -60,7 +60,7 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
 
 /** The states that may directly follow one and come after it in `APPLICATION_STATES`. */
 const forwardFrom = (from: ApplicationState) =>
-  APPLICATION_STATES.filter((to) => place(to) > place(from) && mayFollow(from, to));
+  APPLICATION_STATES.filter((to) => position(to) > position(from) && mayFollow(from, to));
 
 /** What can still be reached from each state by going forward only. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
@@ -96,7 +96,7 @@ export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
  */
 export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
   if (mayFollow(from, to)) {
-    return happenedEarlier && place(to) < place(from) ? 'not_applied' : 'applied';
+    return happenedEarlier && position(to) < position(from) ? 'not_applied' : 'applied';
   }
   if (from === to) return 'same_state';
   return AHEAD.get(from)?.has(to) ? 'waiting' : 'not_applied';

@@ -25,9 +25,11 @@ export function judgeEvent(
 
 /** As they happened; what lenders date alike goes in the order of the states. */
 export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
-  const place = ({ status }: WaitingEvent) => APPLICATION_STATES.indexOf(status);
+  const position = ({ status }: WaitingEvent) => APPLICATION_STATES.indexOf(status);
   return (
-    a.occurredAt.getTime() - b.occurredAt.getTime() || place(a) - place(b) || a.eventNumber - b.eventNumber
+    a.occurredAt.getTime() - b.occurredAt.getTime() ||
+    position(a) - position(b) ||
+    a.eventNumber - b.eventNumber
   );
 }
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 
 /**
- * Opens Redis for the rate limit, with the short patience that a limit deserves: nothing queues while it is away, a
+ * Opens Redis for the rate limit, with the short timeout that a limit deserves: nothing queues while it is away, a
  * command that hangs is given up, and the connection is tried again for ever, at most a second apart.
  */
 export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {

@@ -24,7 +24,7 @@ export interface DeliverNotificationInput {
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
   readonly ladderMs: readonly number[];
   /** Names the endpoint, for the limit on what is under way to it. */
-  readonly lane: string;
+  readonly queue: string;
   /** Whether the first attempt runs within the workflow task. */
   readonly fast: boolean;
 }
@@ -60,8 +60,8 @@ const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
  * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs, lane, fast } = input;
-  const steps = createSteps({ notificationId, generation, lane }, fast);
+  const { notificationId, generation, ladderMs, queue, fast } = input;
+  const steps = createSteps({ notificationId, generation, queue }, fast);
 
   const orders = { wake: false, paused: false };
   const story = createStory(notificationId);

@@ -456,8 +456,8 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),
 	('lender_b', 'Lender B', '\d{7}');
 --> statement-breakpoint
--- The dispatcher's claim (db/notifications/claim.ts): takes up to "most" notifications that are due, from the lanes (partner and
--- environment, so one endpoint each) in turn, beginning after the given one. A lane has "places" first attempts under way at
+-- The dispatcher's claim (db/notifications/claim.ts): takes up to "most" notifications that are due, from the queues (partner and
+-- environment, so one endpoint each) in turn, beginning after the given one. A queue has "slots" first attempts under way at
 -- most, over all workers. Priority 0 goes before 1. An application's event waits for the earlier ones.
 --
 -- One statement for the client, so that one who freezes never holds the lock. The lock makes claims take turns: each counts
@@ -468,7 +468,7 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- by an order that one index alone has (sorting is off), so that no plan made while a month is still empty goes through that
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
-  most integer, places integer, lease interval, patience interval, after_partner text, after_environment text,
+  most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
   OUT claimed jsonb, OUT waiting boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
@@ -481,10 +481,10 @@ DECLARE
   months timestamp;
   low text;
   high text;
-  lane record;
+  queue record;
   partners text[] := '{}';
   environments text[] := '{}';
-  rooms integer[] := '{}';
+  free_slots integer[] := '{}';
   actives boolean[] := '{}';
   bulk boolean := false;
   share integer;
@@ -512,8 +512,8 @@ BEGIN
     high := 'ntf~';
   END IF;
 
-  -- The lanes in turn, from one to the next by the index: a backlog costs no more than a row. Step 0 is where it begins.
-  FOR lane IN
+  -- The queues in turn, from one to the next by the index: a backlog costs no more than a row. Step 0 is where it begins.
+  FOR queue IN
     WITH RECURSIVE walk AS (
       SELECT after_partner AS partner_id, after_environment AS environment, false AS wrapped, 0 AS step
       UNION ALL
@@ -530,7 +530,7 @@ BEGIN
         LIMIT 1) s
       WHERE NOT s.wrapped OR (s.partner_id, s.environment) <= (after_partner, after_environment))
     SELECT w.partner_id, w.environment, urgent.due_at <= moment AS urgent, bulk.due_at <= moment AS bulk,
-      busy.places AS under_way,
+      busy.slots AS under_way,
       EXISTS (SELECT FROM webhook_endpoints e
         WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active
     FROM walk w
@@ -545,40 +545,40 @@ BEGIN
         AND n.notification_id >= low AND n.notification_id < high
       ORDER BY n.due_at LIMIT 1) bulk ON true
     CROSS JOIN LATERAL (
-      -- A lease that has ended holds no place: its dispatcher died.
-      SELECT count(*) AS places FROM (
+      -- A lease that has ended holds no slot: its dispatcher died.
+      SELECT count(*) AS slots FROM (
         SELECT n.partner_id, n.environment FROM notifications n
         WHERE (n.partner_id, n.environment) >= (w.partner_id, w.environment) AND n.taken_at IS NOT NULL
           AND n.state IN ('pending', 'started') AND (n.state = 'started' OR n.due_at > moment)
           AND n.notification_id >= low AND n.notification_id < high
-        ORDER BY n.partner_id, n.environment LIMIT places) t
+        ORDER BY n.partner_id, n.environment LIMIT slots) t
       WHERE t.partner_id = w.partner_id AND t.environment = w.environment) busy
     WHERE w.step > 0
   LOOP
-    last_partner := lane.partner_id;
-    last_environment := lane.environment;
-    CONTINUE WHEN lane.urgent IS NOT TRUE AND lane.bulk IS NOT TRUE;
-    IF lane.under_way >= places THEN
+    last_partner := queue.partner_id;
+    last_environment := queue.environment;
+    CONTINUE WHEN queue.urgent IS NOT TRUE AND queue.bulk IS NOT TRUE;
+    IF queue.under_way >= slots THEN
       waiting := true;
       CONTINUE;
     END IF;
-    partners := partners || lane.partner_id;
-    environments := environments || lane.environment;
-    rooms := rooms || places - lane.under_way::int;
-    actives := actives || lane.active;
-    bulk := bulk OR lane.bulk IS TRUE;
-    EXIT WHEN cardinality(rooms) = most;
+    partners := partners || queue.partner_id;
+    environments := environments || queue.environment;
+    free_slots := free_slots || slots - queue.under_way::int;
+    actives := actives || queue.active;
+    bulk := bulk OR queue.bulk IS TRUE;
+    EXIT WHEN cardinality(free_slots) = most;
   END LOOP;
-  IF cardinality(rooms) = 0 THEN
+  IF cardinality(free_slots) = 0 THEN
     RETURN;
   END IF;
 
-  share := most / cardinality(rooms);
+  share := most / cardinality(free_slots);
   FOR urgency IN 0..1 LOOP
     EXIT WHEN urgency = 1 AND NOT bulk;
     WITH ready AS (
       SELECT r.notification_id
-      FROM unnest(partners, environments, rooms, actives) AS l (partner_id, environment, room, active)
+      FROM unnest(partners, environments, free_slots, actives) AS l (partner_id, environment, free, active)
       CROSS JOIN LATERAL (
         SELECT n.notification_id FROM notifications n
         WHERE n.state = 'pending' AND n.partner_id = l.partner_id AND n.environment = l.environment
@@ -591,8 +591,8 @@ BEGIN
             WHERE b.application_id = n.application_id AND b.sequence < n.sequence
               AND (b.state IN ('pending', 'started') OR b.state = 'held' AND l.active)
               AND b.priority <= n.priority AND b.delivered_at IS NULL
-              AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - patience)))
-        ORDER BY n.due_at LIMIT least(l.room, share) FOR UPDATE OF n SKIP LOCKED) r
+              AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - order_wait)))
+        ORDER BY n.due_at LIMIT least(l.free, share) FOR UPDATE OF n SKIP LOCKED) r
       LIMIT most - jsonb_array_length(claimed)),
     taken AS (
       UPDATE notifications n SET taken_at = moment, due_at = moment + lease
@@ -610,7 +610,7 @@ BEGIN
     claimed := claimed || coalesce(got, '[]');
   END LOOP;
 
-  waiting := waiting OR cardinality(rooms) = most OR EXISTS (
+  waiting := waiting OR cardinality(free_slots) = most OR EXISTS (
     SELECT FROM unnest(partners, environments) AS l (partner_id, environment) CROSS JOIN (VALUES (0), (1)) AS u (priority)
     CROSS JOIN LATERAL (
       SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id

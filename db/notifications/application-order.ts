@@ -5,7 +5,7 @@ import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import { updateSql } from './update';
 
 /** How long an event waits after the first attempt of an earlier one of its application. */
-export const PATIENCE_SECONDS = 60;
+export const ORDER_WAIT_SECONDS = 60;
 
 // The claim decides what goes (claim_notifications). These two keep it from looking, claim after claim, at thousands of events
 // that wait behind ones that fail: they are not due until their minute is over, or the earlier one has ended. They never
@@ -16,11 +16,11 @@ export async function putOffLater(tx: DbOrTransaction, event: Notification): Pro
   if (event.applicationId === null) return;
   await tx.execute(sql`
     with later as (
-      select l.notification_id, n.first_attempt_at + make_interval(secs => ${PATIENCE_SECONDS}) as at
+      select l.notification_id, n.first_attempt_at + make_interval(secs => ${ORDER_WAIT_SECONDS}) as at
       from notifications n join notifications l on l.application_id = n.application_id and l.sequence > n.sequence
       where n.notification_id = ${event.notificationId} and n.delivered_at is null
         and l.state = 'pending' and l.taken_at is null and l.priority >= n.priority
-        and l.due_at < n.first_attempt_at + make_interval(secs => ${PATIENCE_SECONDS})
+        and l.due_at < n.first_attempt_at + make_interval(secs => ${ORDER_WAIT_SECONDS})
       for update of l skip locked)
     ${updateSql('put_off', { due_at: sql`later.at` })} from later where t.notification_id = later.notification_id`);
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { PATIENCE_SECONDS } from './application-order';
+import { ORDER_WAIT_SECONDS } from './application-order';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { ATTEMPTS_CHANNEL } from './record-attempt';
 import { updateSql, updateText } from './update';
@@ -41,7 +41,7 @@ export interface ClaimOptions {
   /** Most that are taken, 1 or more. */
   readonly limit: number;
   /** Most first attempts under way to one endpoint, over all workers. */
-  readonly places: number;
+  readonly slots: number;
   /** One taken by a process that dies is due again after this: starting a workflow twice is harmless. */
   readonly leaseMs: number;
   readonly turn: Turn;
@@ -54,18 +54,18 @@ const CLAIM = `
 
 /**
  * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
- * their order. Claims take turns in the database, so that together they never exceed the places of an endpoint.
+ * their order. Claims take turns in the database, so that together they never exceed the slots of an endpoint.
  */
 export async function claimDue(
   reader: Reader,
-  { limit, places, leaseMs, turn }: ClaimOptions,
+  { limit, slots, leaseMs, turn }: ClaimOptions,
 ): Promise<Claim> {
   const [row] = await runPrepared<{
     claimed: ClaimedNotification[];
     waiting: boolean;
     partner: string;
     environment: string;
-  }>(reader, CLAIM, [limit, places, leaseMs / 1_000, PATIENCE_SECONDS, turn.partnerId, turn.environment]);
+  }>(reader, CLAIM, [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, turn.partnerId, turn.environment]);
   if (row === undefined) throw new Error('the claim came to nothing');
   const { claimed, waiting, partner, environment } = row;
   return { claimed, waiting, turn: { partnerId: partner, environment } };
@@ -162,15 +162,12 @@ export interface Backlog {
 }
 
 /** How much is waiting, and since when: for metrics. Reads every pending row. */
-export async function backlog(
-  db: DbOrTransaction,
-  { places }: Pick<ClaimOptions, 'places'>,
-): Promise<Backlog> {
+export async function backlog(db: DbOrTransaction, { slots }: Pick<ClaimOptions, 'slots'>): Promise<Backlog> {
   const [row] = await db.execute<Record<keyof Backlog, number>>(sql`
     with capped as (
       select partner_id, environment from notifications
       where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
-      group by 1, 2 having count(*) >= ${places}::int),
+      group by 1, 2 having count(*) >= ${slots}::int),
     waiting as (
       select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
       from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')

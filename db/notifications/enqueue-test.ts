@@ -1,5 +1,5 @@
 import { runPrepared, type Reader } from '../postgres/prepared';
-import { addMonth, monthUse, type MonthUse, OF_THIS_MONTH, TAKE_PLACE, TEST_LIMIT_PER_MONTH } from './quota';
+import { addMonth, monthUse, type MonthUse, OF_THIS_MONTH, TAKE_UNIT, TEST_LIMIT_PER_MONTH } from './quota';
 
 /** Channel on which a dispatcher hears that there is something to send: a hint, never the truth. */
 export const NOTIFICATIONS_CHANNEL = 'notifications';
@@ -26,18 +26,18 @@ const ACTIVE = `exists (select 1 from webhook_endpoints
   where partner_id = $1 and environment = $2 and state = 'active')`;
 
 const INSERT = `
-  with place as (${TAKE_PLACE} and ${ACTIVE} returning month),
+  with unit as (${TAKE_UNIT} and ${ACTIVE} returning month),
   stored as (
     insert into notifications
       (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent, reserved_month)
-    select $1, $2, $3, $4, $5, $6, $7, $8, month from place returning notification_id)
+    select $1, $2, $3, $4, $5, $6, $7, $8, month from unit returning notification_id)
   select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
     (select count(pg_notify('${NOTIFICATIONS_CHANNEL}', notification_id)) from stored)::int as told`;
 
 /**
- * Stores a test notification with its place in the month's limit, and wakes the dispatcher, in one statement: the calls
+ * Stores a test notification with its unit of the month's limit, and wakes the dispatcher, in one statement: the calls
  * of a partner lock its count one after the other, so each may hold it for no longer than a commit. Nothing is stored,
- * and no place taken, without an active endpoint or when the limit is reached.
+ * and no unit taken, without an active endpoint or when the limit is reached.
  */
 export async function insertTestNotification(
   reader: Reader,

@@ -11,7 +11,7 @@ export const HELD_FOR_DAYS = 30;
 /** Operators are warned this long before. */
 export const EXPIRY_WARNING_DAYS = 7;
 
-/** One warning a day and lane is enough to act on. */
+/** One warning a day and queue is enough to act on. */
 const WARN_EVERY_HOURS = 24;
 
 type Count = { readonly partnerId: string; readonly environment: KeyEnvironment; readonly count: number };
@@ -19,7 +19,7 @@ type Count = { readonly partnerId: string; readonly environment: KeyEnvironment;
 /**
  * Gives up what has been held for 30 days and still has no endpoint. It counts as failed, in this month; delivered later
  * by hand, it moves to the delivered.
- * @returns what operators should know, which has been written down, lane by lane; empty when nothing was left to expire.
+ * @returns what operators should know, which has been written down, queue by queue; empty when nothing was left to expire.
  */
 export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
@@ -58,7 +58,7 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
 }
 
 /**
- * Warns of held notifications that expire within seven days, once a day for each lane that has some.
+ * Warns of held notifications that expire within seven days, once a day for each queue that has some.
  * @returns the warnings, which have been written down.
  */
 export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {

@@ -8,7 +8,7 @@ import type { KeyEnvironment } from '../keys/key';
 export const NOT_REGISTERED = 'webhook_not_registered';
 
 /** Whose notifications: there is at most one endpoint for each. */
-export interface Lane {
+export interface EndpointQueue {
   readonly partnerId: string;
   readonly environment: KeyEnvironment;
 }
@@ -19,36 +19,36 @@ export const hasActiveEndpoint = (t: 'l' | 'n') => sql`exists (
   where e.partner_id = ${sql.raw(t)}.partner_id and e.environment = ${sql.raw(t)}.environment and e.state = 'active')`;
 
 /**
- * `with recursive lanes`: the lanes that have notifications in this state. It leaps from lane to lane through the index, so
+ * `with recursive queues`: the queues that have notifications in this state. It leaps from queue to queue through the index, so
  * that a backlog of 100,000 for one partner costs no more than one notification.
  */
-export const lanesWith = (state: 'pending' | 'held') => {
+export const queuesWith = (state: 'pending' | 'held') => {
   const next = sql`from notifications n where n.state = ${sql.raw(`'${state}'`)}`;
   return sql`
-    with recursive lanes as (
+    with recursive queues as (
       (select n.partner_id, n.environment ${next} order by n.partner_id, n.environment limit 1)
       union all
-      select following.* from lanes l cross join lateral (
+      select following.* from queues l cross join lateral (
         select n.partner_id, n.environment ${next}
           and (n.partner_id, n.environment) > (l.partner_id, l.environment)
         order by n.partner_id, n.environment limit 1) following)`;
 };
 
-/** Lanes with pending notifications and no active endpoint. */
-export async function lanesToHold(db: DbOrTransaction): Promise<Lane[]> {
-  const rows = await db.execute(sql`${lanesWith('pending')}
-    select l.partner_id as "partnerId", l.environment from lanes l where not ${hasActiveEndpoint('l')}`);
-  return [...rows] as unknown as Lane[];
+/** SendSlots with pending notifications and no active endpoint. */
+export async function queuesToHold(db: DbOrTransaction): Promise<EndpointQueue[]> {
+  const rows = await db.execute(sql`${queuesWith('pending')}
+    select l.partner_id as "partnerId", l.environment from queues l where not ${hasActiveEndpoint('l')}`);
+  return [...rows] as unknown as EndpointQueue[];
 }
 
 /**
- * Holds pending notifications of a lane without an active endpoint, before a workflow is started for nothing. One whose
+ * Holds pending notifications of a queue without an active endpoint, before a workflow is started for nothing. One whose
  * workflow is being started all the same finds out at its first step, and ends. Tests are left: they fail.
  * @returns how many; fewer than `limit` when there are no more, or others have them locked.
  */
 export async function holdPending(
   db: DbOrTransaction,
-  { partnerId, environment }: Lane,
+  { partnerId, environment }: EndpointQueue,
   { limit, testEventType }: { limit: number; testEventType: string },
 ): Promise<number> {
   const rows = await db.execute(sql`

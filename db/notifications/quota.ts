@@ -16,21 +16,21 @@ export interface CountedBy {
 export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
 /**
- * Takes a place in the current month: one conditional UPDATE, so that concurrent callers can never take more than there
+ * Takes a unit of the quota of the current month: one conditional UPDATE, so that concurrent callers can never take more than there
  * are. It waits for whoever holds the row; a full month is seen without waiting.
  */
-export const TAKE_PLACE = `
+export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
   where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
 
 /**
- * Takes a place in the current UTC month of the database's clock.
+ * Takes a unit of the quota of the current UTC month of the database's clock.
  * @returns the month's first day, `2026-11-01`; null when delivered and reserved have reached the limit.
  */
 export async function reserveMonth(tx: Reader, counted: CountedBy): Promise<string | null> {
   await addMonth(tx, counted);
   const { partnerId, environment, eventType } = counted;
-  const taken = await runPrepared<{ month: string }>(tx, `${TAKE_PLACE} returning month::text as month`, [
+  const taken = await runPrepared<{ month: string }>(tx, `${TAKE_UNIT} returning month::text as month`, [
     partnerId,
     environment,
     eventType,
@@ -58,7 +58,7 @@ export async function currentMonth(tx: DbOrTransaction): Promise<string> {
   return row.month;
 }
 
-/** Gives a reserved place back. */
+/** Gives a reserved unit back. */
 export async function releaseMonth(
   tx: DbOrTransaction,
   { partnerId, environment, eventType }: CountedBy,

@@ -1,25 +1,25 @@
 import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import { hasActiveEndpoint, lanesWith, type Lane } from './hold';
+import { hasActiveEndpoint, queuesWith, type EndpointQueue } from './hold';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import { updateSql } from './update';
 
-/** Lanes with held notifications and an active endpoint. */
-export async function lanesToRelease(db: DbOrTransaction): Promise<Lane[]> {
-  const rows = await db.execute(sql`${lanesWith('held')}
-    select l.partner_id as "partnerId", l.environment from lanes l where ${hasActiveEndpoint('l')}`);
-  return [...rows] as unknown as Lane[];
+/** SendSlots with held notifications and an active endpoint. */
+export async function queuesToRelease(db: DbOrTransaction): Promise<EndpointQueue[]> {
+  const rows = await db.execute(sql`${queuesWith('held')}
+    select l.partner_id as "partnerId", l.environment from queues l where ${hasActiveEndpoint('l')}`);
+  return [...rows] as unknown as EndpointQueue[];
 }
 
 /**
- * Makes the oldest held notifications of a lane pending again, each under its next generation, due in their sequence.
+ * Makes the oldest held notifications of a queue pending again, each under its next generation, due in their sequence.
  * The endpoint's row stays locked meanwhile: keepers take turns, and whoever disables or replaces it comes before or after
  * a batch, so that each batch has an endpoint to go to.
  * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more.
  */
 export async function releaseHeld(
   db: Db,
-  { partnerId, environment }: Lane,
+  { partnerId, environment }: EndpointQueue,
   { limit }: { limit: number },
 ): Promise<number> {
   return db.transaction(async (tx) => {

@@ -32,7 +32,7 @@ export interface ResendOptions {
 
 /**
  * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
- * body. A test first takes a place in this month's limit.
+ * body. A test first takes a unit of this month's limit.
  * @throws Refused when it is missing, still under way or has lost its body, or the limit is reached; EndpointMissing.
  */
 export async function resendNotification(
@@ -55,7 +55,7 @@ export async function resendNotification(
   const endpoint = await findEndpoint(tx, was.partnerId, was.environment);
   if (endpoint?.state !== 'active') throw new EndpointMissing(was);
   const generation = was.generation + 1;
-  const reservedMonth = was.eventType === testEventType ? await placeOfTest(tx, was) : null;
+  const reservedMonth = was.eventType === testEventType ? await unitOfTest(tx, was) : null;
   await applyEvent(tx, was, 'resend', {
     priority: sql`${priority}`,
     reserved_month: sql`${reservedMonth}::date`,
@@ -65,7 +65,7 @@ export async function resendNotification(
 }
 
 /** Every notification counts once: a test that was delivered could be delivered again without being counted. */
-async function placeOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
+async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
   if (was.deliveredAt !== null) {
     throw new Refused(
       'conflict',

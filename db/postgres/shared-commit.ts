@@ -21,11 +21,11 @@ export interface SharedCommitOptions<Row> {
   readonly mostBatches: number;
   /**
    * Rows for which a further statement is started beside one under way. Fewer wait for that one, as small statements cost
-   * more than they win; but never longer than `patienceMs`, so that one that hangs holds up nobody else. Default: 1.
+   * more than they win; but never longer than `waitMs`, so that one that hangs holds up nobody else. Default: 1.
    */
   readonly worthwhileRows?: number;
   /** Default: 25. */
-  readonly patienceMs?: number;
+  readonly waitMs?: number;
   /** Longest wait of one row, in milliseconds. */
   readonly deadlineMs: number;
 }
@@ -81,25 +81,25 @@ export interface SharedCommit<Row> {
  */
 export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): SharedCommit<Row> {
   const { write, isDataFault, mostRows, mostWaiting, mostBatches, deadlineMs } = options;
-  const { worthwhileRows = 1, patienceMs = 25 } = options;
+  const { worthwhileRows = 1, waitMs = 25 } = options;
   let waiting: Waiter<Row>[] = [];
   let batches = 0;
   let scheduled = false;
-  let patience: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const idlers: (() => void)[] = [];
 
   /** Waits for the end of this turn of the event loop, so that what arrived together travels together. */
   function schedule(): void {
     if (scheduled || batches >= mostBatches || waiting.length === 0) return;
     if (batches > 0 && waiting.length < worthwhileRows) {
-      patience ??= setTimeout(endPatience, patienceMs);
+      timer ??= setTimeout(endWait, waitMs);
       return;
     }
     soon();
   }
 
-  function endPatience(): void {
-    patience = undefined;
+  function endWait(): void {
+    timer = undefined;
     if (!scheduled && batches < mostBatches && waiting.length > 0) soon();
   }
 

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { createActivities, createLanes, SENDS_PER_ENDPOINT, type SendWebhook } from '../../activities';
+import { createActivities, createSendSlots, SENDS_PER_ENDPOINT, type SendWebhook } from '../../activities';
 import { createRetentionActivities } from '../../activities/remove-expired';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { openChangeFeed } from '../../db/postgres/change-feed';
@@ -87,17 +87,17 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
       ),
   });
   const metrics = createWorkerMetrics({
-    backlog: () => backlog(db, { places: SENDS_PER_ENDPOINT }),
+    backlog: () => backlog(db, { slots: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
-    underWay: () => lanes.underWay(),
+    underWay: () => sendSlots.underWay(),
     buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
   createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
-  const lanes = createLanes({
-    places: options.mostSends,
+  const sendSlots = createSendSlots({
+    slots: options.mostSends,
     monotonicMs: () => performance.now(),
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
@@ -108,7 +108,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   });
   const fastPath = createFastPath({
     speed,
-    places: Math.floor(options.mostWorkflowTasks / 2),
+    slots: Math.floor(options.mostWorkflowTasks / 2),
     monotonicMs: () => performance.now(),
   });
   const activities = createActivities({
@@ -118,7 +118,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
-    lanes,
+    sendSlots,
     now: () => new Date(),
     monotonicMs: () => performance.now(),
     warn: events.warn,

@@ -77,7 +77,7 @@ export function startWorkerDispatch(
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? withDeadline(claimDue(sql, { ...wanted, places: SENDS_PER_ENDPOINT }), LOOP_DEADLINE_MS, 'claim')
+        ? withDeadline(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), LOOP_DEADLINE_MS, 'claim')
         : { claimed: [], waiting: false, turn: wanted.turn },
     markStarted: (started) => withDeadline(markStarted(db, started), LOOP_DEADLINE_MS, 'mark started'),
     giveBack: (claimed, pauseMs) =>

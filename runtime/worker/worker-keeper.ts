@@ -5,8 +5,8 @@ import type { Db } from '../../db/postgres/connect';
 import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
 import { expireHeld, warnOfExpiry } from '../../db/notifications/expire';
 import { healthFigures } from '../../db/endpoints/figures';
-import { holdPending, lanesToHold } from '../../db/notifications/hold';
-import { lanesToRelease, releaseHeld } from '../../db/notifications/release';
+import { holdPending, queuesToHold } from '../../db/notifications/hold';
+import { queuesToRelease, releaseHeld } from '../../db/notifications/release';
 import { startKeeper } from '../../dispatcher/keeper';
 import type { Loop } from '../../timing/loop';
 import { describeOperatorEvent } from '../../domain/operator-event';
@@ -23,15 +23,15 @@ export interface WorkerKeeperOptions {
 export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
   return startKeeper({
-    lanesToHold: () => withDeadline(lanesToHold(db), LOOP_DEADLINE_MS, 'keeper'),
-    hold: (lane, limit) =>
+    queuesToHold: () => withDeadline(queuesToHold(db), LOOP_DEADLINE_MS, 'keeper'),
+    hold: (queue, limit) =>
       withDeadline(
-        holdPending(db, lane, { limit, testEventType: TEST_EVENT_TYPE }),
+        holdPending(db, queue, { limit, testEventType: TEST_EVENT_TYPE }),
         LOOP_DEADLINE_MS,
         'keeper',
       ),
-    lanesToRelease: () => withDeadline(lanesToRelease(db), LOOP_DEADLINE_MS, 'keeper'),
-    release: (lane, limit) => withDeadline(releaseHeld(db, lane, { limit }), LOOP_DEADLINE_MS, 'keeper'),
+    queuesToRelease: () => withDeadline(queuesToRelease(db), LOOP_DEADLINE_MS, 'keeper'),
+    release: (queue, limit) => withDeadline(releaseHeld(db, queue, { limit }), LOOP_DEADLINE_MS, 'keeper'),
     expire: (limit) => withDeadline(expireHeld(db, { limit }), LOOP_DEADLINE_MS, 'keeper'),
     warn: () => withDeadline(warnOfExpiry(db), LOOP_DEADLINE_MS, 'keeper'),
     onMoved(what, { partnerId, environment }, count) {

@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { AttemptFacts, Lanes } from '../../activities';
+import type { AttemptFacts, SendSlots } from '../../activities';
 import type { Backlog } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 
 export interface WorkerMetricsDeps {
   readonly backlog: () => Promise<Backlog>;
   readonly clockSkewMs: () => number | null;
-  readonly underWay: Lanes['underWay'];
+  readonly underWay: SendSlots['underWay'];
   /** Most attempts under way in this process. */
   readonly mostSends: number;
   /** Whether the process shows its own metrics (CPU, memory, event loop) here; beside an API it does so there. */
@@ -49,12 +49,12 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
     registers,
   });
   ended.inc({ state: 'failed', reason: 'exhausted' }, 0);
-  const places = new Gauge({
+  const slots = new Gauge({
     name: 'pfqs_delivery_places',
     help: 'Most attempts that can be under way in this process.',
     registers,
   });
-  places.set(deps.mostSends);
+  slots.set(deps.mostSends);
   const started = new Counter({
     name: 'pfqs_delivery_started_total',
     help: 'Deliveries whose workflow was started.',
@@ -62,7 +62,7 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   });
   const paths = new Counter({
     name: 'pfqs_delivery_path_total',
-    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_place (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
+    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_slot (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
     labelNames: ['path'] as const,
     registers,
   });
@@ -90,7 +90,7 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   });
   const capped = new Gauge({
     name: 'pfqs_notifications_capped',
-    help: 'Of those, due and behind as many first attempts as their endpoint has places.',
+    help: 'Of those, due and behind as many first attempts as their endpoint has slots.',
     registers,
   });
   const oldestCapped = new Gauge({

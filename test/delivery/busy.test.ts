@@ -3,7 +3,7 @@ import { progressQuery } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory } from '../support/histories';
 import { timeSkippingServer } from '../support/temporal';
-import { endOf, LANE, openStage, timersOf, type Delivery, type Stage } from './time';
+import { endOf, QUEUE, openStage, timersOf, type Delivery, type Stage } from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -20,7 +20,7 @@ beforeEach(() => {
   stage.receiver.behave(() => 200);
   ends = [];
   for (let nth = 0; nth < SENDS_PER_ENDPOINT; nth += 1) {
-    void stage.lanes.within(LANE, () => new Promise<void>((resolve) => ends.push(resolve)));
+    void stage.sendSlots.within(QUEUE, () => new Promise<void>((resolve) => ends.push(resolve)));
   }
 });
 afterEach(() => ends.forEach((end) => end()));

@@ -34,7 +34,7 @@ async function startWorker(): Promise<TestWorker> {
     taskQueue: randomTaskQueue(),
     receiver,
     keys,
-    // Twelve places on the fast path.
+    // Twelve slots on the fast path.
     environment: { TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' },
   });
   await started.ready();
@@ -126,9 +126,9 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   const notifications = await Promise.all(Array.from({ length: 15 }, () => store(hanging)));
   await until(() => held.length === 15, 'all fifteen are at the endpoint');
   expect(await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total')).toMatch(
-    /\{path="no_place"\} 3/,
+    /\{path="no_slot"\} 3/,
   );
-  // All places are taken.
+  // All slots are taken.
   expect(await deliver(other)).toEqual([]);
   // A fast attempt takes less than half a second.
   await new Promise((resolve) => setTimeout(resolve, 600));

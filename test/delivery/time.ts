@@ -1,6 +1,6 @@
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { createActivities, createLanes, type Lanes } from '../../activities';
+import { createActivities, createSendSlots, type SendSlots } from '../../activities';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
@@ -20,7 +20,7 @@ import { RECEIVER_NAME, startWebhookReceiver, type WebhookReceiver } from '../su
 /** Temporal's own number of the type. */
 const KEYWORD = 2;
 export const PARTNER_ID = 'P100001';
-export const LANE = `${PARTNER_ID}/sandbox`;
+export const QUEUE = `${PARTNER_ID}/sandbox`;
 
 export type Delivery = WorkflowHandle<typeof deliverNotification>;
 
@@ -35,7 +35,7 @@ export interface Stage {
   readonly endpointId: string;
   readonly keys: string;
   /** Of the workers; a test may occupy it. */
-  readonly lanes: Lanes;
+  readonly sendSlots: SendSlots;
   /** Starts the delivery of a stored notification with this ladder. */
   deliver(notificationId: string, ladderMs: readonly number[], path?: Path): Promise<Delivery>;
   /** Stores a test notification and starts its delivery with this ladder. */
@@ -79,8 +79,8 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     ca: receiver.ca,
     now: Date.now,
   });
-  const lanes = createLanes({
-    places: 400,
+  const sendSlots = createSendSlots({
+    slots: 400,
     monotonicMs: () => performance.now(),
     random: Math.random,
     onBusy: () => undefined,
@@ -88,7 +88,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
   const taskQueue = randomTaskQueue();
   const fastPath = createFastPath({
     speed: { fast: () => endpointId, observe: () => undefined },
-    places: 20,
+    slots: 20,
     monotonicMs: () => performance.now(),
   });
   const session: WorkerSession = await openWorkerSession({
@@ -103,7 +103,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       keyRing: parseKeyRing(keys),
       send: (request) => sender.send(request),
       hmac: hmacSha256,
-      lanes,
+      sendSlots,
       now: () => new Date(),
       monotonicMs: () => performance.now(),
       warn: () => undefined,
@@ -121,7 +121,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, 1),
       taskQueue,
-      args: [{ notificationId, generation: 1, ladderMs, lane: LANE, fast: path !== 'regular' }],
+      args: [{ notificationId, generation: 1, ladderMs, queue: QUEUE, fast: path !== 'regular' }],
     });
   };
   return {
@@ -130,7 +130,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     secret,
     endpointId,
     keys,
-    lanes,
+    sendSlots,
     deliver,
     async start(ladderMs, path) {
       const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });

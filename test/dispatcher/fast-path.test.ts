@@ -102,8 +102,8 @@ describe('how fast an endpoint is', () => {
   });
 });
 
-describe('places on the fast path', () => {
-  function lane(places = 2) {
+describe('slots on the fast path', () => {
+  function queue(slots = 2) {
     const clock = { now: 0 };
     const fast = new Set(['P100001', 'P100002']);
     const made = createFastPath({
@@ -111,7 +111,7 @@ describe('places on the fast path', () => {
         fast: ({ partnerId }) => (fast.has(partnerId) ? `whe_${partnerId}` : null),
         observe: () => undefined,
       },
-      places,
+      slots,
       monotonicMs: () => clock.now,
     });
     const reserve = (notificationId: string, of: typeof OF | typeof OTHER = OF) =>
@@ -120,17 +120,17 @@ describe('places on the fast path', () => {
   }
 
   test('there are no more than given, reserved and taken together', () => {
-    const { reserve, enter } = lane();
-    expect([reserve('a'), reserve('b'), reserve('c')]).toEqual(['fast', 'fast', 'no_place']);
+    const { reserve, enter } = queue();
+    expect([reserve('a'), reserve('b'), reserve('c')]).toEqual(['fast', 'fast', 'no_slot']);
     const place = enter('a');
     expect(place?.endpointId).toBe('whe_P100001');
-    expect(reserve('c')).toBe('no_place');
+    expect(reserve('c')).toBe('no_slot');
     place?.leave();
     expect(reserve('c')).toBe('fast');
   });
 
   test('nobody enters without a reservation, nor twice with one', () => {
-    const { reserve, enter, cancel } = lane();
+    const { reserve, enter, cancel } = queue();
     expect(enter('a')).toBeNull();
     reserve('a');
     expect(enter('a')).not.toBeNull();
@@ -141,24 +141,24 @@ describe('places on the fast path', () => {
   });
 
   test('a reservation that nobody comes for ends by itself', () => {
-    const { reserve, enter, clock } = lane(1);
+    const { reserve, enter, clock } = queue(1);
     reserve('a');
     clock.now = 4_999;
-    expect(reserve('b')).toBe('no_place');
+    expect(reserve('b')).toBe('no_slot');
     clock.now = 5_000;
     expect(reserve('b')).toBe('fast');
     expect(enter('a')).toBeNull();
   });
 
   test('an endpoint that is not fast gets none', () => {
-    const { reserve, fast } = lane();
+    const { reserve, fast } = queue();
     fast.delete('P100001');
     expect(reserve('a')).toBe('endpoint_not_fast');
     expect(reserve('b', OTHER)).toBe('fast');
   });
 
   test('an endpoint that lets one attempt wait gets no more, before that has ended', () => {
-    const { reserve, enter, clock } = lane(9);
+    const { reserve, enter, clock } = queue(9);
     reserve('a');
     const place = enter('a');
     clock.now = 1_001;

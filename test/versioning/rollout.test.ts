@@ -134,7 +134,7 @@ test('a worker without a new activity type: the activity fails and waits, the ro
   await temporal.env.client.workflow.start('deliverNotification', {
     workflowId: handle.workflowId,
     taskQueue: scene.taskQueue,
-    args: [{ notificationId: id, generation: 1, ladderMs: [0], lane: 'rollout', fast: false }],
+    args: [{ notificationId: id, generation: 1, ladderMs: [0], queue: 'rollout', fast: false }],
   });
   const pending = async () => (await handle.describe()).raw.pendingActivities?.[0];
   await until(async () => ((await pending())?.attempt ?? 0) > 1, 'it is tried again', 30_000);

@@ -51,7 +51,7 @@ export async function connectSecurely(
   timeoutMs: number,
 ): Promise<net.Socket> {
   const socket = net.connect(server);
-  const patience = setTimeout(
+  const timer = setTimeout(
     () => socket.destroy(new Error(`Postgres did not answer within ${timeoutMs} ms`)),
     timeoutMs,
   );
@@ -71,7 +71,7 @@ export async function connectSecurely(
     socket.destroy();
     throw error;
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
   }
 }
 

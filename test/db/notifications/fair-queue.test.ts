@@ -73,7 +73,7 @@ async function store(
 }
 
 const claim = (options: Partial<ClaimOptions> = {}): Promise<Claim> =>
-  claimDue(database.db, { limit: 64, places: 16, leaseMs: 60_000, turn: FIRST_TURN, ...options });
+  claimDue(database.db, { limit: 64, slots: 16, leaseMs: 60_000, turn: FIRST_TURN, ...options });
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
@@ -85,7 +85,7 @@ async function attempt(notificationId: string, outcome: DeliveryOutcome, generat
   await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null });
 }
 
-describe('places of an endpoint', () => {
+describe('slots of an endpoint', () => {
   it('holds sixteen at most, until first attempts end', async () => {
     const one = await newPartner();
     await store(one, 20);
@@ -107,13 +107,13 @@ describe('places of an endpoint', () => {
     await store(one, 20);
     await store(other, 3);
     await database.sql`update notifications set due_at = service_now() - interval '90 s'`;
-    expect(await backlog(database.db, { places: 16 })).toMatchObject({
+    expect(await backlog(database.db, { slots: 16 })).toMatchObject({
       pending: 23,
       capped: 0,
       oldestCappedMs: 0,
     });
     await claim();
-    const { oldestCappedMs, ...rest } = await backlog(database.db, { places: 16 });
+    const { oldestCappedMs, ...rest } = await backlog(database.db, { slots: 16 });
     expect(rest).toMatchObject({ pending: 23, capped: 4 });
     expect(Math.round(oldestCappedMs / 60_000)).toBe(2);
   });
@@ -150,7 +150,7 @@ describe('places of an endpoint', () => {
     const all = await Promise.all([newPartner(), newPartner(), newPartner()]);
     for (const partnerId of all) await store(partnerId, 10);
     for (let round = 1; round <= 2; round += 1) {
-      const claims = await Promise.all(Array.from({ length: 10 }, () => claim({ limit: 3, places: 4 })));
+      const claims = await Promise.all(Array.from({ length: 10 }, () => claim({ limit: 3, slots: 4 })));
       const ids = claims.flatMap(idsOf);
       expect(new Set(ids).size).toBe(ids.length);
       for (const partnerId of all) {

@@ -3,11 +3,11 @@ import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { expireHeld, warnOfExpiry } from '../../../db/notifications/expire';
 import { healthFigures } from '../../../db/endpoints/figures';
-import { holdPending, lanesToHold, type Lane } from '../../../db/notifications/hold';
+import { holdPending, queuesToHold, type EndpointQueue } from '../../../db/notifications/hold';
 import { openAttempt } from '../../../db/notifications/open-attempt';
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
-import { lanesToRelease, releaseHeld } from '../../../db/notifications/release';
+import { queuesToRelease, releaseHeld } from '../../../db/notifications/release';
 import { storeStatusNotification } from '../../../db/notifications/enqueue-status';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -22,7 +22,7 @@ import {
 
 const keyRing = parseKeyRing(newKeyRingText());
 let database: OpenTestDatabase;
-let lane: Lane;
+let queue: EndpointQueue;
 let endpointId: string;
 let partners = 400_000;
 
@@ -31,14 +31,14 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.sql`truncate notifications, delivery_attempts, monthly_counts`;
-  lane = await newLane();
+  queue = await newLane();
 });
 afterEach(() => setServiceClock(database, null));
 afterAll(() => database.close());
 
 const url = 'https://hook.example/x';
 
-async function newLane(): Promise<Lane> {
+async function newLane(): Promise<EndpointQueue> {
   partners += 1;
   const partnerId = `P${partners}`;
   await createPartner(database.db, { partnerId, name: 'Example' });
@@ -50,30 +50,30 @@ const set = (state: 'active' | 'disabled') =>
   database.db.transaction((tx) =>
     setEndpointState(tx, endpointId, state === 'active' ? { state } : { state, reason: 'operator' }),
   );
-const hold = (limit = 500) => holdPending(database.db, lane, { limit, testEventType: TEST_EVENT_TYPE });
-const release = (limit = 500) => releaseHeld(database.db, lane, { limit });
+const hold = (limit = 500) => holdPending(database.db, queue, { limit, testEventType: TEST_EVENT_TYPE });
+const release = (limit = 500) => releaseHeld(database.db, queue, { limit });
 const store = async (times = 1): Promise<string[]> => {
   const ids: string[] = [];
   for (let nth = 0; nth < times; nth += 1)
     ids.push(
-      (await storeStatus(database, { ...lane, applicationId: 'app_1', sequence: nth + 1 })).notificationId,
+      (await storeStatus(database, { ...queue, applicationId: 'app_1', sequence: nth + 1 })).notificationId,
     );
   return ids;
 };
 const rows = () => database.sql`
   select state, generation, end_reason as reason, held_at is not null as since, count(*)::int as count
-  from notifications where partner_id = ${lane.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
+  from notifications where partner_id = ${queue.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
 const counts = () => database.sql`
-  select event_type as type, delivered, failed, reserved from monthly_counts where partner_id = ${lane.partnerId}`;
+  select event_type as type, delivered, failed, reserved from monthly_counts where partner_id = ${queue.partnerId}`;
 
 describe('holding', () => {
   test('takes what is pending for a partner without an active endpoint, and leaves tests to fail', async () => {
     await store(5);
-    await storeTest(database, lane);
-    expect(await lanesToHold(database.db)).toEqual([]);
+    await storeTest(database, queue);
+    expect(await queuesToHold(database.db)).toEqual([]);
     expect(await hold()).toBe(0);
     await set('disabled');
-    expect(await lanesToHold(database.db)).toEqual([lane]);
+    expect(await queuesToHold(database.db)).toEqual([queue]);
     expect([await hold(3), await hold(3), await hold(3)]).toEqual([3, 2, 0]);
     expect(await rows()).toEqual([
       { state: 'held', generation: 1, reason: 'webhook_not_registered', since: true, count: 5 },
@@ -81,19 +81,19 @@ describe('holding', () => {
     ]);
   });
 
-  test('leaps over the lanes of others, however many wait there', async () => {
-    const lanes: Lane[] = [];
+  test('leaps over the queues of others, however many wait there', async () => {
+    const queues: EndpointQueue[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
-      if (nth > 0) lane = await newLane();
-      lanes.push(lane);
+      if (nth > 0) queue = await newLane();
+      queues.push(queue);
       await store(3);
       if (nth % 2 === 0) await set('disabled');
     }
-    expect(await lanesToHold(database.db)).toEqual([lanes[0], lanes[2]]);
+    expect(await queuesToHold(database.db)).toEqual([queues[0], queues[2]]);
   });
 
   test('a new notification is born held without an endpoint, and pending with one', async () => {
-    const birth = async (wanted: Lane) => {
+    const birth = async (wanted: EndpointQueue) => {
       const notificationId = `ntf_${ulid()}`;
       await storeStatusNotification(database.db, {
         ...wanted,
@@ -111,10 +111,10 @@ describe('holding', () => {
         where notification_id = ${notificationId}`;
       return row;
     };
-    expect(await birth(lane)).toEqual({ state: 'pending', reason: null, since: false });
+    expect(await birth(queue)).toEqual({ state: 'pending', reason: null, since: false });
     await set('disabled');
-    expect(await birth(lane)).toEqual({ state: 'held', reason: 'webhook_not_registered', since: true });
-    expect(await birth({ ...lane, environment: 'live' })).toMatchObject({ state: 'held' });
+    expect(await birth(queue)).toEqual({ state: 'held', reason: 'webhook_not_registered', since: true });
+    expect(await birth({ ...queue, environment: 'live' })).toMatchObject({ state: 'held' });
   });
 
   test('ends a workflow that is started all the same, and is not undone by it', async () => {
@@ -138,10 +138,10 @@ describe('releasing', () => {
     const ids = await store(7);
     await set('disabled');
     await hold();
-    expect(await lanesToRelease(database.db)).toEqual([]);
+    expect(await queuesToRelease(database.db)).toEqual([]);
     expect(await release()).toBe(0);
     await set('active');
-    expect(await lanesToRelease(database.db)).toEqual([lane]);
+    expect(await queuesToRelease(database.db)).toEqual([queue]);
     expect([await release(3), await release(3), await release(3)]).toEqual([3, 3, 1]);
     expect(await rows()).toEqual([{ state: 'pending', generation: 2, reason: null, since: false, count: 7 }]);
     const due = await database.sql`select notification_id as id from notifications order by due_at`;
@@ -180,7 +180,7 @@ describe('releasing', () => {
     expect(await waiting).toBe(0);
     expect(await rows()).toMatchObject([{ state: 'held', count: 20 }]);
     // Another in its place releases them too.
-    await addEndpoint(database, { ...lane, url: 'https://new.example/y', keyRing });
+    await addEndpoint(database, { ...queue, url: 'https://new.example/y', keyRing });
     expect(await release()).toBe(20);
   });
 
@@ -190,9 +190,9 @@ describe('releasing', () => {
     await set('disabled');
     expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'no_endpoint' });
     await set('active');
-    expect(await lanesToRelease(database.db)).toEqual([]);
+    expect(await queuesToRelease(database.db)).toEqual([]);
     await endNotification(database.db, ref, { state: 'held', reason: 'webhook_not_registered' });
-    expect(await lanesToRelease(database.db)).toEqual([lane]);
+    expect(await queuesToRelease(database.db)).toEqual([queue]);
     expect(await release()).toBe(1);
     expect(await rows()).toMatchObject([{ state: 'pending', generation: 2 }]);
   });
@@ -221,7 +221,7 @@ describe('expiring', () => {
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([
       {
         kind: 'notifications_expired',
-        ...lane,
+        ...queue,
         endpointId: null,
         details: { count: 3, first, last: third },
       },
@@ -289,7 +289,7 @@ describe('expiring', () => {
     expect(warned.flat()).toEqual([
       expect.objectContaining({
         kind: 'notifications_expiring',
-        ...lane,
+        ...queue,
         details: { count: 4, from: '2026-12-01T06:00:00Z' },
       }),
     ]);

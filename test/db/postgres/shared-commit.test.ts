@@ -100,7 +100,7 @@ test('few rows wait for the statement under way, but not for one that hangs', as
     mostWaiting: 100,
     mostBatches: 2,
     worthwhileRows: 3,
-    patienceMs: 500,
+    waitMs: 500,
     deadlineMs: 5_000,
   });
   const first = commit.add('a');

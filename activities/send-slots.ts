@@ -2,7 +2,7 @@
 export const SENDS_PER_ENDPOINT = 16;
 
 /**
- * Most that one endpoint may hold for each place that is free. Of 400 places 20 endpoints that hang hold 16 each; a hundred
+ * Most that one endpoint may hold for each slot that is free. Of 400 slots 20 endpoints that hang hold 16 each; a hundred
  * hold 4 each, and a dozen stay free.
  */
 const SHARE_OF_FREE = 1 / 4;
@@ -24,26 +24,26 @@ export interface Busy {
 }
 
 /** The attempts under way in this process, by endpoint, over all ways of sending. */
-export interface Lanes {
+export interface SendSlots {
   /**
-   * Runs the task when there is room on the lane.
-   * @param lane names the endpoint.
+   * Runs the task when there is room on the queue.
+   * @param queue names the endpoint.
    */
-  within<T>(lane: string, task: () => Promise<T>): Promise<T | Busy>;
+  within<T>(queue: string, task: () => Promise<T>): Promise<T | Busy>;
   /** Attempts under way, and those of the endpoint that has most. */
   underWay(): { readonly all: number; readonly most: number };
 }
 
-export interface LanesOptions {
+export interface SendSlotsOptions {
   /** Most attempts under way in this process, 1 or more. */
-  readonly places: number;
+  readonly slots: number;
   readonly monotonicMs: () => number;
   /** A number from 0 up to, not including, 1. */
   readonly random: () => number;
   readonly onBusy: () => void;
 }
 
-interface Lane {
+interface Queue {
   underWay: number;
   /** How long an attempt takes: moving mean. */
   meanMs: number;
@@ -52,47 +52,47 @@ interface Lane {
 }
 
 /**
- * Keeps endpoints that hang from holding every place: each has at most 16, and at most a quarter of what is free.
- * So with many that hang each gets fewer, and some places are always free for who has none.
+ * Keeps endpoints that hang from holding every slot: each has at most 16, and at most a quarter of what is free.
+ * So with many that hang each gets fewer, and some slots are always free for who has none.
  *
  * Who is told `busy` gets a time of its own, spaced as the endpoint's attempts end. A thousand retries that wait for one
  * endpoint then ask about once each, and not every second.
  */
-export function createLanes({ places, monotonicMs, random, onBusy }: LanesOptions): Lanes {
-  const lanes = new Map<string, Lane>();
+export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions): SendSlots {
+  const queues = new Map<string, Queue>();
   let all = 0;
 
   const roomFor = (underWay: number) =>
     underWay < SENDS_PER_ENDPOINT &&
-    (underWay === 0 ? all < places : underWay < (places - all) * SHARE_OF_FREE);
+    (underWay === 0 ? all < slots : underWay < (slots - all) * SHARE_OF_FREE);
 
-  function busy(lane: Lane): Busy {
+  function busy(queue: Queue): Busy {
     onBusy();
     const now = monotonicMs();
-    lane.nextAskMs = Math.min(
-      Math.max(lane.nextAskMs, now + SHORTEST_WAIT_MS) + lane.meanMs / Math.max(lane.underWay, 1),
+    queue.nextAskMs = Math.min(
+      Math.max(queue.nextAskMs, now + SHORTEST_WAIT_MS) + queue.meanMs / Math.max(queue.underWay, 1),
       now + LONGEST_WAIT_MS,
     );
-    return { kind: 'busy', waitMs: Math.ceil(lane.nextAskMs - now + random() * SHORTEST_WAIT_MS) };
+    return { kind: 'busy', waitMs: Math.ceil(queue.nextAskMs - now + random() * SHORTEST_WAIT_MS) };
   }
 
   return {
     async within(name, task) {
-      const lane = lanes.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
-      if (!roomFor(lane.underWay)) return busy(lane);
-      lanes.set(name, lane);
-      lane.underWay += 1;
+      const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
+      if (!roomFor(queue.underWay)) return busy(queue);
+      queues.set(name, queue);
+      queue.underWay += 1;
       all += 1;
       const begunMs = monotonicMs();
       try {
         return await task();
       } finally {
-        lane.meanMs += LATEST * (monotonicMs() - begunMs - lane.meanMs);
-        lane.underWay -= 1;
+        queue.meanMs += LATEST * (monotonicMs() - begunMs - queue.meanMs);
+        queue.underWay -= 1;
         all -= 1;
-        if (lane.underWay === 0) lanes.delete(name);
+        if (queue.underWay === 0) queues.delete(name);
       }
     },
-    underWay: () => ({ all, most: Math.max(0, ...[...lanes.values()].map((lane) => lane.underWay)) }),
+    underWay: () => ({ all, most: Math.max(0, ...[...queues.values()].map((queue) => queue.underWay)) }),
   };
 }
