@@ -10,9 +10,8 @@ import type { LenderEvent } from '../db/applications/record-lender-event';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import type { KeyEnvironment } from '../db/keys/key';
 import { durationUpTo, environmentOption, limitOption } from './arguments';
-import { handle, numberOption, textOption, type Answer, type OpsDeps } from './call';
+import { environmentOf, handle, numberOption, textOption, type Answer, type OpsDeps } from './call';
 import { facts, listed } from './output';
 
 const EXAMPLES = `
@@ -50,21 +49,16 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     )
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const [partnerId, lender, lenderReference, quoteId] = ['partner', 'lender', 'reference', 'quote'].map(
-      (name) => textOption(call, name),
-    );
-    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
-    const state = textOption(call, 'state') as ApplicationState | undefined;
     const waiting = call.options['waiting'] === true;
     const byDefault = waiting ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listApplications(call.db, {
       waiting,
-      ...(partnerId !== undefined && { partnerId }),
-      ...(environment !== undefined && { environment }),
-      ...(lender !== undefined && { lender }),
-      ...(lenderReference !== undefined && { lenderReference }),
-      ...(quoteId !== undefined && { quoteId }),
-      ...(state !== undefined && { state }),
+      partnerId: textOption(call, 'partner'),
+      environment: environmentOf(call),
+      lender: textOption(call, 'lender'),
+      lenderReference: textOption(call, 'reference'),
+      quoteId: textOption(call, 'quote'),
+      state: textOption(call, 'state') as ApplicationState | undefined,
       sinceSeconds: numberOption(call, 'since') ?? byDefault,
       limit: numberOption(call, 'limit') ?? 50,
     });

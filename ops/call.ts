@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import type { KeyEnvironment } from '../db/keys/key';
 import type { Database, Db } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { RetentionDays } from '../domain/retention';
@@ -128,6 +129,9 @@ export function textOption({ options }: Call, name: string): string | undefined 
   const value = options[name];
   return typeof value === 'string' ? value : undefined;
 }
+
+/** The option `--environment`. */
+export const environmentOf = (call: Call) => textOption(call, 'environment') as KeyEnvironment | undefined;
 
 /** An option's number, which its parser has checked. */
 export function numberOption({ options }: Call, name: string): number | undefined {

@@ -23,11 +23,10 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     .option('--action <action>', 'of this kind only, such as keys.revoke')
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const [subject, actor, action] = ['subject', 'actor', 'action'].map((name) => textOption(call, name));
     const found = await listChanges(call.db, {
-      ...(subject !== undefined && { subject }),
-      ...(actor !== undefined && { actor }),
-      ...(action !== undefined && { action }),
+      subject: textOption(call, 'subject'),
+      actor: textOption(call, 'actor'),
+      action: textOption(call, 'action'),
       limit: numberOption(call, 'limit') ?? 50,
     });
     return listed(found, view, {

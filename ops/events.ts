@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys/key';
 import { listOperatorEvents, type RecordedEvent } from '../db/audit/operator-events';
 import {
   describeOperatorEvent,
@@ -7,7 +6,7 @@ import {
   type OperatorEventKind,
 } from '../domain/operator-event';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { environmentOf, handle, numberOption, textOption, type OpsDeps } from './call';
 import { listed } from './output';
 
 const EXAMPLES = `
@@ -43,13 +42,10 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
     )
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const partnerId = textOption(call, 'partner');
-    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
-    const kinds = call.options['kind'] as OperatorEventKind[] | undefined;
     const found = await listOperatorEvents(call.db, {
-      ...(partnerId !== undefined && { partnerId }),
-      ...(environment !== undefined && { environment }),
-      ...(kinds !== undefined && { kinds }),
+      partnerId: textOption(call, 'partner'),
+      environment: environmentOf(call),
+      kinds: call.options['kind'] as OperatorEventKind[] | undefined,
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
       limit: numberOption(call, 'limit') ?? 50,
     });

@@ -33,12 +33,8 @@ export function addKeyLifecycle<S extends KeySummary>(
     .description('Issue a successor, shown once; the old key works on for the overlap.')
     .option('--overlap <duration>', 'how long the old key works on, 0 to 7d; default: 24h', duration);
   handle(rotate, deps, async (call, keyId = '') => {
-    const overlapSeconds = numberOption(call, 'overlap');
     const issued = await call.db.transaction(async (tx) => {
-      const done = await changes.rotate(tx, {
-        keyId,
-        ...(overlapSeconds !== undefined && { overlapSeconds }),
-      });
+      const done = await changes.rotate(tx, { keyId, overlapSeconds: numberOption(call, 'overlap') });
       const details = { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt };
       await appendChange(tx, { actor: deps.actor, action: `${noun}.rotate`, subject: keyId, details });
       return done;

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys/key';
 import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { environmentOf, handle, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { listedView, notificationAnswer, notificationStatus, storyOf } from './notification-view';
 import { age, listed } from './output';
@@ -48,18 +47,14 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     .option('--after <notification-id>', 'only older ones than this: the next page')
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const partnerId = textOption(call, 'partner');
-    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
-    const states = call.options['state'] as NotificationState[] | undefined;
-    const after = textOption(call, 'after');
     const limit = numberOption(call, 'limit') ?? 50;
     const found = await listNotifications(call.db, {
-      ...(partnerId !== undefined && { partnerId }),
-      ...(environment !== undefined && { environment }),
-      ...(states !== undefined && { states }),
+      partnerId: textOption(call, 'partner'),
+      environment: environmentOf(call),
+      states: call.options['state'] as NotificationState[] | undefined,
       undelivered: call.options['undelivered'] === true,
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
-      ...(after !== undefined && { after }),
+      after: textOption(call, 'after'),
       limit,
     });
     const story = storyOf(deps.storyUrl);

@@ -36,9 +36,10 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     .option('--merchant <merchant>', 'of this merchant only')
     .option(...limitOption());
   handle(list, deps, async (call) => {
-    const merchantId = textOption(call, 'merchant');
-    const limit = numberOption(call, 'limit') ?? 200;
-    const found = await listProducts(call.db, { ...(merchantId !== undefined && { merchantId }), limit });
+    const found = await listProducts(call.db, {
+      merchantId: textOption(call, 'merchant'),
+      limit: numberOption(call, 'limit') ?? 200,
+    });
     const today = ukDay(deps.now());
     const head = [
       'merchant',

@@ -41,10 +41,9 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     .option('--days <n>', `how far back, 1 to ${LONGEST_SPAN_DAYS}`, wholeNumber(1, LONGEST_SPAN_DAYS), 7)
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const [partnerId, merchantId] = [textOption(call, 'partner'), textOption(call, 'merchant')];
     const found = await listQuotes(call.db, {
-      ...(partnerId !== undefined && { partnerId }),
-      ...(merchantId !== undefined && { merchantId }),
+      partnerId: textOption(call, 'partner'),
+      merchantId: textOption(call, 'merchant'),
       days: numberOption(call, 'days') ?? 7,
       limit: numberOption(call, 'limit') ?? 50,
     });

@@ -1,12 +1,19 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { KeyEnvironment } from '../db/keys/key';
 import { findPartner } from '../db/catalogue/partners';
 import { beginRecovery, listRecoveries, resumeRecovery, type Recovery } from '../db/notifications/recoveries';
 import { Refused } from '../db/refused';
 import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
 import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
-import { handle, numberOption, textOption, type Answer, type Call, type OpsDeps } from './call';
+import {
+  environmentOf,
+  handle,
+  numberOption,
+  textOption,
+  type Answer,
+  type Call,
+  type OpsDeps,
+} from './call';
 import { listed } from './output';
 import { LONGEST_RECOVERY_DAYS, resolveSpan } from './recover-span';
 import { runRecovery } from './recover';
@@ -71,9 +78,10 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     .option('--partner <partner>', 'of this partner only')
     .option(...limitOption(20));
   handle(list, deps, async (call) => {
-    const partnerId = textOption(call, 'partner');
-    const limit = numberOption(call, 'limit') ?? 20;
-    const found = await listRecoveries(call.db, { limit, ...(partnerId !== undefined && { partnerId }) });
+    const found = await listRecoveries(call.db, {
+      partnerId: textOption(call, 'partner'),
+      limit: numberOption(call, 'limit') ?? 20,
+    });
     return listed(found, view, {
       recovery: 'recovery_id',
       partner: 'partner_id',
@@ -129,7 +137,7 @@ async function spanOf(call: Call): Promise<RecoverySpan> {
   if ((await findPartner(call.db, partnerId)) === null) {
     throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   }
-  const environment = (textOption(call, 'environment') as KeyEnvironment | undefined) ?? null;
+  const environment = environmentOf(call) ?? null;
   return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
 }
 

@@ -6,7 +6,7 @@ import { Refused } from '../db/refused';
 import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { currentMonth, monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
-import { handle, textOption, type OpsDeps } from './call';
+import { environmentOf, handle, textOption, type OpsDeps } from './call';
 import { listed } from './output';
 
 const EXAMPLES = `
@@ -27,12 +27,12 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     .addHelpText('after', EXAMPLES);
   handle(usage, deps, async (call) => {
     const partnerId = textOption(call, 'partner') ?? '';
-    const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+    const environment = environmentOf(call);
     if ((await findPartner(call.db, partnerId)) === null) {
       throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
     }
     const month = textOption(call, 'month') ?? (await currentMonth(call.db));
-    const wanted = { partnerId, month, ...(environment !== undefined && { environment }) };
+    const wanted = { partnerId, month, environment };
     const environments = environment === undefined ? (['live', 'sandbox'] as const) : [environment];
     const counts = withTests(await monthlyUsage(call.db, wanted), environments);
     const { json, text } = listed(counts, view, {

@@ -90,9 +90,10 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only')
     .option('--removed', 'those that were replaced, too');
   handle(list, deps, async (call) => {
-    const partnerId = textOption(call, 'partner');
-    const removed = call.options['removed'] === true;
-    const found = await listEndpoints(call.db, { ...(partnerId !== undefined && { partnerId }), removed });
+    const found = await listEndpoints(call.db, {
+      partnerId: textOption(call, 'partner'),
+      removed: call.options['removed'] === true,
+    });
     return endpointTable(await withHeld(call.db, found));
   });
 

@@ -57,12 +57,12 @@ export async function findApplication(
 }
 
 export interface ApplicationFilter {
-  readonly partnerId?: string;
-  readonly environment?: Application['environment'];
-  readonly lender?: string;
-  readonly lenderReference?: string;
-  readonly quoteId?: string;
-  readonly state?: ApplicationState;
+  readonly partnerId?: string | undefined;
+  readonly environment?: Application['environment'] | undefined;
+  readonly lender?: string | undefined;
+  readonly lenderReference?: string | undefined;
+  readonly quoteId?: string | undefined;
+  readonly state?: ApplicationState | undefined;
   /** Those with a lender's event that waits. */
   readonly waiting?: boolean;
   /** How far back they were opened, in seconds. */
@@ -94,7 +94,7 @@ export async function listApplications(
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
   for (const [column, value] of Object.entries(equal)) {
-    conditions.push(eq(creditApplications[column as keyof typeof equal], value));
+    if (value !== undefined) conditions.push(eq(creditApplications[column as keyof typeof equal], value));
   }
   if (waiting) conditions.push(sql`${creditApplications.applicationId} in (${waitingIds})`);
   return db

@@ -37,7 +37,12 @@ export async function appendChange(tx: DbOrTransaction, change: Change): Promise
 /** Changes, newest first. */
 export async function listChanges(
   db: DbOrTransaction,
-  filter: { subject?: string; actor?: string; action?: string; limit: number },
+  filter: {
+    subject?: string | undefined;
+    actor?: string | undefined;
+    action?: string | undefined;
+    limit: number;
+  },
 ): Promise<RecordedChange[]> {
   const conditions: SQL[] = [];
   if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));

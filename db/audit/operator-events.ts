@@ -32,9 +32,9 @@ export async function appendOperatorEvents(
 export async function listOperatorEvents(
   db: DbOrTransaction,
   filter: {
-    partnerId?: string;
-    environment?: KeyEnvironment;
-    kinds?: readonly OperatorEventKind[];
+    partnerId?: string | undefined;
+    environment?: KeyEnvironment | undefined;
+    kinds?: readonly OperatorEventKind[] | undefined;
     sinceSeconds: number;
     limit: number;
   },

@@ -37,7 +37,7 @@ const ROWS_PER_STATEMENT = 500;
 /** Products in the merchant's order, switched off ones too. */
 export async function listProducts(
   db: DbOrTransaction,
-  filter: { merchantId?: string; limit: number },
+  filter: { merchantId?: string | undefined; limit: number },
 ): Promise<StoredProduct[]> {
   const rows = await select(db)
     .where(filter.merchantId === undefined ? undefined : eq(products.merchantId, filter.merchantId))

@@ -107,7 +107,7 @@ export async function existingEndpoint(db: DbOrTransaction, endpointId: string):
 /** Endpoints, those that were removed only when asked for. */
 export async function listEndpoints(
   db: DbOrTransaction,
-  filter: { partnerId?: string; removed: boolean },
+  filter: { partnerId?: string | undefined; removed: boolean },
 ): Promise<WebhookEndpoint[]> {
   const conditions: SQL[] = [];
   if (filter.partnerId !== undefined) conditions.push(eq(webhookEndpoints.partnerId, filter.partnerId));

@@ -46,7 +46,7 @@ export interface KeyChanges<S extends KeySummary> {
    */
   readonly rotate: (
     db: DbOrTransaction,
-    wanted: { keyId: string; overlapSeconds?: number },
+    wanted: { keyId: string; overlapSeconds?: number | undefined },
   ) => Promise<Issued<S> & { readonly replaced: S }>;
   /** Revokes for good; again is no change. */
   readonly revoke: (db: DbOrTransaction, keyId: string) => Promise<Changed<S>>;

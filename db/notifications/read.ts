@@ -22,16 +22,16 @@ const LAST_OUTCOME = sql<string | null>`(
   order by a.attempt_number desc limit 1)`;
 
 export interface NotificationFilter {
-  readonly partnerId?: string;
-  readonly environment?: KeyEnvironment;
+  readonly partnerId?: string | undefined;
+  readonly environment?: KeyEnvironment | undefined;
   /** In one of these states. */
-  readonly states?: readonly NotificationState[];
+  readonly states?: readonly NotificationState[] | undefined;
   /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
   readonly undelivered: boolean;
   /** How far back, in seconds. */
   readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   readonly limit: number;
 }
 

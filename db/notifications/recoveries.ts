@@ -147,7 +147,7 @@ export async function endRecovery(
 /** Recoveries, newest first. */
 export async function listRecoveries(
   db: DbOrTransaction,
-  { partnerId, limit }: { partnerId?: string; limit: number },
+  { partnerId, limit }: { partnerId?: string | undefined; limit: number },
 ): Promise<Recovery[]> {
   return db
     .select()

@@ -16,7 +16,11 @@ export interface MonthlyCount {
 /** The counts of a partner and month, by environment and event type. @param month its first day, `2026-11-01`. */
 export async function monthlyUsage(
   db: DbOrTransaction,
-  { partnerId, environment, month }: { partnerId: string; environment?: KeyEnvironment; month: string },
+  {
+    partnerId,
+    environment,
+    month,
+  }: { partnerId: string; environment?: KeyEnvironment | undefined; month: string },
 ): Promise<MonthlyCount[]> {
   const conditions: SQL[] = [eq(monthlyCounts.partnerId, partnerId), eq(monthlyCounts.month, month)];
   if (environment !== undefined) conditions.push(eq(monthlyCounts.environment, environment));

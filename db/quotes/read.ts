@@ -69,7 +69,7 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
  */
 export async function listQuotes(
   db: DbOrTransaction,
-  filter: { partnerId?: string; merchantId?: string; days: number; limit: number },
+  filter: { partnerId?: string | undefined; merchantId?: string | undefined; days: number; limit: number },
 ): Promise<QuoteSummary[]> {
   const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(days => ${filter.days}::int))`;
   const conditions: SQL[] = [sql`${quotes.quoteId} >= (select ${oldest})`];
