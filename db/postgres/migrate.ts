@@ -8,7 +8,7 @@ import { openClient, type Sql } from './driver/client';
 const MIGRATION_LOCK = 7_205_114_233;
 
 /** The database has another history than ours: nothing was changed. */
-class ForeignSchema extends Error {
+export class ForeignSchema extends Error {
   override readonly name = 'ForeignSchema';
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { migrateDatabase } from '../../db/postgres/migrate';
+import { ForeignSchema, migrateDatabase } from '../../db/postgres/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { StackFailure } from '../failure';
 import { startReceiver } from '../receiver';
@@ -74,7 +74,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       server = own;
     }
     const databaseUrl = options.databaseUrl ?? (await ensureDatabase(server?.url ?? ''));
-    await step('Database schema', () => migrateDatabase(databaseUrl));
+    await step('Database schema', () => migrate(databaseUrl));
     const known = await readStackFile(dataDir);
     const demo = await step('Demo partner, keys, merchants and products', () =>
       options.seed(databaseUrl, known),
@@ -156,6 +156,15 @@ async function firstEnd(
     return new StackFailure(`${name} has ended by itself. Its log is ${part.logFile}.`);
   });
   return Promise.race(endings);
+}
+
+/** @throws StackFailure for a database that cannot be brought up to date: its message says what to do. */
+async function migrate(databaseUrl: string): Promise<void> {
+  try {
+    await migrateDatabase(databaseUrl);
+  } catch (error) {
+    throw error instanceof ForeignSchema ? new StackFailure(error.message) : error;
+  }
 }
 
 function temporalPorts({ port, uiPort }: TemporalChoice): WantedPort[] {
