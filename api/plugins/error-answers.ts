@@ -48,7 +48,7 @@ function send(
 ): FastifyReply {
   const error = toApiError(thrown);
   if (error.code === 'INTERNAL_SERVER_ERROR')
-    request.log.error({ requestId: request.id, err: publicCause(thrown) }, 'request failed');
+    request.log.error({ requestId: request.id, err: thrown }, 'request failed');
   // The framework would close under a client that still sends, and the reset would take this answer with it. What comes is
   // read and dropped instead, for as long as a request may take (api/server-options).
   if ((thrown as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -60,10 +60,4 @@ function send(
     .code(error.statusCode)
     .header('Content-Type', 'application/json; charset=utf-8')
     .send(SERIALIZERS[contract](errorBody(error)));
-}
-
-/** drizzle writes a query's parameters into its message; what the database said is in the cause. */
-function publicCause(thrown: unknown): unknown {
-  const named = thrown as { name?: unknown; cause?: unknown } | null;
-  return named?.name === 'DrizzleQueryError' && named.cause !== undefined ? named.cause : thrown;
 }

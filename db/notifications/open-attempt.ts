@@ -96,7 +96,7 @@ export async function forgetAttempt(
   });
 }
 
-/** @returns the month the place is held in from now on, null for what holds none; nothing when there is none to have. */
+/** @returns the month in which the unit of the quota is reserved from now on, null without one; undefined when that month is full. */
 async function moveReservation(
   tx: DbOrTransaction,
   row: Notification,

@@ -60,9 +60,9 @@ export async function applyEnd(
     await applyEvent(tx, row, event, { end_reason: endReason });
     return;
   }
-  if (!mayHappen('fail', row.state)) return;
   const newlyFailed = row.deliveredAt === null && row.failedMonth === null;
   const failedMonth = newlyFailed ? await currentMonth(tx) : row.failedMonth;
-  await applyEvent(tx, row, 'fail', { end_reason: endReason, failed_month: sql`${failedMonth}::date` });
-  if (newlyFailed && failedMonth !== null) await addToCount(tx, row, failedMonth, { failed: 1 });
+  const given = { end_reason: endReason, failed_month: sql`${failedMonth}::date` };
+  const applied = await applyEvent(tx, row, 'fail', given);
+  if (applied && newlyFailed && failedMonth !== null) await addToCount(tx, row, failedMonth, { failed: 1 });
 }
