@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { migrateDatabase } from '../db/postgres/migrate';
+import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
@@ -11,7 +11,10 @@ async function main(): Promise<void> {
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'api: settings');
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
-  if (process.argv.includes('--migrate')) await migrateDatabase(config.DATABASE_URL);
+  if (process.argv.includes('--migrate')) {
+    const { notSeparated } = await migrateDatabase(config.DATABASE_URL);
+    if (notSeparated.length > 0) logger.warn({ notSeparated }, `migrate: ${separationNotice(notSeparated)}`);
+  }
   const tls =
     config.TLS_CERT_FILE !== undefined && config.TLS_KEY_FILE !== undefined
       ? { cert: readFileSync(config.TLS_CERT_FILE), key: readFileSync(config.TLS_KEY_FILE) }

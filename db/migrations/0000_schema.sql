@@ -392,12 +392,124 @@ CREATE TABLE "notifications_default" PARTITION OF "notifications" DEFAULT;
 --> statement-breakpoint
 CREATE TABLE "delivery_attempts_default" PARTITION OF "delivery_attempts" DEFAULT;
 --> statement-breakpoint
--- A year of months ahead.
-SELECT ensure_month_partitions('quotes', 'quote_id', 'qte_', 12);
+-- A year of months ahead for every table that is partitioned by month. Workers call it every day; as it runs with its owner's rights, it takes
+-- nothing from them.
+CREATE FUNCTION keep_month_partitions() RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+  SELECT ensure_month_partitions('quotes', 'quote_id', 'qte_', 12)
+    + ensure_month_partitions('notifications', 'notification_id', 'ntf_', 12)
+    + ensure_month_partitions('delivery_attempts', 'notification_id', 'ntf_', 12);
+$$;
 --> statement-breakpoint
-SELECT ensure_month_partitions('notifications', 'notification_id', 'ntf_', 12);
+SELECT keep_month_partitions();
 --> statement-breakpoint
-SELECT ensure_month_partitions('delivery_attempts', 'notification_id', 'ntf_', 12);
+-- Ids from low, inclusive, to high that the retention leaves, however old they are. A notification that has not ended, or waits for an
+-- endpoint, is owed to a partner. An application that is not settled may still become something, and its quote is what it was opened from.
+CREATE FUNCTION ids_that_stay(parent text, low text, high text) RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF parent = 'quotes' THEN
+    RETURN QUERY SELECT a.quote_id FROM credit_applications a
+      WHERE a.quote_id >= low AND a.quote_id < high
+        AND a.state NOT IN ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');
+  ELSE
+    -- State by state: each has a partial index.
+    RETURN QUERY SELECT n.notification_id FROM notifications n
+      WHERE n.state = 'pending' AND n.notification_id >= low AND n.notification_id < high;
+    RETURN QUERY SELECT n.notification_id FROM notifications n
+      WHERE n.state = 'started' AND n.notification_id >= low AND n.notification_id < high;
+    RETURN QUERY SELECT n.notification_id FROM notifications n
+      WHERE n.state = 'held' AND n.notification_id >= low AND n.notification_id < high;
+  END IF;
+END $$;
+--> statement-breakpoint
+-- The smallest id that the retention must keep: of so many days ago, and never of less than 31 (domain/retention.ts), whoever asks.
+CREATE FUNCTION retention_floor(parent text, days int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF parent IS NULL OR parent NOT IN ('quotes', 'notifications', 'delivery_attempts') THEN
+    RAISE EXCEPTION '% has no retention', coalesce(parent, 'null') USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  RETURN CASE parent WHEN 'quotes' THEN 'qte_' ELSE 'ntf_' END
+    || ulid_floor(service_now() - make_interval(days => greatest(days, 31)));
+END $$;
+--> statement-breakpoint
+-- Drops a month as a whole, and writes it into the change log with it. Its rows are counted beforehand, as a dry run would, and again once
+-- nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its name says, are all past
+-- their time. "stays": something in it must; "busy": it has changed. A lock that is not to be had in half a second is an error, 55P03.
+-- Workers have no other way to drop anything: it refuses what is not a partition of ours, or not old enough.
+CREATE FUNCTION drop_expired_month(parent text, month text, days int, actor text, OUT outcome text, OUT rows bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '500ms' AS $$
+DECLARE
+  floor constant text := retention_floor(parent, days);
+  prefix constant text := left(floor, 4);
+  id_column constant text := CASE parent WHEN 'quotes' THEN 'quote_id' ELSE 'notification_id' END;
+  part constant text := parent || '_' || month;
+  begins timestamp;
+  low text;
+  high text;
+  newest text;
+  counted bigint;
+BEGIN
+  IF month IS NULL OR month !~ '^[0-9]{4}_(0[1-9]|1[0-2])$' OR NOT EXISTS (
+    SELECT FROM pg_inherits WHERE inhparent = to_regclass(parent) AND inhrelid = to_regclass(part))
+  THEN
+    RAISE EXCEPTION '% is no month of %', coalesce(month, 'null'), parent USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  begins := to_date(month, 'YYYY_MM');
+  low := prefix || ulid_floor(begins AT TIME ZONE 'UTC');
+  high := prefix || ulid_floor((begins + interval '1 month') AT TIME ZONE 'UTC');
+  IF high COLLATE "C" > floor THEN
+    RAISE EXCEPTION '% is not past its time', part USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  outcome := 'stays';
+  IF EXISTS (SELECT FROM ids_that_stay(parent, low, high)) THEN
+    RETURN;
+  END IF;
+  EXECUTE format('SELECT count(*) FROM %I', part) INTO counted;
+
+  -- Readers go on; a writer of this month waits. Attempts stay with their notification, so its month is locked with theirs.
+  IF parent = 'delivery_attempts' AND to_regclass('notifications_' || month) IS NOT NULL THEN
+    EXECUTE format('LOCK TABLE %I, %I IN SHARE ROW EXCLUSIVE MODE', 'notifications_' || month, part);
+  ELSE
+    EXECUTE format('LOCK TABLE %I IN SHARE ROW EXCLUSIVE MODE', part);
+  END IF;
+  EXECUTE format('SELECT max(%I), count(*) FROM %I', id_column, part) INTO newest, rows;
+  IF EXISTS (SELECT FROM ids_that_stay(parent, low, high)) OR newest COLLATE "C" >= floor THEN
+    RETURN;
+  END IF;
+  IF rows <> counted THEN
+    outcome := 'busy';
+    RETURN;
+  END IF;
+  EXECUTE format('DROP TABLE %I', part);
+  INSERT INTO change_log (actor, action, subject, details)
+  VALUES (actor, 'retention.drop', part, jsonb_build_object('rows', rows));
+  outcome := 'gone';
+END $$;
+--> statement-breakpoint
+-- Deletes rows of a partition that are past their time and need not stay, oldest first, of up to "most" ids. Workers have no other way.
+CREATE FUNCTION delete_expired(parent text, part text, days int, most int, OUT ids int, OUT rows int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  floor constant text := retention_floor(parent, days);
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = to_regclass(parent) AND c.relname = part AND c.relnamespace = 'public'::regnamespace)
+  THEN
+    RAISE EXCEPTION '% is no partition of %', coalesce(part, 'null'), parent USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  EXECUTE format($sql$
+    WITH old AS (
+      SELECT DISTINCT t.%1$I AS id FROM %2$I t
+      WHERE t.%1$I < $2 AND t.%1$I NOT IN (SELECT s FROM ids_that_stay($1, '', $2) s)
+      ORDER BY 1 LIMIT $3),
+    gone AS (DELETE FROM %2$I t USING old WHERE t.%1$I = old.id RETURNING 1)
+    SELECT (SELECT count(*)::int FROM old), (SELECT count(*)::int FROM gone)$sql$,
+    CASE parent WHEN 'quotes' THEN 'quote_id' ELSE 'notification_id' END, part)
+  INTO ids, rows USING parent, floor, most;
+END $$;
+--> statement-breakpoint
+-- db/postgres/roles.ts says who may call which function. These run with their owner's rights: from the first moment on, nobody else.
+REVOKE ALL ON FUNCTION keep_month_partitions(), drop_expired_month(text, text, int, text), delete_expired(text, text, int, int) FROM PUBLIC;
 --> statement-breakpoint
 -- Tells every API process which part of its memory is stale (api/catalogue). The notification is sent on commit.
 CREATE FUNCTION notify_catalogue() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
-import { floorOf, MONTHLY_KINDS } from './kinds';
-import { expiredMonths, hasToStay, rowsOf } from './months';
+import { floorOf, MONTHLY_KINDS, type MonthlyKind } from './kinds';
+import { expiredMonths, hasToStay, type ExpiredMonth } from './months';
 import { payloadMark } from './payloads';
 
 /** What a run of the retention would remove now. */
@@ -46,23 +46,35 @@ async function monthly(
   const kind = MONTHLY_KINDS[name];
   let [rows, staying] = [0, 0];
   const months: string[] = [];
-  const some = [`${kind.table}_default`];
+  const add = (counted: { rows: number; staying: number } | undefined) => {
+    rows += counted?.rows ?? 0;
+    staying += counted?.staying ?? 0;
+  };
   for (const month of await expiredMonths(db, kind, days)) {
-    if (await hasToStay(db, kind, month)) {
-      some.push(month.partition);
-      continue;
-    }
-    months.push(month.partition);
-    rows += await rowsOf(db, month.partition);
+    if (!(await hasToStay(db, kind, month))) months.push(month.partition);
+    add(await within(db, kind, days, month));
   }
-  for (const partition of some) {
-    const id = sql.identifier(kind.idColumn);
-    const [row] = await db.execute<{ rows: number; staying: number }>(sql`
-      select (count(*) filter (where not stays))::float8 as rows, (count(*) filter (where stays))::float8 as staying
-      from (select (${kind.stays}) as stays from ${sql.identifier(partition)} t
-        where t.${id} < (select ${floorOf(kind.prefix, days)})) r`);
-    rows += row?.rows ?? 0;
-    staying += row?.staying ?? 0;
-  }
+  add(await within(db, kind, days, null));
   return { kind: name, days, rows, months, staying };
+}
+
+/** Of a month, read through its parent as nobody has rights on the months themselves; null: of the default partition. */
+async function within(
+  db: DbOrTransaction,
+  { table, idColumn, prefix }: MonthlyKind,
+  days: number,
+  month: ExpiredMonth | null,
+): Promise<{ rows: number; staying: number } | undefined> {
+  const id = sql.identifier(idColumn);
+  const [from, range] =
+    month === null
+      ? [`${table}_default`, sql`true`]
+      : [table, sql`t.${id} >= ${month.low} and t.${id} < ${month.high}`];
+  const [row] = await db.execute<{ rows: number; staying: number }>(sql`
+    with kept as (select ${floorOf(prefix, days)} as floor)
+    select (count(*) filter (where not stays))::float8 as rows, (count(*) filter (where stays))::float8 as staying
+    from (
+      select t.${id} in (select s from kept, ids_that_stay(${table}, '', kept.floor) s) as stays
+      from ${sql.identifier(from)} t where ${range} and t.${id} < (select floor from kept)) r`);
+  return row;
 }

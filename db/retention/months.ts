@@ -1,10 +1,7 @@
 import { sql } from 'drizzle-orm';
-import type { Db, DbOrTransaction } from '../postgres/connect';
-import { appendChange } from '../audit/change-log';
-import { endOfTime, floorOf, type MonthlyKind } from './kinds';
+import type { DbOrTransaction } from '../postgres/connect';
+import { endOfTime, type MonthlyKind } from './kinds';
 
-/** Dropping waits for whoever uses the table, and whoever comes after waits behind it: no longer than this. */
-const LOCK_TIMEOUT_MS = 500;
 /** SQLSTATE: the lock was not to be had in time, or two waited for each other. */
 const LOCKED_OUT = new Set(['55P03', '40P01']);
 
@@ -38,101 +35,53 @@ export async function expiredMonths(
   return [...rows] as unknown as ExpiredMonth[];
 }
 
-/** Rows of a partition, counted one by one. */
-export async function rowsOf(db: DbOrTransaction, partition: string): Promise<number> {
-  const [row] = await db.execute<{ count: number }>(
-    sql`select count(*)::float8 as count from ${sql.identifier(partition)}`,
-  );
-  return row?.count ?? 0;
-}
-
 /** Whether something in a month must stay. */
 export async function hasToStay(
   db: DbOrTransaction,
-  kind: MonthlyKind,
+  { table }: MonthlyKind,
   { low, high }: ExpiredMonth,
 ): Promise<boolean> {
-  const [row] = await db.execute<{ stays: boolean }>(sql`select ${kind.anyStays(low, high)} as stays`);
+  const [row] = await db.execute<{ stays: boolean }>(
+    sql`select exists (select from ids_that_stay(${table}, ${low}, ${high})) as stays`,
+  );
   return row?.stays ?? true;
 }
 
 /**
- * Drops a month as a whole, and writes it into the change log with it. What is in it is counted beforehand, as a dry run would,
- * and again once nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its
- * name says, are all past their time.
- * @returns `stays` when something in it must; `busy` when the locks were not to be had in half a second, or it has changed.
+ * Drops a month as a whole, and writes it into the change log with it (drop_expired_month).
+ * @returns `stays` when something in it must; `busy` when the locks were not to be had in half a second, or it has changed
+ *   since it was counted. @throws for what is no month, or not past its time.
  */
 export async function dropMonth(
-  db: Db,
-  kind: MonthlyKind,
-  month: ExpiredMonth,
+  db: DbOrTransaction,
+  { table }: MonthlyKind,
+  { month }: ExpiredMonth,
   { days, actor }: { readonly days: number; readonly actor: string },
 ): Promise<{ readonly rows: number } | 'stays' | 'busy'> {
-  if (await hasToStay(db, kind, month)) return 'stays';
-  // Before anything is locked.
-  const rows = await rowsOf(db, month.partition);
   try {
-    return await db.transaction(async (tx) => {
-      await tx.execute(sql.raw(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`));
-      const locked = [...(await beside(tx, kind, month)), month.partition];
-      // Readers go on; a writer of this month would have to wait.
-      const names = sql.join(
-        locked.map((name) => sql.identifier(name)),
-        sql`, `,
-      );
-      await tx.execute(sql`lock table ${names} in share row exclusive mode`);
-      if ((await hasToStay(tx, kind, month)) || !(await isPast(tx, kind, month, days))) return 'stays';
-      if ((await rowsOf(tx, month.partition)) !== rows) return 'busy';
-      await tx.execute(sql`drop table ${sql.identifier(month.partition)}`);
-      const change = { actor, action: 'retention.drop', subject: month.partition, details: { rows } };
-      await appendChange(tx, change);
-      return { rows };
-    });
+    const [row] = await db.execute<{ outcome: 'gone' | 'stays' | 'busy'; rows: number }>(sql`
+      select outcome, rows::float8 as rows from drop_expired_month(${table}, ${month}, ${days}::int, ${actor})`);
+    if (row === undefined) throw new Error('drop_expired_month returned nothing');
+    return row.outcome === 'gone' ? { rows: row.rows } : row.outcome;
   } catch (error) {
     if (LOCKED_OUT.has(sqlState(error))) return 'busy';
     throw error;
   }
 }
 
-/** Whether the newest row of a month is past its time. */
-async function isPast(
-  tx: DbOrTransaction,
-  { idColumn, prefix }: MonthlyKind,
-  { partition }: ExpiredMonth,
-  days: number,
-): Promise<boolean> {
-  const [row] = await tx.execute<{ past: boolean }>(sql`
-    select coalesce(max(${sql.identifier(idColumn)}) < ${floorOf(prefix, days)}, true) as past
-    from ${sql.identifier(partition)}`);
-  return row?.past ?? false;
-}
-
-/** The month of the table that says what must stay, where that is another one and still there. */
-async function beside(tx: DbOrTransaction, kind: MonthlyKind, { month }: ExpiredMonth): Promise<string[]> {
-  if (kind.alsoLocks === null) return [];
-  const name = `${kind.alsoLocks}_${month}`;
-  const [row] = await tx.execute<{ there: boolean }>(sql`select to_regclass(${name}) is not null as there`);
-  return row?.there ? [name] : [];
-}
-
 /**
- * Deletes some of the rows of a partition that are past their time and need not stay, oldest first.
+ * Deletes some of the rows of a partition that are past their time and need not stay, oldest first (delete_expired).
  * @returns how many went; fewer ids than `limit` mean that there are no more.
  */
 export async function deleteBatch(
-  db: Db,
-  kind: MonthlyKind,
+  db: DbOrTransaction,
+  { table }: MonthlyKind,
   partition: string,
   { days, limit }: { days: number; limit: number },
 ): Promise<{ readonly ids: number; readonly rows: number }> {
-  const [from, id] = [sql.identifier(partition), sql.identifier(kind.idColumn)];
-  const [row] = await db.execute<{ ids: number; rows: number }>(sql`
-    with old as (
-      select distinct t.${id} as id from ${from} t
-      where t.${id} < (select ${floorOf(kind.prefix, days)}) and not (${kind.stays})
-      order by 1 limit ${limit}),
-    gone as (delete from ${from} t using old where t.${id} = old.id returning 1)
-    select (select count(*)::int from old) as ids, (select count(*)::int from gone) as rows`);
+  const [row] = await db.execute<{ ids: number; rows: number }>(
+    sql`select ids, rows from delete_expired(${table}, ${partition}, ${days}::int, ${limit}::int)`,
+  );
   return row ?? { ids: 0, rows: 0 };
 }
 

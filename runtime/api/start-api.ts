@@ -11,13 +11,13 @@ import { drainable } from '../../api/plugins/drain';
 import type { TlsFiles } from '../../api/server-options';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
-import { keepPartitionsAhead } from '../../db/postgres/partitions';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/writer';
 import { DeadlineError, within } from '../../timing/deadline';
 import { openTogether, type Closers } from '../closers';
 import type { Config } from '../config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../ids';
 import { connectRedis } from '../redis';
+import { reportLogin } from '../telemetry/report-login';
 import { openTracing } from '../telemetry/tracing';
 import { openApiMemory } from './api-memory';
 import { apiQueries } from './api-queries';
@@ -99,8 +99,6 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const listenUrl = config.DATABASE_LISTEN_URL ?? databaseUrl;
   const memory = openApiMemory({ config, sql: database.sql, listenUrl, metrics, logger });
   closers.add(() => memory.feed.close());
-  const partitions = keepPartitionsAhead(database.sql, (error) => logger.error({ err: error }, 'partitions'));
-  closers.add(() => partitions.stop());
 
   const queries = apiQueries(database, config, tracing);
   let stopping = false;
@@ -149,6 +147,11 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   closers.add(() => {
     stopping = true;
     return sleep(config.SHUTDOWN_DELAY_MS);
+  });
+  void reportLogin(database.sql, 'api', {
+    logger,
+    production: config.ENVIRONMENT === 'production',
+    timeoutMs,
   });
   return { apiPort, internalPort, plainPort, close: () => closers.close() };
 }

@@ -5,6 +5,7 @@ import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
+import { keepPartitionsAhead } from '../../db/postgres/partitions';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { readTrace } from '../../db/notifications/trace';
 import { deliveryFigures } from '../../db/notifications/figures';
@@ -18,6 +19,7 @@ import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { createFigureMetrics } from '../telemetry/figure-metrics';
+import { reportLogin } from '../telemetry/report-login';
 import { keepConnected } from './worker-connection';
 import { startWorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
 import { createWorkerEvents } from './worker-events';
@@ -43,6 +45,8 @@ export interface WorkerProcessOptions extends WorkerDispatchOptions {
   readonly send: SendWebhook;
   readonly mostSends: number;
   readonly mostWorkflowTasks: number;
+  /** By the setting ENVIRONMENT. */
+  readonly production: boolean;
   /** Null or absent: no traces are made. */
   readonly tracing?: Tracing | null;
   /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
@@ -159,6 +163,10 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   const { everyMs } = options.reconcile;
   const keeper = startWorkerKeeper({ db, logger, registry, everyMs });
   const overdueEvents = startWorkerOverdueEvents({ db, logger, registry, everyMs });
+  const partitions = keepPartitionsAhead(database.sql, (error) => logger.error({ err: error }, 'partitions'));
+  closers.add(() => partitions.stop());
+  const { production, databaseTimeoutMs: timeoutMs } = options;
+  void reportLogin(database.sql, 'worker', { logger, production, timeoutMs });
   // Nothing new is started while the workers finish.
   closers.add(() => Promise.all([connection.stopStarting(), keeper.stop(), overdueEvents.stop()]));
   const feed = openChangeFeed({

@@ -65,6 +65,7 @@ export function workerOptions(
             buildId: config.WORKER_BUILD_ID,
             behavior: config.WORKER_VERSIONING === 'pinned' ? 'PINNED' : 'AUTO_UPGRADE',
           },
+    production: config.ENVIRONMENT === 'production',
     tracing: openTracing(config, 'pfqs-worker'),
     retention: { at: config.RETENTION_AT, days: retentionDays(config) },
   };

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDatabase } from '../../db/postgres/connect';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { issueKey } from '../../db/keys/api-key-changes';
 import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../../test/support/api-process';
@@ -10,6 +9,7 @@ import { startOwnPostgres } from '../../test/support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
 import { pythonPrograms, succeeds } from './python';
 import { printCounts, readCounts, sum } from './report';
+import { migrateWithLogins } from '../../test/support/roles';
 
 /**
  * `npm run test:fuzz [-- cases]`: a second opinion on the OpenAPI document, then schemathesis against a real API
@@ -55,7 +55,7 @@ async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
   // What is being tried is the API; how durable the quotes of a fuzzer are does not matter.
   const postgres = await startOwnPostgres({ fsync: 'off' });
   try {
-    await migrateDatabase(postgres.url);
+    await migrateWithLogins(postgres.url);
     const key = await fill(postgres.url);
     const api = await startApiProcess({ databaseUrl: postgres.url });
     try {

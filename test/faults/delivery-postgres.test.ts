@@ -1,4 +1,3 @@
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
@@ -6,6 +5,7 @@ import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { testTemporal } from '../support/temporal';
 import type { ApiProcess } from '../support/api-process';
 import type { WorkerProcess } from '../support/worker-process';
+import { migrateWithLogins } from '../support/roles';
 
 const temporal = testTemporal();
 let postgres: OwnPostgres;
@@ -15,7 +15,7 @@ let worker: WorkerProcess;
 
 beforeAll(async () => {
   postgres = await startOwnPostgres();
-  await migrateDatabase(postgres.url);
+  await migrateWithLogins(postgres.url);
   scene = await openCrashScene({ databaseUrl: postgres.url, temporal, client: () => temporal.env.client });
   [api, worker] = await Promise.all([scene.api(), scene.worker()]);
   await worker.ready();

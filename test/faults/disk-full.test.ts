@@ -1,7 +1,7 @@
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { provideSmallDisk, type SmallDisk } from '../support/small-disk';
+import { migrateWithLogins } from '../support/roles';
 
 jest.setTimeout(90_000);
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   disk = await provideSmallDisk();
   console.log(`disk full by: ${disk.kind}`);
   server = await startOwnPostgres({ max_wal_size: '64MB', min_wal_size: '32MB' }, disk.parent);
-  await migrateDatabase(server.url);
+  await migrateWithLogins(server.url);
   api = await startTestApi({ databaseUrl: server.url });
 });
 afterAll(async () => {

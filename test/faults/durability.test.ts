@@ -1,9 +1,9 @@
 import { Agent, request } from 'undici';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { until } from '../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { migrateWithLogins } from '../support/roles';
 
 jest.setTimeout(90_000);
 
@@ -16,7 +16,7 @@ let api: ApiProcess;
 
 beforeAll(async () => {
   postgres = await startOwnPostgres();
-  await migrateDatabase(postgres.url);
+  await migrateWithLogins(postgres.url);
   admin = await startTestApi({ databaseUrl: postgres.url });
 });
 afterAll(async () => {

@@ -26,7 +26,12 @@ async function applied(url: string): Promise<number> {
 }
 
 test('two processes that boot with --migrate on an empty database: one applies, both serve (fault 79)', async () => {
-  const start = () => startApiProcess({ databaseUrl: server.url, args: ['--migrate'] });
+  const start = () =>
+    startApiProcess({
+      databaseUrl: server.url,
+      environment: { DATABASE_URL: server.url },
+      args: ['--migrate'],
+    });
   const apis = await Promise.all([start(), start()]);
   for (const api of apis) {
     expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);

@@ -1,10 +1,10 @@
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { addMerchant } from '../support/merchants';
 import { until } from '../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { migrateWithLogins } from '../support/roles';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const SERVER_FAULT = { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } };
@@ -27,7 +27,7 @@ describe('a server of its own', () => {
   let api: TestApi;
   beforeAll(async () => {
     server = await startOwnPostgres();
-    await migrateDatabase(server.url);
+    await migrateWithLogins(server.url);
     api = await startTestApi({ databaseUrl: server.url, environment: { DATABASE_TIMEOUT_MS: '1500' } });
     await addMerchant(api.database, 'M100001');
   });

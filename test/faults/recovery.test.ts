@@ -1,3 +1,4 @@
+import { asRole } from '../support/roles';
 import { inState } from '../support/notifications';
 import { ulid } from 'ulid';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
@@ -41,7 +42,7 @@ async function store(application: string, sequence: number, state: 'failed' | 'h
 const recover = (...more: string[]) =>
   startNode(['--import', 'tsx', 'bin/ops.ts', 'notifications', 'recover', ...more], {
     cwd: process.cwd(),
-    environment: { DATABASE_URL: scene.databaseUrl, OPS_ACTOR: 'tester' },
+    environment: { DATABASE_URL: asRole(scene.databaseUrl, 'ops'), OPS_ACTOR: 'tester' },
   });
 const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
   select generation, priority from notifications where application_id like 'app_old%' order by 1`;

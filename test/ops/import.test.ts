@@ -285,6 +285,7 @@ describe('a merchants file', () => {
 test('imports thousands of rows by a few statements', async () => {
   const { sql: statement } = ops.database;
   await statement`create table statements (of text)`;
+  await statement`grant insert on statements to quotes_ops`;
   await statement`
     create function note_statement() returns trigger language plpgsql as
     $$ begin insert into statements values (tg_table_name); return null; end $$`;

@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { asRole } from '../support/roles';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const execute = promisify(execFile);
@@ -18,7 +19,7 @@ afterAll(() => ops.close());
 const start = (args: string[], databaseUrl: string, more: Record<string, string> = {}) =>
   execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args], {
     cwd: root,
-    env: { ...process.env, DATABASE_URL: databaseUrl, OPS_ACTOR: 'jane.doe', ...more },
+    env: { ...process.env, DATABASE_URL: asRole(databaseUrl, 'ops'), OPS_ACTOR: 'jane.doe', ...more },
   });
 
 test('as a process it changes the database, prints JSON alone, and signs with OPS_ACTOR', async () => {

@@ -5,8 +5,9 @@ import { checkWebhookUrl } from '../../domain/webhook-url';
 import type { DeliveryOrder, DeliveryRef, OpsDeps, OrderAnswer } from '../../ops/call';
 import { runOps } from '../../ops/program';
 import { deliveryStoryUrl } from '../../workflows/names';
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase, openDatabaseAt } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
+import { asRole } from '../support/roles';
 
 export interface Outcome {
   readonly code: number;
@@ -69,8 +70,13 @@ export const OTHER_DEPS: Pick<
 export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const clone = await createTestDatabase();
   const connect = (poolSize = 1) =>
-    connectDatabase({ url: clone.url, poolSize, applicationName: 'test', statementTimeoutMs: 10_000 });
-  const database = connect(3);
+    connectDatabase({
+      url: asRole(clone.url, 'ops'),
+      poolSize,
+      applicationName: 'test',
+      statementTimeoutMs: 10_000,
+    });
+  const database = openDatabaseAt(clone.url, { poolSize: 3, statementTimeoutMs: 10_000 });
   const state: Pick<
     OpsUnderTest,
     'webhookKeys' | 'orders' | 'orderAnswer' | 'onOrder' | 'interruption' | 'deployment'

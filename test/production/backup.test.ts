@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { issueKey, revokeKey } from '../../db/keys/api-key-changes';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { openApplication, tell } from '../support/applications';
@@ -13,6 +12,7 @@ import { startNode } from '../support/project-process';
 import { testTemporal } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 import { createScene, partitionsOf, type Sent } from './backup-scene';
+import { asRole, migrateWithLogins } from '../support/roles';
 
 /** The database is dumped under load, goes on, and is lost; docs/operations/backup.md has the same commands. */
 const temporal = testTemporal();
@@ -20,7 +20,7 @@ const keyRing = newKeyRingText();
 const MERCHANT = 'M765432';
 /** As docs/operations/backup.md has them. */
 const DUMP = ['--format=custom'];
-const RESTORE = ['--exit-on-error', '--single-transaction', '--no-owner'];
+const RESTORE = ['--exit-on-error', '--single-transaction', '--no-owner', '--no-acl'];
 let server: PackagedPostgres;
 let receiver: WebhookReceiver;
 let scene: ReturnType<typeof createScene>;
@@ -46,7 +46,7 @@ beforeAll(async () => {
   server = await startPackagedPostgres();
   receiver = await startWebhookReceiver();
   scene = createScene({ databaseUrl: server.url, temporal, receiver, keyRing });
-  await migrateDatabase(server.url);
+  await migrateWithLogins(server.url);
   api = await startTestApi({ databaseUrl: server.url });
   const { database } = api;
   await addMerchant(database, MERCHANT);
@@ -96,7 +96,7 @@ beforeAll(async () => {
   worker = undefined;
   await server.create();
   await server.run('pg_restore', ...RESTORE, `--dbname=${server.url}`, dump);
-  await migrateDatabase(server.url);
+  await migrateWithLogins(server.url);
   api = await startTestApi({ databaseUrl: server.url, keys: api.keys });
 }, 300_000);
 afterAll(async () => {
@@ -152,7 +152,7 @@ test('secrets open with their key ring, which is not in the dump, and with no ot
   const check = async (WEBHOOK_KEYS: string) => {
     const ops = startNode(['--import', 'tsx', 'bin/ops.ts', 'secrets', 'check'], {
       cwd: resolve(__dirname, '../..'),
-      environment: { DATABASE_URL: server.url, WEBHOOK_KEYS },
+      environment: { DATABASE_URL: asRole(server.url, 'ops'), WEBHOOK_KEYS },
     });
     return [await ops.ended, ops.output()];
   };

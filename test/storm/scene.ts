@@ -1,6 +1,5 @@
 import { Agent, request } from 'undici';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { issueKey } from '../../db/keys/api-key-changes';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueServiceKey } from '../../db/keys/service-keys';
@@ -11,6 +10,7 @@ import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { randomTaskQueue } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
+import { migrateWithLogins } from '../support/roles';
 
 export interface StormOptions {
   readonly partners: number;
@@ -70,7 +70,7 @@ const LADDER = '0,1,1,2,2,3,3,5,5,5,5,5,5,5,5';
 
 export async function openStorm(options: StormOptions): Promise<StormScene> {
   const postgres = await startOwnPostgres({ shared_buffers: '128MB', max_connections: 150 });
-  await migrateDatabase(postgres.url);
+  await migrateWithLogins(postgres.url);
   const temporal = await ownTemporal();
   await temporal.start();
   const database = connectDatabase({

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { emittedBy } from './emitted';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { asRole } from './roles';
 import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';
 
@@ -23,6 +24,7 @@ export interface ApiProcess {
 }
 
 export interface ApiProcessOptions {
+  /** Of the owner; the process logs in as its role, unless its environment says otherwise. */
   readonly databaseUrl: string;
   readonly environment?: Record<string, string>;
   /** Standard output goes into a pipe that nobody reads. */
@@ -54,7 +56,7 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
       cwd: root,
       env: {
         PATH: process.env['PATH'],
-        DATABASE_URL: options.databaseUrl,
+        DATABASE_URL: asRole(options.databaseUrl, 'api'),
         API_PORT: String(port),
         INTERNAL_PORT: String(internalPort),
         TLS_CERT_FILE: certFile,

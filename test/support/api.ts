@@ -9,6 +9,7 @@ import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';
 import { emitMetrics, emittedBy } from './emitted';
 import { callOver, type Answer, type CallOptions } from './http-call';
+import { asRole } from './roles';
 import { createTestTls } from './tls';
 
 export interface TestApi {
@@ -66,7 +67,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   };
   const api = await startApi({
     config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
-    databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
+    databaseUrl: asRole(options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl, 'api'),
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
     ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),

@@ -6,6 +6,7 @@ import { createLogger } from '../../runtime/telemetry/logger';
 import { startWorker, type WorkerProcess } from '../../runtime/worker/start-worker';
 import { workerOptions } from '../../runtime/worker/worker-options';
 import { emittedBy } from './emitted';
+import { asRole } from './roles';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
@@ -62,7 +63,7 @@ export async function startTestWorker(
   const { address, namespace } = temporal;
   const worker = await startWorker({
     ...workerOptions(config, {
-      databaseUrl,
+      databaseUrl: asRole(databaseUrl, 'worker'),
       temporal: { namespace, connection: { address } },
       logger: createLogger({ LOG_LEVEL: 'debug' }, { write }),
     }),

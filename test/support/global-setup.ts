@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from './emitted';
 import { freePort } from './free-port';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
+import { migrateWithLogins } from './roles';
 import { rememberServer } from './test-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
@@ -65,7 +65,7 @@ async function createTemplate(url: string): Promise<void> {
     await sql`create database template_quotes`;
     const template = new URL(url);
     template.pathname = '/template_quotes';
-    await migrateDatabase(template.href);
+    await migrateWithLogins(template.href);
     // Nobody may connect to it: a clone needs a source without sessions.
     await sql`alter database template_quotes with is_template true allow_connections false`;
   } finally {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { TestWorkerOptions } from './delivery';
 import { emittedBy } from './emitted';
 import { freePort } from './free-port';
+import { asRole } from './roles';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
@@ -42,7 +43,7 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
     cwd: join(__dirname, '../..'),
     env: {
       PATH: process.env['PATH'],
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: asRole(databaseUrl, 'worker'),
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       TASK_QUEUE: taskQueue,

@@ -209,10 +209,15 @@ it.each([-1, 0, 30, 30.9, NaN, Infinity])('%d days are refused, whoever asks', a
 });
 
 test('the statements themselves remove nothing younger than 31 days', async () => {
+  const month = monthOf(RECENT);
+  await makePastMonth(database, month);
   await storeOldNotification(database, RECENT);
   const { attempts: kind } = MONTHLY_KINDS;
   const forged = { days: -1, limit: 100 };
-  expect(await deleteBatch(database.db, kind, 'delivery_attempts', forged)).toEqual({ ids: 0, rows: 0 });
+  expect(await deleteBatch(database.db, kind, `delivery_attempts_${month}`, forged)).toEqual({
+    ids: 0,
+    rows: 0,
+  });
   expect(await clearPayloads(database.db, { ...forged, cursor: '' })).toMatchObject({ cleared: 0 });
   expect(await expiredMonths(database.db, kind, -1_000)).toEqual([]);
 });

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../../../db/postgres/connect';
-import { migrateDatabase } from '../../../../db/postgres/migrate';
 import { storeSettings } from '../../../../runtime/config/store-settings';
 import { startTestApi } from '../../../support/api';
 import { until } from '../../../support/delivery';
@@ -13,6 +12,7 @@ import { enableTls } from '../../../support/own-tls';
 import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
 import { createTestTls } from '../../../support/tls';
+import { migrateWithLogins } from '../../../support/roles';
 
 const STATEMENT_TIMEOUT_MS = 300;
 /** After that a silent connection is closed: db/postgres/connect.ts. */
@@ -136,7 +136,7 @@ test('killed and started again, it is connected to again', async () => {
 
 test('schema, change feed and API work over a verified connection', async () => {
   const databaseUrl = urlOf(server, '?sslmode=verify-full&sslrootcert=ca.pem');
-  await migrateDatabase(databaseUrl);
+  await migrateWithLogins(databaseUrl);
   const heard: string[] = [];
   const feed = openChangeFeed({
     database: { url: databaseUrl, applicationName: 'test' },

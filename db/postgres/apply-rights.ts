@@ -1,0 +1,106 @@
+import type { Sql } from './connect';
+import { FUNCTION_RIGHTS, PROCESSES, roleOf, SEQUENCE_RIGHTS, TABLE_RIGHTS, type Process } from './roles';
+
+/**
+ * Gives each role what roles.ts says and takes everything else from it and from PUBLIC, in one transaction: processes that run
+ * notice nothing. Roles that are missing are created where the login may; what the roles are, and may do in other databases, is left alone.
+ * @returns the processes without a role. @throws when the login does not own the tables.
+ */
+export async function applyRights(sql: Sql): Promise<readonly Process[]> {
+  const present = await sql.begin(async (tx) => {
+    await tx.unsafe(CREATE_ROLES);
+    await tx.unsafe(TAKE_EVERYTHING);
+    const roles = await tx.unsafe(`select rolname::text as name from pg_roles where rolname = any(${ROLES})`);
+    const columns = await tx.unsafe(COLUMNS);
+    const names = new Set(roles.map(({ name }) => String(name)));
+    await tx.unsafe(grants(names, new Set(columns.map(({ name }) => String(name)))));
+    return names;
+  });
+  return PROCESSES.filter((process) => !present.has(roleOf(process)));
+}
+
+const ROLES = `array[${PROCESSES.map((process) => `'${roleOf(process)}'`).join(', ')}]`;
+
+/** Roles are the server's, not the database's: a migration of another database may create the same one at this moment. */
+const CREATE_ROLES = `
+  do $$
+  declare
+    wanted text;
+  begin
+    foreach wanted in array ${ROLES} loop
+      continue when exists (select from pg_roles where rolname = wanted);
+      begin
+        execute format('create role %I nologin', wanted);
+      exception
+        when duplicate_object or unique_violation or insufficient_privilege then null;
+      end;
+    end loop;
+  end $$`;
+
+/**
+ * From whatever the owner of our tables owns in the schema, and from the database: else everybody who may connect could
+ * make temporary tables. A login that does not own the database cannot change that; whoever gave it the database decides.
+ */
+const TAKE_EVERYTHING = `
+  do $$
+  declare
+    owner constant oid := (select relowner from pg_class where oid = 'public.change_log'::regclass);
+    roles constant text := (select string_agg(quote_ident(rolname), ', ') from pg_roles where rolname = any(${ROLES}));
+    thing text;
+  begin
+    for thing in
+      select format('%s %s', case relkind when 'S' then 'sequence' else 'table' end, c.oid::regclass) from pg_class c
+      where relnamespace = 'public'::regnamespace and relowner = owner and relkind in ('r', 'p', 'v', 'm', 'S')
+        and (relacl is not null or exists (select from pg_attribute where attrelid = c.oid and attacl is not null))
+        and not exists (select from pg_depend where objid = c.oid and deptype = 'e')
+      union all
+      select format('routine %s', p.oid::regprocedure) from pg_proc p
+      where pronamespace = 'public'::regnamespace and proowner = owner
+        and not exists (select from pg_depend where objid = p.oid and deptype = 'e')
+    loop
+      execute format('revoke all on %s from %s', thing, concat_ws(', ', 'public', roles));
+    end loop;
+    begin
+      revoke create on schema public from public;
+      execute format('revoke temporary on database %I from public', current_database());
+      if roles is not null then
+        execute format('grant connect on database %I to %s', current_database(), roles);
+      end if;
+    exception
+      when insufficient_privilege then null;
+    end;
+  end $$`;
+
+/** `table`, and `table.column`. */
+const COLUMNS = `
+  select c.oid::regclass::text || coalesce('.' || attname, '') as name
+  from pg_class c left join lateral (
+    select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 union all select null) a on true
+  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`;
+
+/** Of what is there: tests migrate to the schema of an earlier release too. */
+function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>): string {
+  const lines: string[] = [];
+  const add = (what: string, thing: string, process: Process) => {
+    if (roles.has(roleOf(process))) lines.push(`grant ${what} on ${thing} to ${roleOf(process)}`);
+  };
+  for (const [table, rights] of Object.entries(TABLE_RIGHTS).filter(([name]) => known.has(name))) {
+    for (const process of PROCESSES) {
+      const right = rights[process]?.replaceAll(
+        /\(([^)]+)\)/g,
+        (_, names: string) =>
+          `(${names
+            .split(', ')
+            .filter((name) => known.has(`${table}.${name}`))
+            .join(', ')})`,
+      );
+      if (right !== undefined) add(right, `table public.${table}`, process);
+    }
+  }
+  for (const [sequence, processes] of Object.entries(SEQUENCE_RIGHTS))
+    for (const process of processes) add('usage', `sequence public.${sequence}`, process);
+  for (const [name, processes] of Object.entries(FUNCTION_RIGHTS))
+    for (const process of processes) add('execute', `function public.${name}`, process);
+  for (const process of PROCESSES) add('usage', 'schema public', process);
+  return lines.join(';\n');
+}

@@ -1,0 +1,116 @@
+/**
+ * The roles of the processes, and everything that each may do in the database: migrate grants exactly this (apply-rights.ts), and
+ * test/db/postgres/roles.test.ts compares it with what Postgres says. `migrate` itself owns the schema and is in no table. A right is
+ * written as `GRANT` takes it. A right that a new release no longer needs stays for one more release, like a column
+ * (docs/operations/upgrade.md).
+ */
+export const PROCESSES = ['api', 'worker', 'ops'] as const;
+export type Process = (typeof PROCESSES)[number];
+
+/** A role of Postgres: it may log in itself, or be granted to logins. The same for every database of a server. */
+export const roleOf = (process: Process) => `quotes_${process}` as const;
+
+type Rights = Readonly<Partial<Record<Process, string>>>;
+
+const APPLICATION_MOVES = 'update (state, state_occurred_at, sequence, updated_at)';
+const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
+
+/** Partitions have none of their own, but for the default ones: rights on their parent are enough for what goes through it. */
+export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
+  // Whom and what quotes are for. Only people change it.
+  partners: { api: 'select', ops: 'select, insert, update (state)' },
+  api_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
+  service_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
+  lenders: { api: 'select', ops: 'select, insert, update (name, reference_format)' },
+  merchants: {
+    api: 'select',
+    ops:
+      'select, insert, update (trading_name, fca_authorised, show_products, summary_style, deposit_floor_basis_points, ' +
+      'deposit_floor_fixed_pence, partner_access, updated_at)',
+  },
+  merchant_partners: { api: 'select', ops: 'select, insert, delete' },
+  products: { api: 'select', ops: 'select, insert, update (active, current_version, display_order)' },
+  product_versions: { api: 'select', ops: 'select, insert' },
+
+  // What is stored once, and never changed. Old rows go through functions.
+  quotes: { api: 'select, insert', ops: 'select' },
+  quotes_default: { ops: 'select' },
+
+  // Lenders' events come through the API; a worker applies those whose wait is over.
+  credit_applications: {
+    api: `select, insert, ${APPLICATION_MOVES}`,
+    worker: `select, ${APPLICATION_MOVES}`,
+    ops: 'select',
+  },
+  lender_events: {
+    api: 'select, insert, update (state_after, previous_state, sequence, applied_at, waits_until)',
+    worker: 'select, update (previous_state, sequence, applied_at, waits_until)',
+    ops: 'select',
+  },
+
+  // The API stores notifications; workers deliver them; people send again, and cancel.
+  notifications: {
+    api: 'select, insert',
+    worker:
+      'select, insert, update (state, generation, end_reason, attempts, reserved_month, failed_month, due_at, taken_at, ' +
+      'started_at, first_attempt_at, checked_at, delivered_at, ended_at, held_at, body)',
+    ops:
+      'select, insert, update (state, generation, priority, end_reason, reserved_month, due_at, taken_at, started_at, ' +
+      'first_attempt_at, checked_at, ended_at, held_at)',
+  },
+  notifications_default: { ops: 'select' },
+  delivery_attempts: {
+    // Not what was answered.
+    api:
+      'select (notification_id, attempt_number, generation, endpoint_id, started_at, finished_at, outcome, failure, ' +
+      'http_status, duration_ms)',
+    worker:
+      'select, insert, delete, update (finished_at, outcome, failure, http_status, duration_ms, retry_after_ms, address, answer)',
+    ops: 'select, update (finished_at, outcome)',
+  },
+  delivery_attempts_default: { ops: 'select' },
+  monthly_counts: {
+    api: 'select, insert, update (reserved)',
+    worker: 'select, insert, update (delivered, failed, reserved)',
+    ops: 'select, insert, update (reserved)',
+  },
+  recoveries: {
+    ops:
+      'select, insert, update (state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, ' +
+      'updated_at, ended_at)',
+  },
+
+  // The API knows whether there is an endpoint, and neither where it is nor its secrets.
+  webhook_endpoints: {
+    api: 'select (partner_id, environment, state)',
+    worker:
+      'select, update (state, disabled_reason, last_success_at, failing_since, failures_since_success, warned_hours, updated_at)',
+    ops: 'select, insert, update (state, disabled_reason, failing_since, failures_since_success, warned_hours, updated_at)',
+  },
+  webhook_secrets: { worker: 'select', ops: 'select, insert, update (key_id, ciphertext, expires_at)' },
+
+  // Append-only for everybody.
+  change_log: { worker: 'insert', ops: 'select, insert' },
+  operator_events: { worker: 'select, insert', ops: 'select' },
+  retention_marks: { worker: 'select, insert, update (done_up_to, updated_at)', ops: 'select' },
+};
+
+/** `usage`: the next number. */
+export const SEQUENCE_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
+  lender_events_event_number_seq: ['api'],
+  change_log_change_id_seq: ['worker', 'ops'],
+  operator_events_event_id_seq: ['worker'],
+};
+
+/** `execute`. Trigger functions need none. */
+export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
+  'service_now()': PROCESSES,
+  'service_month()': PROCESSES,
+  'ulid_floor(timestamptz)': ['worker', 'ops'],
+  'claim_notifications(int, int, interval, interval, text, text)': ['worker'],
+  'ids_that_stay(text, text, text)': ['worker', 'ops'],
+  // With the rights of their owner; each refuses what is not its business.
+  'keep_month_partitions()': ['worker'],
+  'drop_expired_month(text, text, int, text)': ['worker'],
+  'delete_expired(text, text, int, int)': ['worker'],
+};

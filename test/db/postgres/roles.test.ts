@@ -1,0 +1,370 @@
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { loginRights } from '../../../db/postgres/login-rights';
+import { migrateDatabase } from '../../../db/postgres/migrate';
+import {
+  FUNCTION_RIGHTS,
+  PROCESSES,
+  roleOf,
+  SEQUENCE_RIGHTS,
+  TABLE_RIGHTS,
+  type Process,
+} from '../../../db/postgres/roles';
+import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
+import { openDatabaseAt } from '../../support/database';
+import { asRole } from '../../support/roles';
+import { testServerUrl } from '../../support/test-server';
+
+/** As in production: a login that owns the database and may create no roles migrates it; the roles are there. */
+const name = `roles_${randomBytes(4).toString('hex')}`;
+const at = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
+const open = (url: string) => postgres(url, { max: 1, onnotice: () => undefined, idle_timeout: 5 });
+const administrator = open(testServerUrl());
+const owner = `${name}_owner`;
+const ownerUrl = Object.assign(new URL(at(testServerUrl())), { username: owner }).href;
+const logins = {} as Record<Process, postgres.Sql>;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  const password = decodeURIComponent(new URL(testServerUrl()).password);
+  await administrator.unsafe(`create role ${owner} login password '${password}'`);
+  await administrator.unsafe(`create database ${name} owner ${owner}`);
+  await administrator.unsafe(`revoke connect on database ${name} from public`);
+  expect(await migrateDatabase(ownerUrl)).toEqual({ notSeparated: [] });
+  sql = open(ownerUrl);
+  for (const process of PROCESSES) logins[process] = open(asRole(at(testServerUrl()), process));
+});
+afterAll(async () => {
+  await Promise.all([sql, ...Object.values(logins)].map((one) => one.end()));
+  await administrator.unsafe(`drop database ${name} with (force)`);
+  await administrator.unsafe(`drop role ${owner}`);
+  await administrator.end();
+});
+
+/** Every right in the catalog that somebody other than the owner has in this database, as `role right thing`. */
+async function granted(): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    select concat_ws(' ', case acl.grantee when 0 then 'public' else pg_get_userbyid(acl.grantee) end,
+      lower(acl.privilege_type), thing) as line
+    from (
+      select relacl as acl, relowner as owner, relname::text as thing from pg_class
+        where relnamespace = 'public'::regnamespace and relkind <> 'i'
+      union all
+      select attacl, relowner, relname || '.' || attname from pg_attribute join pg_class c on c.oid = attrelid
+        where relnamespace = 'public'::regnamespace
+      union all
+      select coalesce(proacl, acldefault('f', proowner)), proowner, p.oid::regprocedure::text from pg_proc p
+        where pronamespace = 'public'::regnamespace
+      union all
+      select coalesce(datacl, acldefault('d', datdba)), datdba, 'database' from pg_database where datname = current_database()
+      union all
+      select coalesce(nspacl, acldefault('n', nspowner)), nspowner, nspname::text from pg_namespace
+        where nspname !~ '^pg_' and nspname <> 'information_schema'
+    ) o cross join lateral aclexplode(o.acl) acl
+    where acl.grantee <> o.owner and acl.grantee <> 'pg_database_owner'::regrole`;
+  return rows.map(({ line }) => line).toSorted();
+}
+
+/** The same as roles.ts has it. */
+function wanted(): string[] {
+  const lines = ['public usage public'];
+  for (const process of PROCESSES) {
+    const role = roleOf(process);
+    lines.push(`${role} usage public`, `${role} connect database`);
+    for (const [table, rights] of Object.entries(TABLE_RIGHTS))
+      for (const [, right = '', columns] of rights[process]?.matchAll(/(\w+)(?: \(([^)]+)\))?(?:, |$)/g) ??
+        [])
+        if (columns === undefined) lines.push(`${role} ${right} ${table}`);
+        else for (const column of columns.split(', ')) lines.push(`${role} ${right} ${table}.${column}`);
+    for (const [sequence, processes] of Object.entries(SEQUENCE_RIGHTS))
+      if (processes.includes(process)) lines.push(`${role} usage ${sequence}`);
+    for (const [signature, processes] of Object.entries(FUNCTION_RIGHTS))
+      if (processes.includes(process))
+        lines.push(
+          `${role} execute ${signature
+            .replaceAll(', ', ',')
+            .replaceAll(/\bint\b/g, 'integer')
+            .replaceAll('timestamptz', 'timestamp with time zone')}`,
+        );
+  }
+  return lines.toSorted();
+}
+
+test('each role has the rights that roles.ts says, and nobody has any other', async () => {
+  const found = await granted();
+  expect(found.length).toBeGreaterThan(150);
+  expect(found).toEqual(wanted());
+});
+
+test('every table, sequence and function has its line in roles.ts, trigger functions and what only functions call apart', async () => {
+  const rows = await sql<{ name: string }[]>`
+    select relname::text as name from pg_class where relnamespace = 'public'::regnamespace
+      and (relkind in ('r', 'p') and (not relispartition or relname ~ '_default$') or relkind = 'S')
+    union all
+    select proname from pg_proc where pronamespace = 'public'::regnamespace and prorettype <> 'trigger'::regtype`;
+  const lines = [TABLE_RIGHTS, SEQUENCE_RIGHTS, FUNCTION_RIGHTS].flatMap((table) =>
+    Object.keys(table).map((key) => key.replace(/\(.*/, '')),
+  );
+  expect(rows.map((row) => row.name).toSorted()).toEqual(
+    [...lines, 'ensure_month_partitions', 'retention_floor'].toSorted(),
+  );
+});
+
+test('what somebody granted by hand is taken back by the next migration', async () => {
+  await sql`grant update (details), delete on change_log to quotes_api`;
+  await sql`grant execute on function delete_expired to public`;
+  await sql`grant insert on quotes_default to quotes_ops`;
+  expect(await granted()).not.toEqual(wanted());
+  expect(await migrateDatabase(ownerUrl)).toEqual({ notSeparated: [] });
+  expect(await granted()).toEqual(wanted());
+});
+
+test('a release older than the schema takes nothing from the roles of the newer one', async () => {
+  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9999999999999)`;
+  await sql`grant select on webhook_secrets to quotes_api`;
+  await migrateDatabase(ownerUrl);
+  expect(await granted()).toContain('quotes_api select webhook_secrets');
+  await sql`delete from drizzle.__drizzle_migrations where hash = 'newer'`;
+  await migrateDatabase(ownerUrl);
+  expect(await granted()).toEqual(wanted());
+});
+
+/** SQLSTATE that Postgres refuses with; `done` when it does not. */
+const refusal = (login: postgres.Sql, statement: string) =>
+  login.unsafe(statement).then(
+    () => 'done',
+    (error: postgres.PostgresError) => error.code,
+  );
+const NO_RIGHT = '42501';
+
+const FORBIDDEN_TO_ALL = [
+  // Fault 88: the change log.
+  `update change_log set actor = 'somebody else'`,
+  `update change_log set details = '{}' where change_id = 1`,
+  'delete from change_log',
+  'truncate change_log',
+  'alter table change_log disable trigger all',
+  'alter table change_log disable trigger change_log_append_only',
+  'drop trigger change_log_append_only on change_log',
+  'alter table change_log rename to other',
+  'drop table change_log',
+  'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$',
+  'create rule quiet as on insert to change_log do instead nothing',
+  `set session_replication_role = 'replica'`,
+  `select setval('change_log_change_id_seq', 1)`,
+  'update operator_events set details = details',
+  'delete from operator_events',
+  'truncate operator_events',
+  // The schema.
+  'create table public.mine (id int)',
+  'create temporary table mine (id int)',
+  'create schema mine',
+  'create function public.mine() returns int language sql as $$ select 1 $$',
+  `create or replace function service_now() returns timestamptz language sql as $$ select now() - interval '9 years' $$`,
+  'alter table quotes add column mine text',
+  'alter table quotes disable trigger all',
+  'create index on quotes (partner_id)',
+  'create trigger mine before insert on quotes for each row execute function refuse_change()',
+  'create policy mine on quotes',
+  'comment on table quotes is null',
+  'alter function service_now() rename to mine',
+  'drop function claim_notifications',
+  'create extension pg_trgm',
+  // Rows, partitions.
+  'truncate quotes',
+  'truncate notifications',
+  'delete from quotes',
+  'delete from notifications',
+  `update quotes set response = '{}'`,
+  'update notifications set event_id = event_id',
+  'drop table quotes_default',
+  'alter table quotes detach partition quotes_default',
+  'delete from quotes_default',
+  'insert into quotes_default select * from quotes',
+  'update monthly_counts set month = month',
+  'delete from monthly_counts',
+  `select ensure_month_partitions('change_log', 'change_id', '', 12)`,
+  // Others' rights.
+  'grant quotes_ops to current_user',
+  'alter role current_user superuser',
+  'alter role current_user createrole',
+  'create role mine',
+  'select * from drizzle.__drizzle_migrations',
+  `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 1)`,
+  `copy quotes to program 'id'`,
+  `copy quotes to '/tmp/quotes'`,
+  `select pg_read_file('/etc/passwd')`,
+  'select rolpassword from pg_authid',
+  'reset role; set role postgres',
+];
+
+describe.each(PROCESSES)('%s', (process) => {
+  test('logs in as a role without attributes, and stays it', async () => {
+    const [row] = await logins[process]`
+      select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as attributes,
+        (select count(*)::int from pg_auth_members where member = r.oid) as memberships
+      from pg_roles r where rolname = current_user`;
+    expect(row).toEqual({ attributes: false, memberships: 0 });
+    for (const other of [...PROCESSES.filter((one) => one !== process).map(roleOf), owner, 'postgres']) {
+      expect([other, await refusal(logins[process], `set role ${other}`)]).toEqual([other, NO_RIGHT]);
+      expect([other, await refusal(logins[process], `set session authorization ${other}`)]).toEqual([
+        other,
+        NO_RIGHT,
+      ]);
+    }
+  });
+
+  test.each(FORBIDDEN_TO_ALL)('is refused: %s', async (statement) => {
+    expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+  });
+});
+
+const OLD = monthOf(3_000);
+const FORBIDDEN: readonly (readonly [Process, string])[] = [
+  ...['api', 'ops'].flatMap((process) =>
+    [
+      'select keep_month_partitions()',
+      `select drop_expired_month('quotes', '${OLD}', 31, 'retention')`,
+      `select delete_expired('quotes', 'quotes_default', 31, 1000)`,
+      `select claim_notifications(1, 1, interval '1 h', interval '1 h', '', '')`,
+      `update delivery_attempts set answer = null`,
+      `update notifications set body = ''`,
+      `insert into retention_marks (kind, done_up_to) values ('payloads', 'ntf_~')`,
+    ].map((statement) => [process as Process, statement] as const),
+  ),
+  // What the API has no business with: it faces the internet.
+  ['api', 'select * from webhook_secrets'],
+  ['api', 'select url from webhook_endpoints'],
+  ['api', 'select * from webhook_endpoints'],
+  ['api', 'select answer from delivery_attempts'],
+  ['api', 'select * from change_log'],
+  ['api', `insert into change_log (actor, action, subject) values ('x', 'x', 'x')`],
+  ['api', 'select * from recoveries'],
+  ['api', `insert into partners (partner_id, name) values ('P999999', 'x')`],
+  ['api', `update api_keys set state = 'active'`],
+  ['api', 'insert into api_keys select * from api_keys'],
+  ['api', `update products set active = false`],
+  ['api', `update notifications set state = 'delivered'`],
+  ['api', `update webhook_endpoints set url = 'https://attacker.example'`],
+  ['api', 'update monthly_counts set delivered = 0'],
+  ['worker', 'select * from quotes'],
+  ['worker', 'select * from api_keys'],
+  ['worker', 'select * from service_keys'],
+  ['worker', 'select * from change_log'],
+  ['worker', `update webhook_endpoints set url = 'https://attacker.example'`],
+  ['worker', `update webhook_secrets set ciphertext = ''`],
+  ['worker', 'insert into credit_applications select * from credit_applications'],
+  ['ops', 'update credit_applications set state = state'],
+  ['ops', 'insert into quotes select * from quotes'],
+  ['ops', 'update product_versions set apr_basis_points = 0'],
+  ['ops', 'delete from partners'],
+  ['ops', `update webhook_endpoints set url = 'https://attacker.example'`],
+  ['ops', 'insert into operator_events select * from operator_events'],
+];
+test.each(FORBIDDEN)('%s is refused: %s', async (process, statement) => {
+  expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+});
+
+test('a right that nobody may pass on is not passed on, though Postgres only warns', async () => {
+  for (const login of Object.values(logins)) {
+    await refusal(login, 'grant all on change_log to public');
+    await refusal(login, 'revoke all on change_log from quotes_ops');
+  }
+  expect(await granted()).toEqual(wanted());
+});
+
+describe('what runs with the rights of the owner', () => {
+  test.each([
+    // No month of ours.
+    `select drop_expired_month('change_log', '${OLD}', 31, 'x')`,
+    `select drop_expired_month('quotes', 'default', 31, 'x')`,
+    `select drop_expired_month('quotes', '1999_01', 31, 'x')`,
+    `select drop_expired_month('quotes', '${OLD}; drop table quotes', 31, 'x')`,
+    `select drop_expired_month(null, null, null, null)`,
+    `select drop_expired_month('quotes', null, 31, 'x')`,
+    `select drop_expired_month('pg_catalog.pg_class', '${OLD}', 31, 'x')`,
+    // Not old enough, whatever is asked for.
+    `select drop_expired_month('quotes', '${monthOf(0)}', 31, 'x')`,
+    `select drop_expired_month('quotes', '${monthOf(0)}', -100000, 'x')`,
+    `select drop_expired_month('quotes', '${monthOf(0)}', null, 'x')`,
+    `select drop_expired_month('quotes', to_char(now() + interval '2 months', 'YYYY_MM'), -100000, 'x')`,
+    `select delete_expired('change_log', 'change_log', 31, 1)`,
+    `select delete_expired('quotes', 'change_log', 31, 1)`,
+    `select delete_expired('quotes', 'notifications_default', 31, 1)`,
+    `select delete_expired('quotes', null, 31, 1)`,
+    `select delete_expired(null, 'quotes_default', 31, 1)`,
+  ])('refuses: %s', async (statement) => {
+    expect(await refusal(logins.worker, statement)).toBe(NO_RIGHT);
+  });
+
+  test('a month that ended less than 31 days ago stays, with every day that is asked for', async () => {
+    // The month before the one of 31 days ago has ended long enough ago on any day; that of 31 days ago never has.
+    const young = monthOf(31);
+    await makePastMonth({ sql } as never, young);
+    await storeOldQuote({ sql } as never, 31);
+    for (const days of [31, 0, -5, 'null'])
+      expect(
+        await refusal(logins.worker, `select drop_expired_month('quotes', '${young}', ${days}, 'x')`),
+      ).toBe(NO_RIGHT);
+    expect(
+      await logins.worker`select * from delete_expired('quotes', ${`quotes_${young}`}, -1, 100)`,
+    ).toMatchObject([{ rows: expect.any(Number) as number }]);
+    const left =
+      await sql`select 1 from quotes where quote_id >= 'qte_' || ulid_floor(now() - interval '30 days')`;
+    await storeOldQuote({ sql } as never, 30);
+    await logins.worker`select delete_expired('quotes', ${`quotes_${monthOf(30)}`}, -1, 100)`.catch(
+      () => null,
+    );
+    await logins.worker`select delete_expired('quotes', 'quotes_default', -1, 100)`;
+    expect(
+      await sql`select 1 from quotes where quote_id >= 'qte_' || ulid_floor(now() - interval '30 days 1 hour')`,
+    ).toHaveLength(left.length + 1);
+  });
+
+  test('the worker makes months, and drops one that is past its time, with its line in the change log', async () => {
+    const next = monthOf(-100);
+    await sql.unsafe(`drop table quotes_${next}`);
+    expect(await logins.worker`select keep_month_partitions() as made`).toEqual([{ made: 1 }]);
+    await makePastMonth({ sql } as never, OLD);
+    await storeOldNotification({ sql } as never, 3_000);
+    expect(
+      await logins.worker`select outcome, rows::int from drop_expired_month('delivery_attempts', ${OLD}, 400, 'retention')`,
+    ).toEqual([{ outcome: 'gone', rows: 1 }]);
+    expect(await sql`select actor, subject from change_log where action = 'retention.drop'`).toEqual([
+      { actor: 'retention', subject: `delivery_attempts_${OLD}` },
+    ]);
+  });
+
+  test('an object of somebody else in the way of a name changes nothing', async () => {
+    // Nobody but the owner may make one; yet the functions look into pg_catalog and public first.
+    const paths = await sql`
+      select proname::text as name, proconfig from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by 1`;
+    expect(paths.map(({ name: of }) => of as string)).toEqual([
+      'delete_expired',
+      'drop_expired_month',
+      'keep_month_partitions',
+    ]);
+    for (const { proconfig } of paths) expect(proconfig).toContain('search_path=public, pg_temp');
+  });
+});
+
+test('an API and a worker log in as their roles: nothing to report of them', async () => {
+  for (const process of PROCESSES) {
+    const database = openDatabaseAt(asRole(at(testServerUrl()), process), {
+      poolSize: 1,
+      statementTimeoutMs: 5_000,
+    });
+    expect(await loginRights(database.sql, process)).toEqual({
+      login: roleOf(process),
+      enough: true,
+      surplus: [],
+    });
+    const [other = 'api'] = PROCESSES.filter((one) => one !== process);
+    expect(await loginRights(database.sql, other)).toEqual({
+      login: roleOf(process),
+      enough: false,
+      surplus: [`it has the rights of ${roleOf(process)}`],
+    });
+    await database.close();
+  }
+});

@@ -1,0 +1,23 @@
+import postgres from 'postgres';
+import { migrateDatabase } from '../../db/postgres/migrate';
+import { PROCESSES, roleOf, type Process } from '../../db/postgres/roles';
+
+/** The address as a process has it: with its role, whose password is that of the address (migrateWithLogins). */
+export function asRole(url: string, process: Process): string {
+  const own = new URL(url);
+  own.username = roleOf(process);
+  return own.href;
+}
+
+/** Brings a test's own server up to date, and lets the roles log in with the password of its superuser. */
+export async function migrateWithLogins(url: string): Promise<void> {
+  await migrateDatabase(url);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    const password = decodeURIComponent(new URL(url).password);
+    for (const process of PROCESSES)
+      await sql.unsafe(`alter role ${roleOf(process)} login password '${password.replaceAll("'", "''")}'`);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
