@@ -65,7 +65,7 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
   for (const way of ways) if (await reaches(way, directory, initdb)) return way;
   throw new StackFailure(
     `Postgres does not run as root, and the account it would run under (${account.name}) cannot reach ${directory} and ` +
-      `${dirname(initdb)}. Set DATA_DIR to a folder every user can enter (and keep the project in one), run as an ` +
+      `${dirname(initdb)}. Set DATA_DIR to an existing folder that every user can enter (and keep the project in one), run as an ` +
       'ordinary user, or install setpriv (package util-linux).',
   );
 }

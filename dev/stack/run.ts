@@ -3,12 +3,15 @@ import type { Stack } from './types';
 
 /**
  * Runs a stack until a signal, or until the bootstrap above is gone (its IPC channel closes). The first signal stops
- * in order, during the start too; a further Ctrl-C ends everything at once. Ends the process: 0 after an orderly stop,
+ * in order, during the start too; a further Ctrl-C ends everything at once. What it and its children write is for their
+ * user alone. Ends the process: 0 after an orderly stop,
  * 1 when the stack could not start, broke or did not stop cleanly, 130 after the second Ctrl-C.
  */
 export async function runStack(
   start: (signals: { signal: AbortSignal; killSignal: AbortSignal }) => Promise<Stack>,
 ): Promise<never> {
+  // Keys, passwords, certificates, logs and databases are written, by programs too that know no modes.
+  process.umask(0o077);
   const asked = new AbortController();
   const killer = new AbortController();
   let stack: Stack | undefined;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -48,6 +48,30 @@ function start(settings: Record<string, string> = {}): ProjectProcess {
     environment: { ...environment, ...settings },
     channel: true,
   });
+}
+
+/** Where every file is made readable and writable for everybody unless a program says otherwise. */
+function startOpenly(): ProjectProcess {
+  const before = process.umask(0);
+  try {
+    return start();
+  } finally {
+    process.umask(before);
+  }
+}
+
+/** Modes of a folder and all below it, in octal, each once. Files that go while it looks are left out. */
+async function modesIn(folder: string): Promise<{ files: string[]; folders: string[] }> {
+  const found = { files: new Set<string>(), folders: new Set<string>() };
+  const look = async (path: string): Promise<void> => {
+    const entry = await lstat(path).catch(() => undefined);
+    if (entry === undefined) return;
+    const isFolder = entry.isDirectory();
+    (isFolder ? found.folders : found.files).add((entry.mode & 0o777).toString(8));
+    if (isFolder) for (const name of await readdir(path).catch(() => [])) await look(join(path, name));
+  };
+  await look(folder);
+  return { files: [...found.files], folders: [...found.folders] };
 }
 
 /** Everything that runs on this test's directory, the watchdog aside. */
@@ -147,16 +171,15 @@ async function received(count: number): Promise<void> {
 }
 
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
-  const first = start();
+  const first = startOpenly();
   await first.waitFor(UP, 60_000);
   expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo partner's receiver.*\] API.*\] Temporal/s);
   expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
   const { apiKeys, apiUrl, caFile } = await readStack();
   expect(first.output()).toContain(`curl --cacert '${caFile}' ${apiUrl}/v1/finance-quote`);
-  expect((await stat(stackFile())).mode & 0o777).toBe(0o600);
-  expect((await stat(join(environment['DATA_DIR'] ?? '', 'tls', 'key.pem'))).mode & 0o777).toBe(0o600);
-  expect((await stat(join(environment['DATA_DIR'] ?? '', 'webhook-keys'))).mode & 0o777).toBe(0o600);
+  // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
+  expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
 
   const { temporalUiUrl, receiverUrl } = await readStack();
   expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
@@ -180,6 +203,7 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   signal(first.pid, 'SIGINT');
   expect(await first.ended).toBe(0);
   expect(await ours()).toEqual([]);
+  expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
   await expect(stat(join(environment['DATA_DIR'] ?? '', 'stack.pid'))).rejects.toThrow(/ENOENT/);
   expect((await readStack()).apiKeys).toEqual(apiKeys);
 });
