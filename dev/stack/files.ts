@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { writeAtomically } from '../write-atomically';
 import type { DemoData, StackInfo } from './types';
-
-/** A reader sees the old content or the new, and nobody sees it with a wider mode. */
-export async function writeAtomically(file: string, content: string, mode: number): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await writeFile(draft, content, { mode });
-  await rename(draft, file);
-}
 
 /** For scripts: where the stack is and how to get in. Holds keys, so only its owner reads it. */
 export async function writeStackFile(dataDir: string, info: StackInfo): Promise<void> {
