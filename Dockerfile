@@ -24,5 +24,9 @@ ENV NODE_ENV=production WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# New volumes of the job `certificates` get owner and mode from here.
+RUN mkdir /certificates && cd /certificates \
+  && install -d -o node -g node -m 700 authority server client \
+  && install -d -o node -g node -m 750 console
 USER node
 CMD ["node", "--max-semi-space-size=64", "dist/bin/api.js"]

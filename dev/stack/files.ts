@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { writeAtomically } from '../write-atomically';
 import type { DemoData, StackInfo } from './types';
-
-/** A reader sees the old content or the new, and only the owner reads it at any time. */
-export async function writeAtomically(file: string, content: string): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await writeFile(draft, content, { mode: 0o600 });
-  await rename(draft, file);
-}
 
 /** For scripts: where the stack is and how to get in. */
 export async function writeStackFile(dataDir: string, info: StackInfo): Promise<void> {

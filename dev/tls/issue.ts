@@ -37,11 +37,15 @@ export async function createAuthority(commonName: string, validity: Validity): P
   return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
 }
 
-/** Issues a server certificate for host names and addresses. */
+/** What a certificate may be used for: to prove who the server is, or the client. */
+export type CertificateUse = 'serverAuth' | 'clientAuth';
+
+/** Issues a certificate for host names and addresses: of a server, unless `uses` says otherwise. */
 export async function issueCertificate(
   authority: IssuedCertificate,
   names: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[],
   validity: Validity,
+  uses: readonly CertificateUse[] = ['serverAuth'],
 ): Promise<IssuedCertificate> {
   const keys = await webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
   const issuer = new x509.X509Certificate(authority.cert);
@@ -56,7 +60,7 @@ export async function issueCertificate(
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.ExtendedKeyUsageExtension(uses.map((use) => x509.ExtendedKeyUsage[use])),
       new x509.SubjectAlternativeNameExtension([...names]),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),

@@ -1,7 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
+import type { NativeConnection } from '@temporalio/worker';
 import { within } from '../../timing/deadline';
 import type { Config } from '../config/config';
+import { openNativeConnection } from './native-connection';
 import { temporalTarget } from './temporal-target';
 import type { TemporalSettings } from '../config/temporal-settings';
 
@@ -33,7 +34,7 @@ export function connectTemporal(config: TemporalSettings & Pick<Config, 'TEMPORA
   let opening: Promise<NativeConnection> | undefined;
 
   async function open(timeoutMs: number): Promise<NativeConnection> {
-    const connecting = NativeConnection.connect(options);
+    const connecting = openNativeConnection(options);
     const late = () => new Error(`Temporal at ${options.address} does not answer within ${timeoutMs} ms`);
     try {
       return await within(connecting, timeoutMs, late);

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import {
-  NativeConnection,
   Worker,
+  type NativeConnection,
   type NativeConnectionOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
@@ -10,6 +10,7 @@ import type { VersioningBehavior } from '@temporalio/common';
 import type { createActivities } from '../../activities';
 import type { Build } from '../../dispatcher/build-watch';
 import { sendsQueueOf } from '../../workflows/names';
+import { openNativeConnection } from '../temporal/native-connection';
 import { workflowCode } from '../temporal/workflow-code';
 
 /** Above the activity timeout of 40 s: a stop finishes what is being sent. */
@@ -62,7 +63,7 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     mostWorkflowTasks,
     version = null,
   } = options;
-  const connection = await NativeConnection.connect(options.connection);
+  const connection = await openNativeConnection(options.connection);
   const shared = {
     connection,
     namespace,

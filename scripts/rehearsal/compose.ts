@@ -14,6 +14,8 @@ export interface Service {
   readonly tmpfs: readonly string[];
   /** Files and folders of ours, by the path that it sees; secrets among them. */
   readonly mounts: readonly { readonly from: string; readonly to: string }[];
+  /** Named volumes, by the path that it sees. */
+  readonly volumes: readonly { readonly name: string; readonly to: string; readonly readOnly: boolean }[];
   /** Of the health check. */
   readonly test: readonly string[] | undefined;
   readonly needs: Readonly<Record<string, string>>;
@@ -69,9 +71,9 @@ export function readCompose(root: string, variables: Variables): Service[] {
   const ours = (path: string) => (isAbsolute(path) ? path : join(root, path));
   const services = Object.entries(raw.services).map(([name, one]): Service => {
     const networks = one.networks ?? {};
-    const files = (one.volumes ?? [])
-      .map((volume) => volume.split(':'))
-      .filter(([from]) => from?.startsWith('.'));
+    const mounted = (one.volumes ?? []).map((volume) => volume.split(':'));
+    const files = mounted.filter(([from]) => from?.startsWith('.'));
+    const named = mounted.filter((volume) => !files.includes(volume));
     return {
       name,
       image: one.image,
@@ -89,6 +91,7 @@ export function readCompose(root: string, variables: Variables): Service[] {
           to: `/run/secrets/${secret}`,
         })),
       ],
+      volumes: named.map(([volume = '', to = '', mode]) => ({ name: volume, to, readOnly: mode === 'ro' })),
       test: one.healthcheck?.test.slice(1),
       needs: Object.fromEntries(
         Object.entries(one.depends_on ?? {}).map(([other, { condition }]) => [other, condition]),

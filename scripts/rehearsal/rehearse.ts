@@ -8,6 +8,7 @@ import { createAuthority, issueCertificate } from '../../dev/tls/issue';
 import { startDnsServer } from '../../test/support/dns-server';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../../test/support/webhook-receiver';
 import { readCompose, type Service } from './compose';
+import { lenderIntegration, tryAsLender } from './lender';
 import { createStandIn, type Started, type StandIn } from './stand-in';
 
 /** A public address, which leads nowhere but here: production's rules refuse any other. */
@@ -28,7 +29,11 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
   const day = 86_400_000;
   const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
   const authority = await createAuthority('Rehearsal', validity);
-  const tls = await issueCertificate(authority, [{ type: 'ip', value: '172.31.250.2' }], validity);
+  const tls = await issueCertificate(
+    authority,
+    ['172.31.250.2', '172.31.251.2'].map((value) => ({ type: 'ip' as const, value })),
+    validity,
+  );
   const pem = join(directory, 'tls.pem');
   // Readable by the proxy's user, as .env.example says.
   writeFileSync(pem, tls.cert + tls.key, { mode: 0o644 });
@@ -38,11 +43,13 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     POSTGRES_PASSWORD: password(),
     QUOTES_DB_PASSWORD: password(),
     TEMPORAL_DB_PASSWORD: password(),
+    REDIS_PASSWORD: password(),
     OPS_ACTOR: 'rehearsal',
     WEBHOOK_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     TLS_PEM_FILE: pem,
   });
-  const engine = createStandIn(services, {
+  const lender = lenderIntegration(services);
+  const engine = createStandIn([...services, lender], {
     directory,
     app: join(directory, 'app'),
     temporal: join(directory, 'temporal'),
@@ -73,7 +80,9 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     }
     const ops = services.find(({ name }) => name === 'ops');
     if (ops === undefined) throw new Error('there is no service ops');
-    await tryOut({ engine, ops, authority: authority.cert, received: receiver.received });
+    const operate = operator(engine, ops);
+    await tryOut({ operate, authority: authority.cert, received: receiver.received });
+    await tryAsLender({ engine, lender, services, operate, authority: authority.cert, directory });
     await stopAll(running);
   } finally {
     for (const { child } of running) child.kill('SIGKILL');
@@ -87,7 +96,6 @@ function start(engine: StandIn, service: Service, ca: string): Started {
   if (service.name === 'postgres')
     return engine.start(service, {
       argv: [...service.argv, '-D', '/var/lib/postgresql/data'],
-      writable: ['/var/lib/postgresql'],
     });
   // The one setting that the compose file lacks: the partner's certificate is of an authority of ours.
   if (service.name.startsWith('worker'))
@@ -141,20 +149,23 @@ async function untilHealthy(engine: StandIn, started: Started, directory: string
 const logOf = ({ service }: Started, directory: string) =>
   execFileSync('tail', ['-c', '3000', join(directory, `${service.name}.log`)]).toString();
 
-async function tryOut(what: {
-  engine: StandIn;
-  ops: Service;
-  authority: string;
-  received: Awaited<ReturnType<typeof startWebhookReceiver>>['received'];
-}): Promise<void> {
-  const { engine, ops, received } = what;
-  const operate = async (...args: string[]) => {
+/** Runs a command of `ops`. */
+const operator =
+  (engine: StandIn, ops: Service) =>
+  async (...args: string[]): Promise<Record<string, string>> => {
     let out = '';
     const argv = [...ops.argv, ...args, '--json'];
     const code = await engine.start(ops, { argv, onOutput: (text) => (out += text) }).ended;
     if (code !== 0) throw new Error(`ops ${args.join(' ')} ended with ${code}`);
     return JSON.parse(out) as Record<string, string>;
   };
+
+async function tryOut(what: {
+  operate: ReturnType<typeof operator>;
+  authority: string;
+  received: Awaited<ReturnType<typeof startWebhookReceiver>>['received'];
+}): Promise<void> {
+  const { operate, received } = what;
   // Until then workers send nothing.
   await operate('deployments', 'set-current', VERSION);
   const live = ['--partner', 'P100001', '--environment', 'live'];

@@ -15,6 +15,8 @@ export interface Started {
 export interface StandIn {
   /** Starts a service as the compose file has it: its addresses, names, paths, user, read-only root. */
   start(service: Service, options?: StartOptions): Started;
+  /** Of a service, on its networks. */
+  addressesOf(service: Service): string[];
   /** Runs the health check of a service inside. @returns whether it passed. */
   healthy(started: Started): boolean;
 }
@@ -25,7 +27,6 @@ export interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Besides those of the compose file. */
   readonly mounts?: Service['mounts'];
-  readonly writable?: readonly string[];
   /** Gets standard output, beside the log. */
   readonly onOutput?: (text: string) => void;
 }
@@ -79,6 +80,9 @@ export function createStandIn(services: readonly Service[], options: StandInOpti
       if (name === 'outbound') sh(`ip -n ${service.name} route add default via ${prefixes.get(name)}.1`);
     }
   }
+  // Those of ours belong to the user of our image, as the Dockerfile says. That of Postgres is made before it starts.
+  for (const { name } of services.flatMap(({ volumes }) => volumes))
+    sh(`mkdir -p -m 700 ${directory}/volumes/${name} && chown ${USERS['node']} ${directory}/volumes/${name}`);
   /** Names of those that share a network, as an engine's name server would answer them. */
   const hosts = (service: Service) =>
     services
@@ -88,7 +92,7 @@ export function createStandIn(services: readonly Service[], options: StandInOpti
       })
       .join('\n');
 
-  function rootOf(service: Service, mounts: Service['mounts'], writable: readonly string[]): string {
+  function rootOf(service: Service, mounts: Service['mounts']): string {
     const root = join(directory, 'roots', service.name);
     const commands = [
       `mkdir -p ${root}/usr/local/etc ${root}/dev ${root}/proc ${root}/tmp ${root}/run ${root}/app ${root}/opt/temporal`,
@@ -107,9 +111,13 @@ export function createStandIn(services: readonly Service[], options: StandInOpti
         const at = `${root}${to}`;
         return `if [ -d ${from} ]; then mkdir -p ${at}; else mkdir -p $(dirname ${at}) && touch ${at}; fi && mount --bind ${from} ${at}`;
       }),
-      ...writable.map(
-        (path) => `mkdir -p ${root}${path} ${directory}/volumes/${service.name} &&
-        mount --bind ${directory}/volumes/${service.name} ${root}${path}`,
+      ...service.volumes.map(
+        ({
+          name,
+          to,
+          readOnly,
+        }) => `mkdir -p ${root}${to} && mount --bind ${directory}/volumes/${name} ${root}${to}
+        ${readOnly ? `mount -o remount,bind,ro ${root}${to}` : ''}`,
       ),
       ...service.tmpfs.map(
         (path) => `mkdir -p ${root}${path} && mount -t tmpfs -o mode=1777 tmpfs ${root}${path}`,
@@ -127,13 +135,13 @@ export function createStandIn(services: readonly Service[], options: StandInOpti
 
   const path = `/opt/temporal:${options.postgresBin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin`;
   return {
-    start(service, { argv = service.argv, environment = {}, mounts = [], writable = [], onOutput } = {}) {
+    start(service, { argv = service.argv, environment = {}, mounts = [], onOutput } = {}) {
       const root = join(directory, 'roots', service.name);
       const name = service.user ?? (service.image.startsWith('temporalio/') ? 'temporal' : 'postgres');
       const user = USERS[name] ?? execFileSync('id', ['-u', name]).toString().trim();
       const group = USERS[name] ?? execFileSync('id', ['-g', name]).toString().trim();
       const ours = service.image.startsWith('partner-finance');
-      const script = `${rootOf(service, mounts, writable)}
+      const script = `${rootOf(service, mounts)}
         exec chroot ${root} /bin/sh -c 'cd "$0" && exec "$@"' ${ours ? '/app' : '/'} \\
           setpriv --reuid ${user} --regid ${group} --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all -- "$@"`;
       const child = spawn(
@@ -150,6 +158,7 @@ export function createStandIn(services: readonly Service[], options: StandInOpti
       );
       return { service, child, ended, startedAt: performance.now() };
     },
+    addressesOf: (service) => service.networks.map(({ name }) => addressOf(service, name)),
     healthy({ service, child }) {
       const args = ['--target', String(child.pid), '--mount', '--net', '--root', '--wd', '--'];
       try {

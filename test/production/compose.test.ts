@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
 import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
@@ -91,6 +91,45 @@ test('the API trusts the proxy alone, and the proxy knows both API processes', (
     expect(proxy[`API_${nth}_READY`]).toBe(INTERNAL_PORT);
     expect(TRUSTED_PROXIES).toBe(address('proxy'));
   }
+});
+
+test('who can reach what: lender integrations the proxy alone, and Temporal only those with a certificate', () => {
+  const on = (network: string) =>
+    services.filter(({ networks }) => networks.some(({ name }) => name === network)).map(({ name }) => name);
+  expect(on('lenders')).toEqual(['proxy']);
+  const temporalUsers = on('temporal').filter((name) => name !== 'temporal');
+  expect(temporalUsers.toSorted()).toEqual([
+    'ops',
+    'prepare-temporal',
+    'temporal-ui',
+    'worker-1',
+    'worker-2',
+  ]);
+  expect(on('temporal-data').toSorted()).toEqual(['postgres', 'temporal', 'temporal-schema']);
+  expect(on('data')).not.toContain('temporal');
+  for (const name of temporalUsers.filter((one) => one !== 'temporal-ui')) {
+    const { environment, volumes } = serviceOf(name);
+    const { TEMPORAL_TLS_CLIENT_KEY_PATH: key = '' } = environment;
+    expect(volumes).toEqual([{ name: 'temporal-client', to: dirname(key), readOnly: true }]);
+  }
+  // The key of the authority is for the job that issues.
+  const withAuthority = services.filter(({ volumes }) =>
+    volumes.some((one) => one.name === 'temporal-authority'),
+  );
+  expect(withAuthority.map(({ name }) => name)).toEqual(['certificates']);
+  expect(serviceOf('certificates').networks).toEqual([]);
+});
+
+test('metrics of the proxy are on the network of the API processes only', () => {
+  const { networks, environment } = serviceOf('proxy');
+  const edge = networks.find(({ name }) => name === 'edge')?.address;
+  expect(environment['PROXY_INTERNAL']).toBe(`${edge}:8404`);
+});
+
+test("Temporal's page is on this machine only, and changes nothing", () => {
+  const { ports, environment } = readRaw(root, variables)['temporal-ui'] as Record<string, unknown>;
+  expect(ports).toEqual(['127.0.0.1:8233:8080']);
+  expect(environment).toMatchObject({ TEMPORAL_DISABLE_WRITE_ACTIONS: 'true' });
 });
 
 test("Temporal's dynamic configuration is that of the embedded stack, tuned for Postgres", () => {

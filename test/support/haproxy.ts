@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from './free-port';
+import { freeLowPorts } from '../../dev/free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';
@@ -18,6 +18,8 @@ export interface HaProxy {
   readonly url: string;
   /** The same without TLS. */
   readonly plainUrl: string;
+  /** `https://localhost:…` of the lender integrations. */
+  readonly lendersUrl: string;
   /** Authority of its certificate, PEM. */
   readonly ca: string;
   /** Which of api-1 and api-2 it sends requests to. */
@@ -27,14 +29,22 @@ export interface HaProxy {
   close(): Promise<void>;
 }
 
-/** @throws when there is no `haproxy` (Debian package haproxy), or it does not start. */
-export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Promise<HaProxy> {
+/**
+ * @param lenderCa authority, PEM, of the certificates that lender integrations must have; without one they need none.
+ * @throws when there is no `haproxy` (Debian package haproxy), or it does not start.
+ */
+export async function startHaProxy(
+  apis: readonly [ProxiedApi, ProxiedApi],
+  { lenderCa = '' }: { readonly lenderCa?: string } = {},
+): Promise<HaProxy> {
   const directory = await temporaryDirectory('haproxy');
   const dismissWatchdog = startWatchdog(directory);
   const tls = await createTestTls();
   const pem = join(directory, 'tls.pem');
   await writeFile(pem, tls.cert + tls.key, { mode: 0o600 });
-  const [https, http, internal] = [await freePort(), await freePort(), await freePort()];
+  const lenderCaFile = join(directory, 'lender-ca.pem');
+  await writeFile(lenderCaFile, lenderCa);
+  const [https = 0, http = 0, internal = 0, lenders = 0] = await freeLowPorts(4);
   // The directory on the command line is how the watchdog finds it.
   const child = spawn(
     'haproxy',
@@ -47,10 +57,15 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Pro
         PROXY_HTTP: `127.0.0.1:${http}`,
         PROXY_INTERNAL: `127.0.0.1:${internal}`,
         PROXY_PEM: pem,
+        PROXY_LENDERS: `127.0.0.1:${lenders}`,
+        PROXY_LENDER_CA: lenderCaFile,
+        LENDER_CA_FILE: lenderCa === '' ? '' : lenderCaFile,
         API_1: `127.0.0.1:${apis[0].port}`,
         API_1_READY: String(apis[0].internalPort),
+        API_1_INTERNAL: `127.0.0.1:${apis[0].internalPort}`,
         API_2: `127.0.0.1:${apis[1].port}`,
         API_2_READY: String(apis[1].internalPort),
+        API_2_INTERNAL: `127.0.0.1:${apis[1].internalPort}`,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
@@ -87,6 +102,7 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Pro
   return {
     url: `https://localhost:${https}`,
     plainUrl: `http://localhost:${http}`,
+    lendersUrl: `https://localhost:${lenders}`,
     ca: tls.ca,
     async up() {
       const lines = (await metrics()).split('\n');

@@ -1,0 +1,174 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { connect as connectPlainly } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, createServer } from 'node:tls';
+import { promisify } from 'node:util';
+import { Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { issueCertificate } from '../../dev/tls/issue';
+import { createPartner } from '../../db/catalogue/partners';
+import { openTestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
+import { connectTemporal } from '../../runtime/temporal/connect';
+import { readConfig } from '../../runtime/config/config';
+import { createTestTls, type TestTls } from '../support/tls';
+import { startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
+import { startWorkerProcess } from '../support/worker-process';
+
+/** Temporal as docker-compose.yml has it, seen by those who reach its port (faults 82, 83). */
+const root = join(__dirname, '../..');
+let temporal: ProductionTemporal;
+let ca: Buffer;
+let stranger: TestTls;
+let own: { cert: Buffer; key: Buffer };
+
+/** Runs a process of ours to its end. */
+const run = (script: string, environment: Readonly<Record<string, string>>, ...args: string[]) =>
+  promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], ...environment },
+  });
+
+beforeAll(async () => {
+  temporal = await startProductionTemporal();
+  const file = (name: string) => readFile(join(temporal.certificates, 'client', name));
+  ca = await file('ca.pem');
+  own = { cert: await file('cert.pem'), key: await file('key.pem') };
+  stranger = await createTestTls([{ type: 'dns', value: 'temporal-client' }]);
+  // The job of that name: it waits for the server, and proves that our certificate is accepted.
+  await run('bin/prepare-temporal.ts', temporal.environment);
+}, 1_200_000);
+
+afterAll(async () => {
+  await temporal?.close();
+});
+
+const tlsWith = (pair?: { cert: Buffer | string; key: Buffer | string }) => ({
+  serverNameOverride: 'temporal',
+  serverRootCACertificate: ca,
+  ...(pair && { clientCertPair: { crt: Buffer.from(pair.cert), key: Buffer.from(pair.key) } }),
+});
+
+test.each([
+  ['without TLS', () => undefined],
+  ['without a certificate', () => tlsWith()],
+  ["with another authority's certificate", () => tlsWith(stranger)],
+])(
+  '%s neither a client nor a worker is let in',
+  async (_how, tls) => {
+    const options = { address: temporal.address, tls: tls() ?? null };
+    await expect(Connection.connect({ ...options, connectTimeout: 3_000 })).rejects.toThrow(/\w/);
+    await expect(NativeConnection.connect(options)).rejects.toThrow(/\w/);
+  },
+  60_000,
+);
+
+test('with our certificate both are', async () => {
+  const options = { address: temporal.address, tls: tlsWith(own) };
+  const client = await Connection.connect({ ...options, connectTimeout: 10_000 });
+  await client.close();
+  const worker = await NativeConnection.connect(options);
+  await worker.close();
+}, 60_000);
+
+/** What becomes of a connection within a second. */
+async function standing(address: string, pair: { cert?: Buffer | string; key?: Buffer | string } | null) {
+  const [host = '', port = ''] = address.split(':');
+  const to = { host, port: Number(port) };
+  const socket = pair === null ? connectPlainly(to) : connect({ ...to, ca, servername: 'temporal', ...pair });
+  const ended = new Promise<string>((resolve) => {
+    socket.once('error', () => resolve('refused'));
+    socket.once('close', () => resolve('refused'));
+  });
+  socket.once(pair === null ? 'connect' : 'secureConnect', () => void socket.write('GET / HTTP/1.1\r\n\r\n'));
+  const result = await Promise.race([ended, sleep(1_000, 'open')]);
+  socket.destroy();
+  return result;
+}
+
+test('nobody joins its services without a certificate of the authority', async () => {
+  expect(await standing(temporal.membershipAddress, null)).toBe('refused');
+  expect(await standing(temporal.membershipAddress, {})).toBe('refused');
+  expect(await standing(temporal.membershipAddress, stranger)).toBe('refused');
+});
+
+test('a process of ours says what is wrong: no certificate, another name', async () => {
+  const {
+    TEMPORAL_TLS_CLIENT_CERT_PATH: _cert,
+    TEMPORAL_TLS_CLIENT_KEY_PATH: _key,
+    ...without
+  } = temporal.environment;
+  const reason = async (environment: Readonly<Record<string, string>>) => {
+    const opened = connectTemporal(readConfig(environment));
+    try {
+      await opened.workerConnection(5_000);
+      return 'let in';
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      await opened.close();
+    }
+  };
+  expect(await reason(temporal.environment)).toBe('let in');
+  expect(await reason(without)).toContain(
+    `Temporal at ${temporal.address} with TLS and no client certificate: `,
+  );
+  const { TEMPORAL_TLS_SERVER_CA_CERT_PATH: _ca, TEMPORAL_TLS_SERVER_NAME: _name, ...plain } = without;
+  expect(await reason(plain)).toContain(`Temporal at ${temporal.address} without TLS: `);
+  const misnamed = { ...temporal.environment, TEMPORAL_TLS_SERVER_NAME: 'other' };
+  expect(await reason(misnamed)).toMatch(/NotValidForName/);
+}, 60_000);
+
+test('the certificate of a client does not serve as the server', async () => {
+  const authorityOf = (name: string) => readFile(join(temporal.certificates, 'authority', name), 'utf8');
+  const authority = { cert: await authorityOf('cert.pem'), key: await authorityOf('key.pem') };
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
+  const names = [{ type: 'dns', value: 'temporal' }] as const;
+  const client = await issueCertificate(authority, names, validity, ['clientAuth']);
+  const server = createServer({ cert: client.cert, key: client.key }, (socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  try {
+    const refusal = await new Promise<string>((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1', ca, servername: 'temporal' });
+      socket.once('secureConnect', () => resolve('accepted'));
+      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    });
+    expect(refusal).toMatch(/PURPOSE/);
+  } finally {
+    server.close();
+  }
+});
+
+test('a worker with our certificate delivers', async () => {
+  const database = await openTestDatabase();
+  const receiver = await startWebhookReceiver();
+  const keys = newKeyRingText();
+  const worker = await startWorkerProcess({
+    databaseUrl: database.url,
+    temporal: { address: temporal.address, namespace: 'quotes' },
+    taskQueue: 'deliveries',
+    receiver,
+    keys,
+    environment: temporal.environment,
+  });
+  try {
+    await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
+    const endpoint = { partnerId: 'P100001', url: receiver.url, keyRing: keys };
+    const { secret } = await addEndpoint(database, endpoint);
+    await worker.ready();
+    const { eventId } = await storeStatus(database, { partnerId: 'P100001' });
+    await until(() => receiver.received.length > 0, 'the webhook arrives', 60_000);
+    const [webhook] = receiver.received;
+    expect(webhook?.headers['webhook-id']).toBe(eventId);
+    verifySignatures(webhook!, secret);
+  } finally {
+    await worker.close();
+    await receiver.close();
+    await database.close();
+  }
+}, 120_000);
