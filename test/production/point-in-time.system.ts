@@ -5,6 +5,9 @@ import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startPackagedPostgres, type PackagedPostgres } from '../support/packaged-postgres';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Postgres');
 
 /** As docs/operations/backup.md has it: a base backup, the log archived, and a restore to the moment before a mistake. */
 let server: PackagedPostgres;
