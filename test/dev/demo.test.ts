@@ -7,6 +7,9 @@ import { stackEnvironment } from '../support/stack-environment';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Temporal');
 
 const project = join(__dirname, '..', '..');
 let directory: string;

@@ -9,6 +9,9 @@ import { launchBrowser } from '../support/browser';
 import { freePort } from '../support/free-port';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Chromium');
 
 // The demo shop in a real browser, in front of the real service.
 jest.setTimeout(60_000);

@@ -14,6 +14,9 @@ import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Temporal');
 
 // Whole stacks come and go here, on machines that may be busy.
 jest.setTimeout(90_000);

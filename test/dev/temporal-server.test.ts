@@ -8,6 +8,9 @@ import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } f
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { freePort } from '../support/free-port';
 import { startWatchdog } from '../support/watchdog';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Temporal');
 
 let directory: string;
 let dataDir: string;

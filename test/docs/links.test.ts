@@ -1,14 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { projectFiles, root } from './tree';
 
 /** Every link from one kept page to another leads somewhere: the file exists, and the heading in it. */
-const root = resolve(__dirname, '../..');
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
-  .toString()
-  .split('\n')
-  .filter((file) => existsSync(join(root, file)));
-const pages = tracked.filter((file) => file.endsWith('.md'));
+const pages = projectFiles.filter((file) => file.endsWith('.md'));
 
 /** Without code: what looks like a link in there is none. */
 const prose = (file: string) =>
@@ -43,7 +38,7 @@ describe('the documentation', () => {
   });
 
   test('comments in the code name pages that exist', () => {
-    const named = tracked
+    const named = projectFiles
       .filter((file) => /\.(ts|cjs|mjs)$/.test(file))
       .flatMap((file) =>
         [...readFileSync(join(root, file), 'utf8').matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(

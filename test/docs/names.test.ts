@@ -1,23 +1,18 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
 import { SETTING_GROUPS } from '../../runtime/config/config';
+import { projectFiles, root } from './tree';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
-const root = resolve(__dirname, '../..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
-  .toString()
-  .split('\n')
-  .filter((file) => existsSync(join(root, file)));
 // What has been is told in the past tense.
-const pages = tracked.filter((file) => file.endsWith('.md') && file !== 'docs/changelog.md');
+const pages = projectFiles.filter((file) => file.endsWith('.md') && file !== 'docs/changelog.md');
 const handbook = pages.filter((file) => file.startsWith('docs/operations'));
-const code = tracked
+const code = projectFiles
   .filter((file) => /\.(ts|cjs|mjs|sh|yml)$/.test(file))
   .map(read)
   .join('\n');
@@ -70,13 +65,13 @@ test.each(handbook)('%s names settings and metrics that exist', (file) => {
 });
 
 test.each(pages)('%s names files and folders that exist', (file) => {
-  const folders = new Set(tracked.map((path) => path.split('/')[0]));
+  const folders = new Set(projectFiles.map((path) => path.split('/')[0]));
   const named = [...read(file).matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+)?)`/g)].map(([, path = '']) => path);
   const ours = named.filter((path) => folders.has(path.split('/')[0] ?? ''));
   // Some are named from their page, and some without their ending.
   const isThere = (path: string) =>
     [root, dirname(join(root, file))].some((from) =>
-      ['', '.ts', '.test.ts'].some((ending) => existsSync(join(from, path + ending))),
+      ['', '.ts', '.test.ts', '.system.ts'].some((ending) => existsSync(join(from, path + ending))),
     );
   expect(ours.filter((path) => !isThere(path))).toEqual([]);
 });

@@ -1,5 +1,7 @@
+import type { Browser } from 'playwright-core';
 import { startTestApi, type TestApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
+import { needs } from '../support/needs';
 
 /** Every link of the pages that a real listener serves to partners leads somewhere, and so does every anchor. */
 jest.setTimeout(60_000);
@@ -64,11 +66,16 @@ test('no link leads to another site but to the standard', () => {
   expect([...new Set(outside)]).toEqual(['https://www.standardwebhooks.com']);
 });
 
-test.each(['/docs/guide', '/docs/verify-webhook', '/docs/typescript-client'])(
-  '%s fits a phone: it takes no sideways scrolling',
-  async (path) => {
-    const browser = await launchBrowser();
-    try {
+needs('Chromium')('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test.each(['/docs/guide', '/docs/verify-webhook', '/docs/typescript-client'])(
+    '%s fits a phone: it takes no sideways scrolling',
+    async (path) => {
       const page = await browser.newPage({
         ignoreHTTPSErrors: true,
         viewport: { width: 375, height: 800 },
@@ -76,11 +83,9 @@ test.each(['/docs/guide', '/docs/verify-webhook', '/docs/typescript-client'])(
       await page.goto(`https://127.0.0.1:${api.port}${path}`);
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       expect(width).toBe(375);
-    } finally {
-      await browser.close();
-    }
-  },
-);
+    },
+  );
+});
 
 test('the verifiers are served as plain text', async () => {
   const { headers, text } = await api.fetchText('/docs/verify-webhook/node/verify-webhook.mjs');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
+import type { Part } from '../support/needs';
 
 const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
@@ -9,20 +10,22 @@ const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 interface Language {
   /** Its folder. */
   readonly folder: string;
+  readonly needs: readonly Part[];
   readonly build?: readonly string[];
   readonly run: readonly string[];
 }
 
 export const LANGUAGES: Readonly<Record<string, Language>> = {
-  Node: { folder: 'node', run: [process.execPath, 'try.mjs'] },
-  Python: { folder: 'python', run: ['python3', 'try_webhook.py'] },
-  PHP: { folder: 'php', run: ['php', 'try.php'] },
+  Node: { folder: 'node', needs: [], run: [process.execPath, 'try.mjs'] },
+  Python: { folder: 'python', needs: ['Python'], run: ['python3', 'try_webhook.py'] },
+  PHP: { folder: 'php', needs: ['PHP'], run: ['php', 'try.php'] },
   Java: {
     folder: 'java',
+    needs: ['Java'],
     build: ['javac', 'TryWebhook.java'],
     run: ['java', '-XX:TieredStopAtLevel=1', 'TryWebhook'],
   },
-  Go: { folder: 'go', build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
+  Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
 };
 
 /** What a verifier is given: what arrived, the secrets that the receiver holds, and its clock in Unix seconds. */
@@ -34,16 +37,12 @@ export interface Case {
   readonly now: number;
 }
 
-/** Copies the examples and compiles what needs it. @throws with what the compiler said. */
-export async function buildVerifiers(folder: string): Promise<void> {
-  cpSync(EXAMPLES, folder, { recursive: true });
-  await Promise.all(
-    Object.values(LANGUAGES).map(async ({ folder: own, build }) => {
-      if (build === undefined) return;
-      const { code, output } = await run(join(folder, own), build, {}, '');
-      if (code !== 0) throw new Error(`${build.join(' ')}: ${output}`);
-    }),
-  );
+/** Copies an example, and compiles it where it needs that. @throws with what the compiler said. */
+export async function buildVerifier(folder: string, { folder: own, build }: Language): Promise<void> {
+  cpSync(join(EXAMPLES, own), join(folder, own), { recursive: true });
+  if (build === undefined) return;
+  const { code, output } = await run(join(folder, own), build, {}, '');
+  if (code !== 0) throw new Error(`${build.join(' ')}: ${output}`);
 }
 
 /** @returns what the verifier printed: `verified` or `refused`. @throws when its exit code does not agree. */

@@ -7,6 +7,7 @@ import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
 import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
 import { readCompose, readRaw, type Service } from '../../scripts/rehearsal/compose';
 import { parse } from 'yaml';
+import { needs } from '../support/needs';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 const root = join(__dirname, '../..');
@@ -20,26 +21,28 @@ const services = readCompose(root, variables);
 const ours = services.filter(({ image }) => image.startsWith('partner-finance-quote-service'));
 const serviceOf = (name: string): Service => services.find((one) => one.name === name)!;
 
-test('docker-compose accepts the file with what .env.example names, and refuses it when that is empty', async () => {
-  const directory = await temporaryDirectory('compose');
-  const file = join(directory, 'env');
-  await writeFile(
-    file,
-    Object.entries(variables)
-      .map(([name, value]) => `${name}=${value}\n`)
-      .join(''),
-  );
-  const config = (from: string) =>
-    execFileSync('docker-compose', ['--env-file', from, 'config'], { cwd: root, stdio: 'pipe' }).toString();
-  try {
-    expect(Object.keys((parse(config(file)) as { services: object }).services)).toEqual(
-      expect.arrayContaining(['api-1', 'api-2', 'worker-1', 'worker-2', 'proxy', 'migrate', 'temporal']),
+needs('docker-compose')('docker-compose', () => {
+  test('accepts the file with what .env.example names, and refuses it when that is empty', async () => {
+    const directory = await temporaryDirectory('compose');
+    const file = join(directory, 'env');
+    await writeFile(
+      file,
+      Object.entries(variables)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
     );
-    expect(() => config('.env.example')).toThrow(/see .env.example/);
-  } finally {
-    await removeDirectory(directory);
-  }
-}, 60_000);
+    const config = (from: string) =>
+      execFileSync('docker-compose', ['--env-file', from, 'config'], { cwd: root, stdio: 'pipe' }).toString();
+    try {
+      expect(Object.keys((parse(config(file)) as { services: object }).services)).toEqual(
+        expect.arrayContaining(['api-1', 'api-2', 'worker-1', 'worker-2', 'proxy', 'migrate', 'temporal']),
+      );
+      expect(() => config('.env.example')).toThrow(/see .env.example/);
+    } finally {
+      await removeDirectory(directory);
+    }
+  }, 60_000);
+});
 
 test('every service is bounded and guarded', () => {
   for (const [name, one] of Object.entries(readRaw(root, variables))) {

@@ -1,5 +1,8 @@
 import { Redis } from 'ioredis';
 import { startRedis } from '../support/redis';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Redis');
 
 test('freezes, dies and comes back empty', async () => {
   const server = await startRedis();

@@ -4,6 +4,7 @@ import postgres from 'postgres';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from './emitted';
 import { freePort } from './free-port';
+import { rememberNeeds, reportMissing } from './needs';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
 import { migrateWithLogins } from './roles';
@@ -20,6 +21,7 @@ export default async function globalSetup(): Promise<void> {
   const directory = await temporaryDirectory('tests');
   const dismissWatchdog = startWatchdog(directory);
   collectEmitted(join(directory, 'emitted'));
+  rememberNeeds(join(directory, 'needs'));
   const server = await startPostgres({
     dataDir: join(directory, 'postgres'),
     port: await freePort(),
@@ -48,6 +50,7 @@ export default async function globalSetup(): Promise<void> {
       await temporal.emit();
       const searched = Object.entries(searchEmitted()).map(([source, size]) => `${source} ${size}`);
       process.stderr.write(`No secret in what was emitted (characters): ${searched.join(', ')}\n`);
+      process.stderr.write(reportMissing() ?? '');
     } finally {
       await stop();
     }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { fileNeeds } from './needs';
 import { demand } from './on-demand';
 import type { SharedBundle, SharedTemporal, SharedTimeSkipping } from './temporal-run';
 
@@ -19,9 +20,10 @@ export interface TestTemporal {
 
 /**
  * The run's Temporal dev server for one test file: call it at the top of the file. Files are kept apart by task queues
- * of their own (`randomTaskQueue`). Without a server the tests fail with the reason.
+ * of their own (`randomTaskQueue`). Where there is no server the file's tests are skipped (`fileNeeds`).
  */
 export function testTemporal(): TestTemporal {
+  fileNeeds('Temporal');
   return register(async () => {
     const { address, namespace } = await demand<SharedTemporal>('temporal');
     return TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
@@ -33,6 +35,7 @@ export function testTemporal(): TestTemporal {
  * of the file's tests, so they must not run concurrently. It has no search attributes.
  */
 export function timeSkippingServer(): TestTemporal {
+  fileNeeds('time-skipping Temporal');
   return register(async () => {
     const { executable: path } = await demand<SharedTimeSkipping>('time-skipping');
     return startTimeSkipping(path);

@@ -4,6 +4,9 @@ import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Temporal');
 
 let temporal: OwnTemporal;
 let scene: CrashScene;

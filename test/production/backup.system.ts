@@ -13,6 +13,9 @@ import { testTemporal } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 import { createScene, partitionsOf, type Sent } from './backup-scene';
 import { asRole, migrateWithLogins } from '../support/roles';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Postgres');
 
 /** The database is dumped under load, goes on, and is lost; docs/operations/backup.md has the same commands. */
 const temporal = testTemporal();

@@ -39,7 +39,7 @@ test('deliveries under way go over to build two and back to build one, by the st
   await two.ready();
   await setCurrent('two');
   await until(async () => (await builds(early.handle)).includes('two'), 'it went over', 60_000);
-  // Until it has heard of the change a worker may start a delivery eagerly (test/versioning/eager-start.test.ts).
+  // Until it has heard of the change a worker may start a delivery eagerly (test/versioning/eager-start.system.ts).
   const current = () => /.*"current":(\w+)/s.exec(one.output())?.[1];
   await until(() => current() === 'false', 'build one knows', 60_000);
   const late = await notify();

@@ -13,6 +13,9 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
 import { startLoad } from './load';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('HAProxy');
 
 /** Two API processes behind HAProxy as docker-compose.yml has them, and two workers with the build of their release. */
 const PARTNER = goodQuote.partner_id;

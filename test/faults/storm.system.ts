@@ -1,4 +1,7 @@
 import { runStorm } from '../storm/run';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Temporal');
 
 test('kill -9 of API, workers, Temporal and Postgres while 60 applications are told: every invariant holds (fault 10)', async () => {
   const said: string[] = [];

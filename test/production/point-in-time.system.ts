@@ -5,6 +5,9 @@ import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startPackagedPostgres, type PackagedPostgres } from '../support/packaged-postgres';
 import { migrateWithLogins } from '../support/roles';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('Postgres');
 
 /** As docs/operations/backup.md has it: a base backup, the log archived, and a restore to the moment before a mistake. */
 let server: PackagedPostgres;

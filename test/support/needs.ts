@@ -1,0 +1,127 @@
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  appendFileSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, join, relative } from 'node:path';
+
+/**
+ * What tests use beside Node and npm, and what this machine lacks of it: undefined, or a text that says so. Tests that need
+ * it are then skipped, and named at the end of the run; with CI=true they fail. `npm run setup:test` installs all of it.
+ */
+const PARTS = {
+  Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
+  'docker-compose': () => command('docker-compose'),
+  Go: () => command('go'),
+  HAProxy: () => command('haproxy'),
+  Java: () => command('javac'),
+  PHP: () => command('php'),
+  Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
+  Python: () => command('python3'),
+  Redis: () => command('redis-server'),
+  Temporal: () => obtain('temporal'),
+  'time-skipping Temporal': () => obtain('time-skipping'),
+} as const;
+export type Part = keyof typeof PARTS;
+
+const root = join(__dirname, '../..');
+/** Of the run. Test files live in several processes. */
+const VARIABLE = 'PFQS_TEST_NEEDS';
+const shared = (name: string) => join(process.env[VARIABLE] ?? '', name);
+const THERE = 'there';
+/** The first start on a machine may have to build Temporal. */
+const OBTAIN_LIMIT_MS = 1_200_000;
+
+/** For globalSetup. */
+export function rememberNeeds(folder: string): void {
+  mkdirSync(folder);
+  process.env[VARIABLE] = folder;
+  // Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
+  process.env['PATH'] = [process.env['PATH'], '/usr/local/go/bin', '/usr/sbin'].join(delimiter);
+}
+
+/** `describe`, or `describe.skip` where a part is missing. @throws instead with CI=true. */
+export function needs(...parts: Part[]): jest.Describe {
+  // In a file that is skipped as a whole, `describe` skips already.
+  return allThere(parts) ? describe : (describe.skip ?? describe);
+}
+
+/** At the top of a file all of whose tests need the parts: without them its hooks do not run either. @throws as `needs` */
+export function fileNeeds(...parts: Part[]): void {
+  if (allThere(parts) || !('skip' in test)) return;
+  Object.assign(globalThis, { test: test.skip, it: it.skip, describe: describe.skip });
+}
+
+/** For globalTeardown. @returns what was not run, and the command that would let it. */
+export function reportMissing(): string | undefined {
+  if (!existsSync(shared('missing'))) return undefined;
+  const files = new Map<string, Set<string>>();
+  for (const line of readFileSync(shared('missing'), 'utf8').trim().split('\n')) {
+    const [why = '', file = ''] = line.split('\t');
+    files.set(why, (files.get(why) ?? new Set()).add(file));
+  }
+  const lines = [...files].map(([why, where]) => `  ${why}\n    ${[...where].toSorted().join(', ')}`);
+  return `Not run on this machine, in whole or in part:\n${lines.join('\n')}\nTo run them as well: npm run setup:test\n`;
+}
+
+function allThere(parts: readonly Part[]): boolean {
+  const missing = parts.flatMap((part) => {
+    const why = PARTS[part]();
+    return why === undefined ? [] : [`${part}: ${why.split(/:?\n/)[0]}`];
+  });
+  if (missing.length > 0 && process.env['CI'] === 'true')
+    throw new Error(
+      `Missing: ${missing.join(', ')}. With CI=true no test is skipped; npm run setup:test installs it.`,
+    );
+  const file = relative(root, expect.getState().testPath ?? '');
+  for (const one of missing) appendFileSync(shared('missing'), `${one}\t${file}\n`);
+  return missing.length === 0;
+}
+
+/** Any of these names. */
+function command(...names: string[]): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return names.some((name) => folders.some((folder) => runs(join(folder, name))))
+    ? undefined
+    : `no ${names[0]} on the PATH`;
+}
+
+function runs(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Debian and Ubuntu have each version in a folder. */
+function installedPostgres(): boolean {
+  const versions = '/usr/lib/postgresql';
+  return (
+    existsSync(versions) &&
+    readdirSync(versions).some((version) => existsSync(join(versions, version, 'bin/pg_dump')))
+  );
+}
+
+/** Found, downloaded or built by the first file that needs it: its tests must know before they are defined. */
+function obtain(what: 'temporal' | 'time-skipping'): string | undefined {
+  const known = shared(what);
+  const read = () => (existsSync(known) ? readFileSync(known, 'utf8') : '');
+  if (read() === '') {
+    const script = join(__dirname, 'obtain-temporal.ts');
+    const { status, stdout, error } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', script, what, process.env[VARIABLE] ?? ''],
+      { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], timeout: OBTAIN_LIMIT_MS, encoding: 'utf8' },
+    );
+    writeFileSync(known, status === 0 ? THERE : stdout.trim() || String(error));
+  }
+  return read() === THERE ? undefined : read();
+}
