@@ -16,6 +16,7 @@ import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
+import { trustedProxies } from './trusted-proxies';
 
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
@@ -42,8 +43,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
     logController: quietLogs(),
-    // Of no proxy no header counts.
-    trustProxy: deps.trustedProxies.length > 0 && [...deps.trustedProxies],
+    trustProxy: trustedProxies(deps.trustedProxies),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     // A stopping process finishes what it has accepted; the contract knows no 503.

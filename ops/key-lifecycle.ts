@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
-import { appendChange } from '../db/audit/change-log';
 import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
 import { duration } from './arguments';
-import { handle, numberOption, type Answer, type OpsDeps } from './call';
+import { handle, numberOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { issuedAnswer } from './key-view';
 
 /** A kind of keys, as commands speak of it. */
@@ -33,10 +33,9 @@ export function addKeyLifecycle<S extends KeySummary>(
     .description('Issue a successor, shown once; the old key works on for the overlap.')
     .option('--overlap <duration>', 'how long the old key works on, 0 to 7d; default: 24h', duration);
   handle(rotate, deps, async (call, keyId = '') => {
-    const issued = await call.db.transaction(async (tx) => {
+    const issued = await changeAndLog(call, `${noun}.rotate`, async (tx, log) => {
       const done = await changes.rotate(tx, { keyId, overlapSeconds: numberOption(call, 'overlap') });
-      const details = { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt };
-      await appendChange(tx, { actor: deps.actor, action: `${noun}.rotate`, subject: keyId, details });
+      await log(keyId, { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt });
       return done;
     });
     const end = issued.replaced.expiresAt?.toISOString();
@@ -45,42 +44,29 @@ export function addKeyLifecycle<S extends KeySummary>(
     return { ...answer, json: { ...(answer.json as object), replaced: kind.view(issued.replaced) } };
   });
 
-  const revoke = keys.command('revoke').argument('<key-id>').description('End a key for good, at once.');
-  handle(revoke, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'revoke', 'revoked', (tx) => changes.revoke(tx, keyId)),
+  addChange('revoke', 'revoked', 'End a key for good, at once.', changes.revoke);
+  addChange('deactivate', 'inactive', 'Make a key answer 401 until it is activated.', (tx, keyId) =>
+    changes.setState(tx, keyId, 'inactive'),
+  );
+  addChange('activate', 'active', 'Let a deactivated key work again.', (tx, keyId) =>
+    changes.setState(tx, keyId, 'active'),
   );
 
-  const deactivate = keys
-    .command('deactivate')
-    .argument('<key-id>')
-    .description('Make a key answer 401 until it is activated.');
-  handle(deactivate, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'deactivate', 'inactive', (tx) => changes.setState(tx, keyId, 'inactive')),
-  );
-
-  const activate = keys
-    .command('activate')
-    .argument('<key-id>')
-    .description('Let a deactivated key work again.');
-  handle(activate, deps, ({ db }, keyId = '') =>
-    change(db, keyId, 'activate', 'active', (tx) => changes.setState(tx, keyId, 'active')),
-  );
-
-  async function change(
-    db: DbOrTransaction,
-    keyId: string,
+  function addChange(
     verb: string,
     state: string,
-    make: (tx: DbOrTransaction) => Promise<Changed<S>>,
-  ): Promise<Answer> {
-    const { changed, summary } = await db.transaction(async (tx) => {
-      const done = await make(tx);
-      const details = { ...kind.details(done.summary), state };
-      if (done.changed)
-        await appendChange(tx, { actor: deps.actor, action: `${noun}.${verb}`, subject: keyId, details });
-      return done;
+    description: string,
+    make: (tx: DbOrTransaction, keyId: string) => Promise<Changed<S>>,
+  ): void {
+    const command = keys.command(verb).argument('<key-id>').description(description);
+    handle(command, deps, async (call, keyId = '') => {
+      const { changed, summary } = await changeAndLog(call, `${noun}.${verb}`, async (tx, log) => {
+        const done = await make(tx, keyId);
+        if (done.changed) await log(keyId, { ...kind.details(done.summary), state });
+        return done;
+      });
+      const text = `Key ${keyId}${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;
+      return { json: { ...kind.view(summary), changed }, text };
     });
-    const text = `Key ${keyId}${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;
-    return { json: { ...kind.view(summary), changed }, text };
   }
 }

@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
 import { listKeys } from '../db/keys/api-keys';
-import { appendChange } from '../db/audit/change-log';
 import type { KeyEnvironment } from '../db/keys/key';
 import { duration } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, keyStatus, keyView } from './key-view';
 import { listed } from './output';
@@ -34,15 +34,10 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     const partnerId = textOption(call, 'partner') ?? '';
     const environment = textOption(call, 'environment') as KeyEnvironment;
     const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
-    const issued = await call.db.transaction(async (tx) => {
+    const issued = await changeAndLog(call, 'keys.issue', async (tx, log) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });
       const details = { partner_id: partnerId, environment, expires_at: done.summary.expiresAt };
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'keys.issue',
-        subject: done.summary.keyId,
-        details,
-      });
+      await log(done.summary.keyId, details);
       return done;
     });
     return issuedAnswer(

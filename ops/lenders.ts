@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/audit/change-log';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
 import { Refused } from '../db/refused';
 import { handle, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { listed } from './output';
 
 const EXAMPLES = `
@@ -33,14 +33,9 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
       name: textOption(call, 'name') ?? '',
       referenceFormat: textOption(call, 'format') ?? '',
     };
-    const added = await call.db.transaction(async (tx) => {
+    const added = await changeAndLog(call, 'lenders.add', async (tx, log) => {
       const done = await addLender(tx, wanted);
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'lenders.add',
-        subject: lender,
-        details: detailsOf(done),
-      });
+      await log(lender, detailsOf(done));
       return done;
     });
     return { json: view(added), text: `Added ${lender}. Its references look like ${added.referenceFormat}.` };
@@ -57,17 +52,12 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     if (name === undefined && referenceFormat === undefined) {
       throw new Refused('invalid', 'Say what to change: --name or --format.');
     }
-    const changed = await call.db.transaction(async (tx) => {
+    const changed = await changeAndLog(call, 'lenders.set', async (tx, log) => {
       const done = await changeLender(tx, lender, {
         ...(name !== undefined && { name }),
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'lenders.set',
-        subject: lender,
-        details: detailsOf(done),
-      });
+      await log(lender, detailsOf(done));
       return done;
     });
     return {

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { cancelNotification } from '../db/notifications/cancel';
-import { appendChange } from '../db/audit/change-log';
 import { findNotification } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
-import { handle, type Answer, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
+import { handle, type Answer, type Call, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { TemporalUnreachable } from './exit-codes';
 
 const TOLD: Readonly<Record<DeliveryOrder, string>> = {
@@ -26,9 +26,9 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   addOrder('resume', 'resume', 'Let a paused one go on; the rest of its retry ladder stands.');
 
   function addOrder(name: string, order: DeliveryOrder, description: string): void {
-    handle(verb(name, description), deps, async ({ db }, notificationId = '') => {
-      const generation = await generationUnderWay(db, notificationId);
-      const answer = await tell(db, { notificationId, generation }, name, order);
+    handle(verb(name, description), deps, async (call, notificationId = '') => {
+      const generation = await generationUnderWay(call.db, notificationId);
+      const answer = await tell(call, { notificationId, generation }, name, order);
       if (answer !== null) return answer;
       const why = 'it has just ended, or is started anew within a minute or so';
       throw new Refused('conflict', `Notification ${notificationId} has no workflow at the moment: ${why}.`);
@@ -36,29 +36,24 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   }
 
   const cancel = verb('cancel', 'Make no further attempt, for good; resend takes it up again.');
-  handle(cancel, deps, async ({ db }, notificationId = '') => {
-    const found = await cancelInDatabase(db, notificationId, null);
+  handle(cancel, deps, async (call, notificationId = '') => {
+    const found = await cancelInDatabase(call, notificationId, null);
     if (found.kind === 'cancelled') return cancelledAnswer(notificationId);
     const { generation } = found;
-    const answer = await tell(db, { notificationId, generation }, 'cancel', 'cancel');
+    const answer = await tell(call, { notificationId, generation }, 'cancel', 'cancel');
     if (answer !== null) return answer;
     // No workflow will end it, so we do, unless it has become another generation meanwhile.
-    const again = await cancelInDatabase(db, notificationId, generation);
+    const again = await cancelInDatabase(call, notificationId, generation);
     if (again.kind === 'cancelled') return cancelledAnswer(notificationId);
     throw new Refused('conflict', `Notification ${notificationId} was just started anew: cancel it again.`);
   });
 
   const resend = verb('resend', 'Send one that has ended or is held once more, with the same event id.');
-  handle(resend, deps, async ({ db }, notificationId = '') => {
-    const { was, generation } = await db.transaction(async (tx) => {
+  handle(resend, deps, async (call, notificationId = '') => {
+    const { was, generation } = await changeAndLog(call, 'notifications.resend', async (tx, log) => {
       const done = await resendNotification(tx, notificationId, { testEventType: TEST_EVENT_TYPE });
       const details = { partner_id: done.was.partnerId, generation: done.generation, was: done.was.state };
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'notifications.resend',
-        subject: notificationId,
-        details,
-      });
+      await log(notificationId, details);
       return done;
     });
     const { eventId, state } = was;
@@ -70,19 +65,17 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
 
   /** @returns null when Temporal knows no such workflow. The log has the order only when Temporal took it. */
   async function tell(
-    db: DbOrTransaction,
+    call: Call,
     delivery: DeliveryRef,
     name: string,
     order: DeliveryOrder,
   ): Promise<Answer | null> {
     const { notificationId, generation } = delivery;
-    const { actor } = deps;
-    const taken = await db.transaction(async (tx) => {
+    const taken = await changeAndLog(call, `notifications.${name}`, async (_tx, log) => {
       const answer = await deps.orderDelivery(delivery, order);
       if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
       if (answer.kind === 'no_workflow') return false;
-      const action = `notifications.${name}`;
-      await appendChange(tx, { actor, action, subject: notificationId, details: { generation } });
+      await log(notificationId, { generation });
       return true;
     });
     if (!taken) return null;
@@ -92,18 +85,10 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     };
   }
 
-  function cancelInDatabase(db: DbOrTransaction, notificationId: string, deadGeneration: number | null) {
-    return db.transaction(async (tx) => {
+  function cancelInDatabase(call: Call, notificationId: string, deadGeneration: number | null) {
+    return changeAndLog(call, 'notifications.cancel', async (tx, log) => {
       const done = await cancelNotification(tx, notificationId, deadGeneration);
-      if (done.kind === 'cancelled') {
-        const details = { was: done.was };
-        await appendChange(tx, {
-          actor: deps.actor,
-          action: 'notifications.cancel',
-          subject: notificationId,
-          details,
-        });
-      }
+      if (done.kind === 'cancelled') await log(notificationId, { was: done.was });
       return done;
     });
   }

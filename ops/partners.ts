@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/audit/change-log';
 import {
   createPartner,
   findPartner,
@@ -9,7 +8,8 @@ import {
   type PartnerState,
 } from '../db/catalogue/partners';
 import { Refused } from '../db/refused';
-import { handle, textOption, type Answer, type OpsDeps } from './call';
+import { handle, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { text as textField } from './import/fields';
 import { facts, listed } from './output';
 
@@ -34,14 +34,9 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   handle(create, deps, async (call) => {
     const name = checkedName(textOption(call, 'name') ?? '');
     const partnerId = textOption(call, 'id') ?? null;
-    const partner = await call.db.transaction(async (tx) => {
+    const partner = await changeAndLog(call, 'partners.create', async (tx, log) => {
       const created = await createPartner(tx, { partnerId, name });
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'partners.create',
-        subject: created.partnerId,
-        details: { name },
-      });
+      await log(created.partnerId, { name });
       return created;
     });
     return { json: view(partner), text: `Created partner ${partner.partnerId}, "${partner.name}".` };
@@ -68,22 +63,13 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
 
   function addSwitch(verb: string, state: PartnerState, description: string): void {
     const command = partners.command(verb).argument('<partner>').description(description);
-    handle(command, deps, async ({ db }, partnerId = ''): Promise<Answer> => {
-      const { changed, partner } = await db.transaction(async (tx) => {
+    handle(command, deps, async (call, partnerId = '') => {
+      const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
         const done = await setPartnerState(tx, partnerId, state);
-        if (done.changed) {
-          await appendChange(tx, {
-            actor: deps.actor,
-            action: `partners.${verb}`,
-            subject: partnerId,
-            details: { state },
-          });
-        }
+        if (done.changed) await log(partnerId, { state });
         return done;
       });
-      const text = changed
-        ? `Partner ${partnerId} is now ${state}.`
-        : `Partner ${partnerId} was ${state} already.`;
+      const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${state}.`;
       return { json: { ...view(partner), changed }, text };
     });
   }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/audit/change-log';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
 import { Refused } from '../db/refused';
 import { limitOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, table, type Cell } from './output';
@@ -98,13 +98,11 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
       .argument('<merchant>')
       .argument('<credit-product>')
       .description(description);
-    handle(command, deps, async ({ db }, merchantId = '', creditProduct = '') => {
-      const { changed, product } = await db.transaction(async (tx) => {
+    handle(command, deps, async (call, merchantId = '', creditProduct = '') => {
+      const { changed, product } = await changeAndLog(call, `products.${verb}`, async (tx, log) => {
         const done = await setProductActive(tx, { merchantId, creditProduct, active });
         const details = { merchant_id: merchantId, credit_product: creditProduct, active };
-        const { productId: subject } = done.product;
-        if (done.changed)
-          await appendChange(tx, { actor: deps.actor, action: `products.${verb}`, subject, details });
+        if (done.changed) await log(done.product.productId, details);
         return done;
       });
       const state = active ? 'active' : 'inactive';

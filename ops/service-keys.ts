@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/audit/change-log';
 import {
   issueServiceKey,
   listServiceKeys,
@@ -10,6 +9,7 @@ import {
 import type { KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption } from './arguments';
 import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, serviceKeyView } from './key-view';
 import { listed } from './output';
@@ -41,12 +41,11 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     const lender = textOption(call, 'lender') ?? '';
     const environment = textOption(call, 'environment') as KeyEnvironment;
     const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
-    const { key, summary } = await call.db.transaction(async (tx) => {
+    const { key, summary } = await changeAndLog(call, 'service-keys.create', async (tx, log) => {
       const done = await issueServiceKey(tx, { name, lender, environment, expiresInSeconds });
       const { keyId, expiresAt } = done.summary;
       const details = { name: done.summary.name, lender, environment, expires_at: expiresAt };
-      const action = 'service-keys.create';
-      await appendChange(tx, { actor: deps.actor, action, subject: keyId, details });
+      await log(keyId, details);
       return done;
     });
     return issuedAnswer(

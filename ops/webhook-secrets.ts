@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { appendChange } from '../db/audit/change-log';
 import { DEFAULT_SECRET_OVERLAP_SECONDS, listSecrets, rotateSecret } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { duration } from './arguments';
 import { handle, numberOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
 import { secretAnswer, secretTable, secretView } from './webhook-view';
 
@@ -27,19 +27,18 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
     const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_SECRET_OVERLAP_SECONDS;
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const { endpointId, secretId, all } = await call.db.transaction(async (tx) => {
-      const { endpointId, partnerId } = await namedEndpoint(tx, call, named);
-      const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal(secret, place);
-      const { secretId } = await rotateSecret(tx, endpointId, { overlapSeconds, seal });
-      const details = { partner_id: partnerId, secret_id: secretId, overlap_seconds: overlapSeconds };
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'webhooks.secrets.rotate',
-        subject: endpointId,
-        details,
-      });
-      return { endpointId, secretId, all: await listSecrets(tx, endpointId) };
-    });
+    const { endpointId, secretId, all } = await changeAndLog(
+      call,
+      'webhooks.secrets.rotate',
+      async (tx, log) => {
+        const { endpointId, partnerId } = await namedEndpoint(tx, call, named);
+        const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal(secret, place);
+        const { secretId } = await rotateSecret(tx, endpointId, { overlapSeconds, seal });
+        const details = { partner_id: partnerId, secret_id: secretId, overlap_seconds: overlapSeconds };
+        await log(endpointId, details);
+        return { endpointId, secretId, all: await listSecrets(tx, endpointId) };
+      },
+    );
     const live = all.filter((one) => one.live);
     const ends = live.map((one) => one.expiresAt?.getTime() ?? 0);
     const last = Math.max(...ends);

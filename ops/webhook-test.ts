@@ -7,12 +7,12 @@ import { testLenders, type TestLender } from '../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { Db } from '../db/postgres/connect';
 import type { KeyEnvironment } from '../db/keys/key';
-import { appendChange } from '../db/audit/change-log';
 import { readProgress, type NotificationProgress } from '../db/notifications/progress';
 import { Refused } from '../db/refused';
 import { insertTestNotification, type TestNotificationAnswer } from '../db/notifications/enqueue-test';
 import { environmentOption } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 
 /** As long as the API waits. */
 const WAIT_MS = 10_000;
@@ -36,7 +36,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     const at = deps.now();
     const notificationId = `ntf_${ulid(at.getTime())}`;
     const eventId = `evt_${ulid(at.getTime())}`;
-    await call.db.transaction(async (tx) => {
+    await changeAndLog(call, 'webhooks.test', async (tx, log) => {
       const stored = await insertTestNotification(tx, {
         notificationId,
         eventId,
@@ -47,9 +47,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
         requestId: `rq_${randomUUID()}`,
       });
       if (stored.kind !== 'stored') throw refusal(stored, partnerId, environment);
-      const details = { partner_id: partnerId, environment };
-      const action = 'webhooks.test';
-      await appendChange(tx, { actor: deps.actor, action, subject: notificationId, details });
+      await log(notificationId, { partner_id: partnerId, environment });
     });
     const view = { notification_id: notificationId, event_id: eventId, partner_id: partnerId, environment };
     if (call.options['wait'] !== true) {

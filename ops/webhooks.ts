@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
-import { appendChange } from '../db/audit/change-log';
 import { lastAttempts } from '../db/endpoints/attempts';
 import { Refused } from '../db/refused';
 import { withHeld } from '../db/endpoints/figures';
@@ -9,6 +8,7 @@ import { listSecrets } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { environmentOption } from './arguments';
 import { handle, textOption, type OpsDeps } from './call';
+import { changeAndLog } from './change-and-log';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
 import { addWebhookSecretCommands } from './webhook-secrets';
 import { addWebhookTest } from './webhook-test';
@@ -52,30 +52,29 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     const url = await checkedUrl(deps, textOption(call, 'url') ?? '');
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const { endpoint, replaced, secretId, held } = await call.db.transaction(async (tx) => {
-      let secretId = '';
-      const done = await registerEndpoint(tx, {
-        partnerId,
-        environment,
-        url,
-        replace: call.options['replace'] === true,
-        seal: (place) => {
-          secretId = place.secretId;
-          return keyRing.seal(secret, place);
-        },
-      });
-      const { endpointId } = done.endpoint;
-      const replaced = done.replaced?.endpointId ?? null;
-      const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
-      await appendChange(tx, {
-        actor: deps.actor,
-        action: 'webhooks.register',
-        subject: endpointId,
-        details,
-      });
-      const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
-      return { endpoint: done.endpoint, replaced, secretId, held };
-    });
+    const { endpoint, replaced, secretId, held } = await changeAndLog(
+      call,
+      'webhooks.register',
+      async (tx, log) => {
+        let secretId = '';
+        const done = await registerEndpoint(tx, {
+          partnerId,
+          environment,
+          url,
+          replace: call.options['replace'] === true,
+          seal: (place) => {
+            secretId = place.secretId;
+            return keyRing.seal(secret, place);
+          },
+        });
+        const { endpointId } = done.endpoint;
+        const replaced = done.replaced?.endpointId ?? null;
+        const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
+        await log(endpointId, details);
+        const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
+        return { endpoint: done.endpoint, replaced, secretId, held };
+      },
+    );
     const instead = replaced === null ? '' : `, in place of ${replaced}`;
     return secretAnswer({
       secret,
@@ -115,20 +114,13 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   function addSwitch(verb: string, state: 'active' | 'disabled', description: string): void {
     const command = endpointArgument(webhooks.command(verb)).description(description);
     handle(command, deps, async (call, named) => {
-      const { changed, endpoint, held } = await call.db.transaction(async (tx) => {
+      const { changed, endpoint, held } = await changeAndLog(call, `webhooks.${verb}`, async (tx, log) => {
         const { endpointId } = await namedEndpoint(tx, call, named);
         const wanted = state === 'active' ? ({ state } as const) : ({ state, reason: 'operator' } as const);
         const done = await setEndpointState(tx, endpointId, wanted);
         const { partnerId, environment } = done.endpoint;
         const details = { partner_id: partnerId, environment, state };
-        if (done.changed) {
-          await appendChange(tx, {
-            actor: deps.actor,
-            action: `webhooks.${verb}`,
-            subject: endpointId,
-            details,
-          });
-        }
+        if (done.changed) await log(endpointId, details);
         const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
         return { ...done, held };
       });
