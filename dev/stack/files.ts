@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LOGINS, type Login } from './database';
 import type { DemoData, StackInfo } from './types';
 
 /** A reader sees the old content or the new, and nobody sees it with a wider mode. */
@@ -27,6 +28,14 @@ export async function readStackFile(dataDir: string): Promise<Partial<DemoData> 
 /** The embedded Postgres' password: made once, kept apart from stack.json so that losing that one loses no data. */
 export async function ensurePassword(dataDir: string): Promise<string> {
   return ensureSecret(join(dataDir, 'postgres-password'), () => randomBytes(18).toString('base64url'));
+}
+
+/** The passwords of those who log in to its database; lost, new ones are made and set. */
+export async function ensureLoginPasswords(dataDir: string): Promise<Readonly<Record<Login, string>>> {
+  const made = () =>
+    Object.fromEntries(LOGINS.map((login) => [login, randomBytes(18).toString('base64url')]));
+  const kept = await ensureSecret(join(dataDir, 'database-logins'), () => JSON.stringify(made()));
+  return JSON.parse(kept) as Record<Login, string>;
 }
 
 /** The keys that the embedded stack seals webhook secrets with (`WEBHOOK_KEYS`), likewise. */
