@@ -53,6 +53,10 @@ async function main(): Promise<void> {
       now: () => new Date(),
       interruptible,
       retention: () => options.retention(),
+      startRetention: async () => {
+        const { startRetention } = await import('../runtime/temporal/start-retention.js');
+        return startRetention(options.temporal(), options.taskQueue());
+      },
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),
       orderDelivery: async (delivery, order) => {

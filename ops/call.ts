@@ -26,6 +26,8 @@ export interface OpsDeps {
   readonly interruptible: () => AbortSignal;
   /** How long what is kept, and when it is removed. */
   readonly retention: () => { readonly at: string; readonly days: RetentionDays };
+  /** Lets a worker remove now what is past its time by its own settings, waiting for Temporal for 5 s at most. */
+  readonly startRetention: () => Promise<RetentionStartAnswer>;
   /** Keys that webhook secrets are sealed with; called only by commands that need them. @throws when none are known. */
   readonly keyRing: () => KeyRing;
   /** Checks a URL that is to be registered: its form, that its name resolves, and that all addresses are public ones. */
@@ -37,6 +39,12 @@ export interface OpsDeps {
   /** The builds of the worker, as Temporal knows them. */
   readonly deployment: DeploymentOrders;
 }
+
+export type RetentionStartAnswer =
+  | { readonly kind: 'started' }
+  /** One that was started by hand has not ended. */
+  | { readonly kind: 'under_way' }
+  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
 
 export interface DeploymentState {
   /** Null: workers without versions get what is new. */

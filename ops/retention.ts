@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
-import { applyRetentionStep } from '../db/retention/apply';
 import { countExpired, type RetentionCount } from '../db/retention/count';
-import { listChanges } from '../db/audit/change-log';
-import { RETENTION_KINDS, type RetentionKind } from '../domain/retention';
+import { appendChange, listChanges } from '../db/audit/change-log';
+import { Refused } from '../db/refused';
 import { handle, type Answer, type Call, type OpsDeps } from './call';
+import { TemporalUnreachable } from './exit-codes';
 import { table } from './output';
 
 const EXAMPLES = `
 Examples:
   ops retention show               how long what is kept, what is past its time, what went last
   ops retention run --dry-run      counts what would go now
-  ops retention run --yes          removes it now, instead of waiting for tonight's run`;
+  ops retention run --yes          lets a worker remove it now, instead of waiting for tonight's run`;
 
 /** Enough to see what the last runs did. */
 const SHOWN_REMOVALS = 10;
@@ -61,9 +61,9 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
 
   const run = retention
     .command('run')
-    .description('Remove what is past its time now. Counts only, unless --yes is given.')
+    .description('Let a worker remove what is past its time now. Counts only, unless --yes is given.')
     .option('--dry-run', 'count only, which is what it does without --yes too')
-    .option('--yes', 'remove it');
+    .option('--yes', 'start the removal; it goes by the settings of the workers');
   handle(run, deps, async (call) => {
     const { days } = deps.retention();
     if (call.options['yes'] === true && call.options['dryRun'] !== true) return remove(call);
@@ -73,27 +73,16 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
   });
 
   async function remove(call: Call): Promise<Answer> {
-    const { days } = deps.retention();
-    const interrupted = deps.interruptible();
-    const rows: Partial<Record<RetentionKind, number>> = {};
-    const busy: string[] = [];
-    for (const kind of RETENTION_KINDS) {
-      const task = { kind, days: days[kind], cursor: null };
-      const enough = () => interrupted.aborted;
-      const step = await applyRetentionStep(call.db, task, { actor: deps.actor, enough });
-      rows[kind] = step.removed;
-      busy.push(...step.busy);
-      if (enough()) break;
-    }
-    const lines = Object.entries(rows).map(([kind, count]) => [kind, count] as const);
-    const notes = [
-      ...(busy.length > 0 ? [`In use just now, run it again: ${busy.join(', ')}`] : []),
-      ...(interrupted.aborted ? ['Interrupted: run it again for the rest.'] : []),
-    ];
-    return {
-      json: { removed: rows, busy, interrupted: interrupted.aborted },
-      text: [table(['kind', 'removed'], lines), ...notes].join('\n'),
-    };
+    const { actor } = deps;
+    await call.db.transaction(async (tx) => {
+      await appendChange(tx, { actor, action: 'retention.run', subject: 'retention', details: {} });
+      const answer = await deps.startRetention();
+      if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
+      if (answer.kind === 'under_way')
+        throw new Refused('conflict', 'A removal that was started by hand is still under way.');
+    });
+    const text = 'A worker removes it now, by its own settings; ops retention show lists what went.';
+    return { json: { started: true }, text };
   }
 }
 

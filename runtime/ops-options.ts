@@ -32,6 +32,7 @@ export interface OpsOptions {
   temporalUi(): string | null;
   /** Of the workers. */
   deploymentName(): string;
+  taskQueue(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
@@ -79,6 +80,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       return embedded ? temporalUiUrl : null;
     },
     deploymentName: () => readSettings().WORKER_DEPLOYMENT,
+    taskQueue: () => readSettings().TASK_QUEUE,
     retention() {
       const config = readSettings();
       return { at: config.RETENTION_AT, days: retentionDays(config) };

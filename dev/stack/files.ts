@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { writeAtomically } from '../write-atomically';
+import { LOGINS, type Login } from './database';
 import type { DemoData, StackInfo } from './types';
 
 /** For scripts: where the stack is and how to get in. */
@@ -21,6 +22,14 @@ export async function readStackFile(dataDir: string): Promise<Partial<DemoData> 
 /** The embedded Postgres' password: made once, kept apart from stack.json so that losing that one loses no data. */
 export async function ensurePassword(dataDir: string): Promise<string> {
   return ensureSecret(join(dataDir, 'postgres-password'), () => randomBytes(18).toString('base64url'));
+}
+
+/** The passwords of those who log in to its database; lost, new ones are made and set. */
+export async function ensureLoginPasswords(dataDir: string): Promise<Readonly<Record<Login, string>>> {
+  const made = () =>
+    Object.fromEntries(LOGINS.map((login) => [login, randomBytes(18).toString('base64url')]));
+  const kept = await ensureSecret(join(dataDir, 'database-logins'), () => JSON.stringify(made()));
+  return JSON.parse(kept) as Record<Login, string>;
 }
 
 /** The keys that the embedded stack seals webhook secrets with (`WEBHOOK_KEYS`), likewise. */

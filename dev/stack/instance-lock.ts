@@ -49,7 +49,10 @@ export async function lockInstance(
 /** A process killed while it wrote a file leaves its draft, which ends in its pid. */
 async function removeDrafts(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
-    const pid = /^(?:stack\.(?:pid|json)|postgres-password|webhook-keys)\.(?:stale-)?(\d+)$/.exec(name)?.[1];
+    const pid =
+      /^(?:stack\.(?:pid|json)|postgres-password|database-logins|webhook-keys)\.(?:stale-)?(\d+)$/.exec(
+        name,
+      )?.[1];
     if (pid !== undefined && !(await isRunning(Number(pid)))) await rm(join(dataDir, name), { force: true });
   }
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ForeignSchema, migrateDatabase } from '../../db/postgres/migrate';
+import { ForeignSchema, migrateDatabase, separationNotice } from '../../db/postgres/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { StackFailure } from '../failure';
 import { startReceiver } from '../receiver';
 import { stopTemporalLeftovers } from '../temporal';
 import { ensureCertificates } from './certificates';
-import { ensureDatabase } from './database';
-import { ensurePassword, readStackFile, writeStackFile } from './files';
+import { ensureDatabase, oneLogin } from './database';
+import { ensureLoginPasswords, ensurePassword, readStackFile, writeStackFile } from './files';
 import { lockInstance } from './instance-lock';
 import { checkPorts, type WantedPort } from '../ports';
 import { startDemoShop } from './demo-shop';
@@ -25,8 +25,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { apiPort, internalPort, postgresPort, apiHost = '127.0.0.1', internalHost = '127.0.0.1' } = options;
   const dataDir = resolve(options.dataDir);
   const postgresDir = join(dataDir, 'postgres');
-  const urls = { apiUrl: `https://localhost:${apiPort}`, internalUrl: `http://127.0.0.1:${internalPort}` };
-  const lock = await lockInstance(dataDir, urls.apiUrl, (line) => options.write(`${line}\n`));
+  const addresses = {
+    apiUrl: `https://localhost:${apiPort}`,
+    internalUrl: `http://127.0.0.1:${internalPort}`,
+  };
+  const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
   const steps = 7 + (options.databaseUrl === undefined ? 1 : 0) + (options.startWorker ? 1 : 0);
   const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
@@ -73,16 +76,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       closers.push(() => own.stop());
       server = own;
     }
-    const databaseUrl = options.databaseUrl ?? (await ensureDatabase(server?.url ?? ''));
-    await step('Database schema', () => migrate(databaseUrl));
+    const urls = options.databaseUrl
+      ? oneLogin(options.databaseUrl)
+      : await ensureDatabase(server?.url ?? '', await ensureLoginPasswords(dataDir));
+    await step('Database schema', () => migrate(urls.migrate, note));
     const known = await readStackFile(dataDir);
     const demo = await step('Demo partner, keys, merchants and products', () =>
-      options.seed(databaseUrl, known),
+      options.seed(urls.ops, known),
     );
     const tls = await step('Development certificate', () =>
       ensureCertificates(join(dataDir, 'tls'), new Date()),
     );
-    const opened = options.openReceiverSecrets?.(databaseUrl);
+    const opened = options.openReceiverSecrets?.(urls.ops);
     if (opened) closers.push(() => opened.close());
     const receiver = await step("Demo partner's receiver", () =>
       startReceiver({
@@ -93,9 +98,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       }),
     );
     closers.push(() => receiver.close());
-    closers.push(await step('API', () => options.startServices({ databaseUrl, tls })));
+    closers.push(await step('API', () => options.startServices({ databaseUrl: urls.api, tls })));
     const shop = await step('Demo shop', () =>
-      startDemoShop(options, { apiUrl: urls.apiUrl, tls, demo, receiver, isUp: () => up }),
+      startDemoShop(options, { apiUrl: addresses.apiUrl, tls, demo, receiver, isUp: () => up }),
     );
     closers.push(() => shop.close());
     const { signal } = options;
@@ -107,13 +112,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
     if (found && options.startWorker) {
       const start = options.startWorker.bind(options);
-      closers.push(await step('Worker', () => start({ databaseUrl, tls, temporalAddress: found.address })));
+      closers.push(
+        await step('Worker', () => start({ databaseUrl: urls.worker, tls, temporalAddress: found.address })),
+      );
     }
     options.signal?.throwIfAborted();
 
     const info: StackInfo = {
-      ...urls,
-      databaseUrl,
+      ...addresses,
+      databaseUrl: urls.ops,
       caFile: tls.caFile,
       temporalAddress: found?.address ?? null,
       temporalUiUrl: found?.server?.uiUrl ?? null,
@@ -159,9 +166,10 @@ async function firstEnd(
 }
 
 /** @throws StackFailure for a database that cannot be brought up to date: its message says what to do. */
-async function migrate(databaseUrl: string): Promise<void> {
+async function migrate(databaseUrl: string, note: (text: string) => void): Promise<void> {
   try {
-    await migrateDatabase(databaseUrl);
+    const { notSeparated } = await migrateDatabase(databaseUrl);
+    if (notSeparated.length > 0) note(separationNotice(notSeparated));
   } catch (error) {
     throw error instanceof ForeignSchema ? new StackFailure(error.message) : error;
   }

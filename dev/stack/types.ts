@@ -17,6 +17,7 @@ export interface DemoData {
 export interface StackInfo extends DemoData {
   readonly apiUrl: string;
   readonly internalUrl: string;
+  /** With the login of `ops`. */
   readonly databaseUrl: string;
   readonly caFile: string;
   /** `host:port`; null when there is none. */
@@ -57,7 +58,7 @@ export interface StackOptions {
   /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
   readonly apiHost?: string | undefined;
   readonly internalHost?: string | undefined;
-  /** A Postgres to use instead of the embedded one. */
+  /** A Postgres to use instead of the embedded one; everything uses this one login. */
   readonly databaseUrl?: string | undefined;
   /**
    * Sees to it that the demo data is in the (migrated) database. `known` is what an earlier start wrote: its keys are

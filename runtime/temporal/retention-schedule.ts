@@ -10,6 +10,9 @@ export interface RetentionSchedule {
   readonly at: string;
 }
 
+/** A run that cannot get on is given up before the next is due; that takes up where it stood. */
+export const RETENTION_LIMIT = '23 hours';
+
 /** One for all workers of a task queue. */
 export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
 
@@ -49,8 +52,7 @@ function scheduleOptions(taskQueue: string, { at }: RetentionSchedule) {
       taskQueue,
       // How many days are kept is each worker's own settings: nothing that a workflow is told.
       args: [],
-      // One that cannot get on is given up before the next is due; that takes up where it stood.
-      workflowExecutionTimeout: '23 hours' as const,
+      workflowExecutionTimeout: RETENTION_LIMIT,
     },
     // Never two at once. After an outage the last one that was missed is made up for, if it is not too long ago.
     policies: { overlap: 'SKIP' as const, catchupWindow: '12 hours' as const },

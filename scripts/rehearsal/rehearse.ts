@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
@@ -42,6 +42,9 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     VERSION,
     POSTGRES_PASSWORD: password(),
     QUOTES_DB_PASSWORD: password(),
+    QUOTES_API_DB_PASSWORD: password(),
+    QUOTES_WORKER_DB_PASSWORD: password(),
+    QUOTES_OPS_DB_PASSWORD: password(),
     TEMPORAL_DB_PASSWORD: password(),
     REDIS_PASSWORD: password(),
     OPS_ACTOR: 'rehearsal',
@@ -83,6 +86,7 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     const operate = operator(engine, ops);
     await tryOut({ operate, authority: authority.cert, received: receiver.received });
     await tryAsLender({ engine, lender, services, operate, authority: authority.cert, directory });
+    for (const one of running) expectSeparated(one, directory);
     await stopAll(running);
   } finally {
     for (const { child } of running) child.kill('SIGKILL');
@@ -128,6 +132,13 @@ function initialiseRoles({ child }: Started, { environment }: Service): void {
     env: { PATH: process.env['PATH'], ...environment, PGHOST: '/var/run/postgresql' },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
+}
+
+/** Each process says at its start what its database login may do that it does not need. */
+function expectSeparated({ service }: Started, directory: string): void {
+  const log = readFileSync(join(directory, `${service.name}.log`), 'utf8');
+  if (/the database login (is not separated|may not do)/.test(log))
+    throw new Error(`the database login of ${service.name} is not that of its role`);
 }
 
 async function completed(job: Started, directory: string): Promise<void> {

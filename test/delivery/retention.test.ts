@@ -2,6 +2,7 @@ import type { WorkflowFailedError } from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
 import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
+import { startRetention } from '../../runtime/temporal/start-retention';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { newKeyRingText } from '../support/notifications';
@@ -93,6 +94,26 @@ test('its workflow removes what is past its time, and tells by its result how mu
   expect(left.map(({ id }) => id)).toContain(kept);
   expect(left).toHaveLength(2);
   expect(await database.sql`select distinct actor from change_log`).toEqual([{ actor: 'retention' }]);
+}, 120_000);
+
+test('by hand it is started besides, once at a time, and goes by the settings of the worker', async () => {
+  const { address, namespace } = temporal;
+  const target = { namespace, connection: { address } };
+  await storeOldQuote(database, 900);
+  expect(await startRetention(target, taskQueue)).toEqual({ kind: 'started' });
+  const run = temporal.env.client.workflow.getHandle(`${retentionScheduleId(taskQueue)}/by-hand`);
+  expect(await run.result()).toMatchObject({ quotes: 1 });
+  const idle = { ...target, taskQueue: `${taskQueue}-idle` };
+  expect(await startRetention(target, idle.taskQueue)).toEqual({ kind: 'started' });
+  expect(await startRetention(target, idle.taskQueue)).toEqual({ kind: 'under_way' });
+  await temporal.env.client.workflow
+    .getHandle(`${retentionScheduleId(idle.taskQueue)}/by-hand`)
+    .terminate('nobody works on it');
+  expect(
+    await startRetention({ namespace, connection: { address: '127.0.0.1:1' } }, taskQueue),
+  ).toMatchObject({
+    kind: 'unreachable',
+  });
 }, 120_000);
 
 /** What is left, and the partitions of months. */

@@ -29,6 +29,8 @@ export interface OpsUnderTest {
   orderAnswer: OrderAnswer;
   /** What commands are told of builds. */
   deployment: OpsDeps['deployment'];
+  /** What Temporal says to the next removals. */
+  startRetention: OpsDeps['startRetention'];
   /** What a command sees of an interruption. */
   interruption: AbortController;
   /** Called for each order before it is answered. */
@@ -46,13 +48,21 @@ const UNREACHABLE = { kind: 'unreachable', address: '127.0.0.1:1', why: 'refused
 /** The parts that a test leaves out: URLs are held against their form alone, and Temporal is not there. */
 export const OTHER_DEPS: Pick<
   OpsDeps,
-  'keyRing' | 'checkTarget' | 'orderDelivery' | 'storyUrl' | 'deployment' | 'interruptible' | 'retention'
+  | 'keyRing'
+  | 'checkTarget'
+  | 'orderDelivery'
+  | 'storyUrl'
+  | 'deployment'
+  | 'interruptible'
+  | 'retention'
+  | 'startRetention'
 > = {
   interruptible: () => new AbortController().signal,
   retention: () => ({
     at: '03:15',
     days: { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 },
   }),
+  startRetention: async () => UNREACHABLE,
   keyRing: () => {
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },
@@ -79,7 +89,7 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const database = openDatabaseAt(clone.url, { poolSize: 3, statementTimeoutMs: 10_000 });
   const state: Pick<
     OpsUnderTest,
-    'webhookKeys' | 'orders' | 'orderAnswer' | 'onOrder' | 'interruption' | 'deployment'
+    'webhookKeys' | 'orders' | 'orderAnswer' | 'onOrder' | 'interruption' | 'deployment' | 'startRetention'
   > = {
     webhookKeys: newKeyRingText(),
     orders: [],
@@ -87,6 +97,7 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
     onOrder: async () => undefined,
     interruption: new AbortController(),
     deployment: OTHER_DEPS.deployment,
+    startRetention: OTHER_DEPS.startRetention,
   };
   const run = async (args: readonly string[], stdin: string | Buffer = '') => {
     let [out, err] = ['', ''];
@@ -100,6 +111,7 @@ export async function createOpsUnderTest(): Promise<OpsUnderTest> {
           return state.orderAnswer;
         },
         deployment: state.deployment,
+        startRetention: () => state.startRetention(),
         connect,
         out: (text) => void (out += text),
         err: (text) => void (err += text),

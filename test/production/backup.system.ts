@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { issueKey, revokeKey } from '../../db/keys/api-key-changes';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { openApplication, tell } from '../support/applications';
@@ -12,7 +13,7 @@ import { startNode } from '../support/project-process';
 import { testTemporal } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 import { createScene, partitionsOf, type Sent } from './backup-scene';
-import { asRole, migrateWithLogins } from '../support/roles';
+import { asRole } from '../support/roles';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Postgres');
@@ -49,7 +50,7 @@ beforeAll(async () => {
   server = await startPackagedPostgres();
   receiver = await startWebhookReceiver();
   scene = createScene({ databaseUrl: server.url, temporal, receiver, keyRing });
-  await migrateWithLogins(server.url);
+  await migrateDatabase(server.url);
   api = await startTestApi({ databaseUrl: server.url });
   const { database } = api;
   await addMerchant(database, MERCHANT);
@@ -99,7 +100,7 @@ beforeAll(async () => {
   worker = undefined;
   await server.create();
   await server.run('pg_restore', ...RESTORE, `--dbname=${server.url}`, dump);
-  await migrateWithLogins(server.url);
+  await migrateDatabase(server.url);
   api = await startTestApi({ databaseUrl: server.url, keys: api.keys });
 }, 300_000);
 afterAll(async () => {

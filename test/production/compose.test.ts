@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
+import { roleOf } from '../../db/postgres/roles';
 import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
 import { readCompose, readRaw, type Service } from '../../scripts/rehearsal/compose';
 import { parse } from 'yaml';
@@ -65,6 +66,36 @@ test('no secret stands in the file', () => {
   const without = readFileSync(join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[^}]+\}/g, '');
   expect(without).not.toMatch(/password: *['"]?\w|postgres:\/\/\w+:\w|whsec_|sk_(live|test)_/i);
   expect(Object.values(example).join('')).toBe('');
+});
+
+test('every kind of process has a database login of its own, which init.sh makes, with a password of its own', () => {
+  const text = readFileSync(join(root, 'docker-compose.yml'), 'utf8');
+  const logins = [...text.matchAll(/postgres:\/\/(\w+):\$\{(\w+):/g)].map(([, login, password]) => [
+    login,
+    password,
+  ]);
+  expect(logins).toEqual([
+    ['quotes_api', 'QUOTES_API_DB_PASSWORD'],
+    ['quotes_worker', 'QUOTES_WORKER_DB_PASSWORD'],
+    ['quotes', 'QUOTES_DB_PASSWORD'],
+    ['quotes_ops', 'QUOTES_OPS_DB_PASSWORD'],
+  ]);
+  const loginOf = (name: string) => new URL(serviceOf(name).environment['DATABASE_URL'] ?? '').username;
+  expect(loginOf('migrate')).toBe('quotes');
+  for (const [name, process] of [
+    ['api-1', 'api'],
+    ['api-2', 'api'],
+    ['worker-1', 'worker'],
+    ['worker-2', 'worker'],
+    ['ops', 'ops'],
+  ] as const)
+    expect(loginOf(name)).toBe(roleOf(process));
+  const init = readFileSync(join(root, 'deploy/postgres/init.sh'), 'utf8');
+  for (const [login, password] of logins) {
+    expect(init).toContain(`create role ${login} login password`);
+    expect(init).toContain(`"$${password}"`);
+    expect(serviceOf('postgres').environment).toHaveProperty(String(password));
+  }
 });
 
 test('what it runs exists, with settings that the service knows and takes', () => {

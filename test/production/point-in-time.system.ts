@@ -1,10 +1,10 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startPackagedPostgres, type PackagedPostgres } from '../support/packaged-postgres';
-import { migrateWithLogins } from '../support/roles';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Postgres');
@@ -20,7 +20,7 @@ beforeAll(async () => {
     archive_command: `mkdir -p ${folder}/archive && cp %p ${folder}/archive/%f`,
     archive_timeout: '60s',
   }));
-  await migrateWithLogins(server.url);
+  await migrateDatabase(server.url);
   api = await startTestApi({ databaseUrl: server.url });
   admin = postgres(server.adminUrl, { max: 1, onnotice: () => undefined });
 }, 90_000);

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { PROCESSES, roleOf } from '../../db/postgres/roles';
 import { chooseLauncher } from '../../dev/postgres/account';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
@@ -19,7 +20,7 @@ const PACKAGES = '/usr/lib/postgresql';
 export interface PackagedPostgres {
   /** 15, for one. */
   readonly version: number;
-  /** Of the database `quotes`, as the user `quotes` that owns it; the same for each server. */
+  /** Of the database `quotes`, as the user `quotes` that owns it; the same for each server. The roles of the processes have its password. */
   readonly url: string;
   /** Of the superuser. */
   readonly adminUrl: string;
@@ -88,7 +89,9 @@ export async function startPackagedPostgres(
     await rm(passwordFile);
     await start(directory);
     const sql = postgres(adminUrl, { max: 1 });
-    await sql.unsafe(`create role quotes login password '${password}'`);
+    // As deploy/postgres/init.sh does.
+    for (const login of ['quotes', ...PROCESSES.map(roleOf)])
+      await sql.unsafe(`create role ${login} login password '${password}'`);
     await sql.unsafe('create database quotes owner quotes');
     await sql.end();
   }

@@ -1,0 +1,44 @@
+import { makePastMonth, monthOf, storeOldQuote } from '../support/old-rows';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await makePastMonth(ops.database, monthOf(3_000));
+  await storeOldQuote(ops.database, 3_000);
+});
+afterAll(() => ops.close());
+
+const quotes = () => ops.database.sql`select quote_id from quotes`;
+const runs = () => ops.database.sql`select actor from change_log where action = 'retention.run'`;
+
+test('counts what is past its time, with rights to read alone', async () => {
+  const { counts } = await ops.json('retention', 'run');
+  expect(counts).toContainEqual(
+    expect.objectContaining({
+      kind: 'quotes',
+      past_its_time: 1,
+      whole_months: [`quotes_${monthOf(3_000)}`],
+      must_stay: 0,
+    }),
+  );
+  expect(await quotes()).toHaveLength(1);
+});
+
+test('--yes lets a worker remove it, and says in the change log who wanted that; it removes nothing itself', async () => {
+  ops.startRetention = async () => ({ kind: 'started' });
+  expect(await ops.json('retention', 'run', '--yes')).toEqual({ started: true });
+  expect(await runs()).toEqual([{ actor: 'tester' }]);
+  expect(await quotes()).toHaveLength(1);
+});
+
+test('one that is under way, or a Temporal that is away, is said, and leaves no line', async () => {
+  ops.startRetention = async () => ({ kind: 'under_way' });
+  expect(await ops.run(['retention', 'run', '--yes'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('still under way') as string,
+  });
+  ops.startRetention = async () => ({ kind: 'unreachable', address: '127.0.0.1:1', why: 'refused' });
+  expect(await ops.run(['retention', 'run', '--yes'])).toMatchObject({ code: 3 });
+  expect(await runs()).toHaveLength(1);
+});
