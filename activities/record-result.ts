@@ -1,5 +1,11 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { recordDelivered } from '../db/notifications/record-delivered';
-import { recordAttempt, endNotification, type EndState } from '../db/notifications/record-attempt';
+import {
+  recordAttempt,
+  endNotification,
+  ForeignResult,
+  type EndState,
+} from '../db/notifications/record-attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';
@@ -37,7 +43,14 @@ type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecord
 async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
   const { outcome, address, end } = result;
   if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-  const { event } = await recordAttempt(db, result, { outcome, address }, end);
+  const { event } = await recordAttempt(db, result, { outcome, address }, end).catch((error: unknown) => {
+    if (!(error instanceof ForeignResult)) throw error;
+    const { notificationId, attemptNumber } = result;
+    warn({ notificationId, attemptNumber }, `a reported result counts for nothing: ${error.message}`);
+    // Somebody else has answered, or the database was restored. Trying again would not help: the workflow fails, the
+    // reconciler finds that, and a new workflow makes the delivery.
+    throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
+  });
   if (end !== null) onEnd(end);
   if (event !== null) {
     const { kind, partnerId, environment, endpointId, details } = event;

@@ -15,6 +15,11 @@ export interface AttemptRef {
   readonly attemptNumber: number;
 }
 
+/** A result that no attempt of ours can have had: there is no row of it, or the row says otherwise. It changes nothing. */
+export class ForeignResult extends Error {
+  override readonly name = 'ForeignResult';
+}
+
 /** Why a notification ends without having been delivered. */
 export type EndState = 'failed' | 'cancelled' | 'held';
 
@@ -26,6 +31,7 @@ const EVENT_OF = { failed: 'fail', cancelled: 'cancel', held: 'hold' } as const;
  * @param end null while further attempts follow; a 2xx always ends it.
  * @returns what operators should know of its endpoint, which is written down with it: it was disabled, it has failed for
  *   long, or it is well again.
+ * @throws ForeignResult
  */
 export async function recordAttempt(
   db: Db,
@@ -130,7 +136,10 @@ async function finishRow(
   const [before] = await tx.execute<Omit<FinishedAttempt, 'fresh'> & { outcome: string }>(sql`
     select ${facts}, a.outcome from delivery_attempts a
     where a.notification_id = ${notificationId} and a.attempt_number = ${attemptNumber}`);
-  if (before === undefined) throw new Error(`attempt ${attemptNumber} of ${notificationId} has no row`);
+  const attempt = `attempt ${attemptNumber} of ${notificationId}`;
+  if (before === undefined) throw new ForeignResult(`${attempt} has no row`);
   // Closed as unknown, it is heard of after all.
-  return { ...before, fresh: before.outcome === 'unknown' };
+  if (before.outcome === 'unknown') return { ...before, fresh: true };
+  if (before.outcome !== outcome.kind) throw new ForeignResult(`${attempt} is recorded as ${before.outcome}`);
+  return { ...before, fresh: false };
 }

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
@@ -21,29 +23,37 @@ export interface TestRedis {
   unfreeze(): void;
 }
 
-/** @throws when `redis-server` is not installed. */
-export async function startRedis(): Promise<TestRedis> {
+export interface RedisProtection {
+  readonly password: string;
+  /** PEM, for `localhost`. */
+  readonly tls: { readonly cert: string; readonly key: string };
+}
+
+/**
+ * @param protection with it the server speaks TLS only and wants the password, which the address then contains.
+ * @throws when `redis-server` is not installed.
+ */
+export async function startRedis(protection?: RedisProtection): Promise<TestRedis> {
   const port = await freePort();
-  let running = await launch(port);
+  let running = await launch(port, protection);
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: protection ? `rediss://:${protection.password}@localhost:${port}` : `redis://127.0.0.1:${port}`,
     port,
     stop: () => running.end('SIGTERM'),
     kill: () => running.end('SIGKILL'),
     start: async () => {
-      running = await launch(port);
+      running = await launch(port, protection);
     },
     freeze: () => void running.child.kill('SIGSTOP'),
     unfreeze: () => void running.child.kill('SIGCONT'),
   };
 }
 
-async function launch(port: number) {
+async function launch(port: number, protection: RedisProtection | undefined) {
   const directory = await temporaryDirectory('redis');
   const dismissWatchdog = startWatchdog(directory);
   const options = [
-    '--port',
-    String(port),
+    ...(protection ? await protect(directory, port, protection) : ['--port', String(port)]),
     '--bind',
     '127.0.0.1',
     '--save',
@@ -59,7 +69,7 @@ async function launch(port: number) {
   let failure: NodeJS.ErrnoException | undefined;
   child.once('error', (error) => (failure = error));
   child.unref();
-  while (!(await answers(port))) {
+  while (!(await (protection ? listens : answers)(port))) {
     if (failure?.code === 'ENOENT')
       throw new Error('redis-server is not installed: apt-get install redis-server (.ci/run does it)');
     if (failure || child.exitCode !== null)
@@ -78,6 +88,33 @@ async function launch(port: number) {
     dismissWatchdog();
   };
   return { child, end };
+}
+
+async function protect(
+  directory: string,
+  port: number,
+  { password, tls }: RedisProtection,
+): Promise<string[]> {
+  const [cert, key, config] = ['cert.pem', 'key.pem', 'redis.conf'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(cert, tls.cert);
+  await writeFile(key, tls.key, { mode: 0o600 });
+  await writeFile(config, `requirepass ${password}\n`, { mode: 0o600 });
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no'];
+  return [config, '--port', '0', '--tls-port', String(port), ...files];
+}
+
+async function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      resolve(true);
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 async function answers(port: number): Promise<boolean> {

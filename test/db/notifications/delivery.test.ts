@@ -162,6 +162,30 @@ describe('a place in the month', () => {
 });
 
 describe('an attempt', () => {
+  test('a result that contradicts its row, or has none, changes nothing (fault 83)', async () => {
+    const { partnerId } = await newPartner();
+    const first = await opened(await stored(partnerId));
+    await record(first, FAILED);
+    const before = [
+      await row(first.notificationId),
+      await attemptsOf(first.notificationId),
+      await countsOf(partnerId),
+    ];
+    await expect(record(first, DELIVERED)).rejects.toThrow(/attempt 1 of ntf_\w+ is recorded as failed/);
+    await expect(record({ ...first, attemptNumber: 2 }, DELIVERED)).rejects.toThrow(
+      /attempt 2 of ntf_\w+ has no row/,
+    );
+    await expect(
+      record({ ...first, attemptNumber: 2 }, FAILED, { state: 'failed', reason: 'exhausted' }),
+    ).rejects.toThrow('has no row');
+    const after = [
+      await row(first.notificationId),
+      await attemptsOf(first.notificationId),
+      await countsOf(partnerId),
+    ];
+    expect(after).toEqual(before);
+  });
+
   test('left open by a process that died is unknown, and the next one has the next number', async () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);

@@ -1,0 +1,179 @@
+import { temporal as proto } from '@temporalio/proto';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { createPartner } from '../../db/catalogue/partners';
+import type { SendActivities } from '../../activities';
+import { deliveryWorkflowId, sendsQueueOf } from '../../workflows/names';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+
+/** A neighbour who reaches a Temporal without TLS, and answers in our place (fault 83). */
+const temporal = testTemporal();
+const PARTNER = 'P100001';
+const keys = newKeyRingText();
+const taskQueue = randomTaskQueue('rogue');
+let database: OpenTestDatabase;
+let receiver: WebhookReceiver;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  database = await openTestDatabase();
+  receiver = await startWebhookReceiver();
+  await createPartner(database.db, { partnerId: PARTNER, name: 'Example' });
+  await addEndpoint(database, { partnerId: PARTNER, url: receiver.url, keyRing: keys });
+  worker = await startTestWorker({
+    databaseUrl: database.url,
+    temporal,
+    taskQueue,
+    receiver,
+    keys,
+    environment: {
+      DELIVERY_LADDER_SECONDS: '0,1,3600',
+      RECONCILE_AFTER_MS: '2000',
+      DISPATCH_SWEEP_MS: '500',
+    },
+  });
+  await worker.ready();
+}, 300_000);
+
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+  await database?.close();
+});
+
+const rowOf = async (notificationId: string) => {
+  const [row] = await database.sql`
+    select state, attempts, generation, delivered_at from notifications where notification_id = ${notificationId}`;
+  return row;
+};
+const outcomesOf = async (notificationId: string) =>
+  (
+    await database.sql`
+      select outcome from delivery_attempts where notification_id = ${notificationId} order by attempt_number`
+  ).map(({ outcome }) => outcome as string);
+
+type Send = SendActivities['sendAttempt'];
+
+/** Polls the queue of the sends beside our worker, and answers that everything was delivered. */
+async function startRogue(attemptNumber: number) {
+  const connection = await NativeConnection.connect({ address: temporal.address });
+  const taken: string[] = [];
+  const sendAttempt: Send = ({ notificationId }) => {
+    taken.push(notificationId);
+    const outcome = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
+    return Promise.resolve({ kind: 'sent', attemptNumber, outcome, address: '203.0.113.9' });
+  };
+  const rogue = await Worker.create({
+    connection,
+    namespace: temporal.namespace,
+    taskQueue: sendsQueueOf(taskQueue),
+    activities: { sendAttempt },
+  });
+  const running = rogue.run();
+  return {
+    taken,
+    async stop() {
+      rogue.shutdown();
+      await running;
+      await connection.close();
+    },
+  };
+}
+
+test.each([
+  ['an attempt that nobody of ours opened', 2],
+  ['an earlier attempt, which failed', 1],
+])(
+  'a rogue worker reports a delivery of %s: nothing changes, and the delivery is made',
+  async (_of, attemptNumber) => {
+    receiver.behave(() => 500);
+    const rogue = await startRogue(attemptNumber);
+    // Our worker polls as well, so the rogue does not get every task. A second attempt is what we look at.
+    let notificationId: string | undefined;
+    for (let tries = 0; notificationId === undefined && tries < 20; tries += 1) {
+      for (let nth = 0; nth < 4; nth += 1) await storeStatus(database, { partnerId: PARTNER });
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      for (const taken of rogue.taken) if ((await outcomesOf(taken)).length === 1) notificationId ??= taken;
+    }
+    if (notificationId === undefined) throw new Error('the rogue got no second attempt');
+    const id = notificationId;
+    await rogue.stop();
+
+    const refused = () =>
+      worker.logs.some((line) => line.includes(id) && line.includes('counts for nothing'));
+    await until(refused, 'the result is refused', 30_000);
+    expect(await rowOf(id)).toMatchObject({ attempts: 1, delivered_at: null });
+    expect(await outcomesOf(id)).toEqual(['failed']);
+    const counts = await database.sql`select 1 from monthly_counts where delivered > 0`;
+    expect(attemptNumber === 2 ? counts : []).toEqual([]);
+
+    receiver.behave(() => 200);
+    await until(
+      async () => (await rowOf(id))?.['state'] === 'delivered',
+      'the delivery is made, by a new workflow',
+      60_000,
+    );
+    expect(await outcomesOf(id)).toEqual(['failed', 'delivered']);
+    const { workflow } = temporal.env.client;
+    const forged = await workflow.getHandle(deliveryWorkflowId(id, 1)).describe();
+    expect(forged.status.name).toBe('FAILED');
+  },
+  180_000,
+);
+
+test('a rogue worker completes a workflow: nothing changes, and the delivery is made', async () => {
+  receiver.behave(() => 500);
+  const { notificationId } = await storeStatus(database, { partnerId: PARTNER });
+  await until(
+    async () => (await outcomesOf(notificationId)).includes('failed'),
+    'the first attempt failed',
+    30_000,
+  );
+  await worker.close();
+
+  const { namespace } = temporal;
+  const { workflowService } = temporal.env.connection;
+  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  // Its next task comes to the common queue once our worker's own has not been polled for some seconds.
+  await handle.signal('retryNow');
+  for (;;) {
+    const task = await temporal.env.connection.withDeadline(Date.now() + 30_000, () =>
+      workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name: taskQueue }, identity: 'rogue' }),
+    );
+    const { taskToken, workflowExecution } = task;
+    if (workflowExecution?.workflowId !== handle.workflowId) continue;
+    await workflowService.respondWorkflowTaskCompleted({
+      namespace,
+      taskToken,
+      identity: 'rogue',
+      commands: [
+        {
+          commandType: proto.api.enums.v1.CommandType.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+          completeWorkflowExecutionCommandAttributes: {},
+        },
+      ],
+    });
+    break;
+  }
+  expect((await handle.describe()).status.name).toBe('COMPLETED');
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'started', attempts: 1, delivered_at: null });
+
+  receiver.behave(() => 200);
+  worker = await startTestWorker({
+    databaseUrl: database.url,
+    temporal,
+    taskQueue,
+    receiver,
+    keys,
+    environment: { RECONCILE_AFTER_MS: '2000', DISPATCH_SWEEP_MS: '500' },
+  });
+  await until(
+    async () => (await rowOf(notificationId))?.['state'] === 'delivered',
+    'it is delivered',
+    60_000,
+  );
+  expect(await outcomesOf(notificationId)).toEqual(['failed', 'delivered']);
+}, 180_000);

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { Agent, request } from 'undici';
+import { createPartner } from '../../db/catalogue/partners';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { goodQuote } from '../support/api';
+import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { startRedis, type TestRedis } from '../support/redis';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { createTestTls } from '../support/tls';
+
+/** A Redis that demands TLS and a password, whose authority is named as Node names it. */
+const password = randomBytes(24).toString('hex');
+let directory: string;
+let redis: TestRedis;
+let database: OpenTestDatabase;
+let caFile: string;
+let key: string;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('redis-tls');
+  const tls = await createTestTls();
+  caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, tls.ca);
+  redis = await startRedis({ password, tls });
+  database = await openTestDatabase();
+  const partnerId = goodQuote.partner_id;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
+  ({ key } = await database.db.transaction((tx) => issueKey(tx, wanted)));
+});
+
+afterAll(async () => {
+  await redis?.stop();
+  await database?.close();
+  await removeDirectory(directory);
+});
+
+/** Four calls of a key that may make a thousand a minute. @param logged waits until the process has logged this. */
+async function callsOf(environment: Record<string, string>, logged: RegExp = /listening/) {
+  const api = await startApiProcess({
+    databaseUrl: database.url,
+    environment: { RATE_LIMIT_PER_MINUTE: '1000', ...environment },
+  });
+  const agent = new Agent({ connect: { ca: api.ca } });
+  try {
+    await until(async () => (await quote(api, agent)) === 200, 'the key is known');
+    const statuses: number[] = [];
+    for (let nth = 0; nth < 4; nth += 1) statuses.push(await quote(api, agent));
+    // What it logs is written at its leisure.
+    await until(() => logged.test(api.output()), `logs ${logged}`);
+    return { statuses, fallbacks: await fallbacksOf(api), log: api.output() };
+  } finally {
+    await agent.close();
+    await api.close();
+  }
+}
+
+async function quote(api: ApiProcess, agent: Agent): Promise<number> {
+  const answer = await request(`https://localhost:${api.port}/v1/finance-quote`, {
+    method: 'POST',
+    dispatcher: agent,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(goodQuote),
+  });
+  await answer.body.dump();
+  return answer.statusCode;
+}
+
+async function fallbacksOf(api: ApiProcess): Promise<number> {
+  const page = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  return Number(/^pfqs_rate_limit_fallback_total (\d+)$/m.exec(page)?.[1]);
+}
+
+test('calls are counted in it over rediss:// with its password', async () => {
+  const { statuses, log } = await callsOf({ REDIS_URL: redis.url, NODE_EXTRA_CA_CERTS: caFile });
+  expect(statuses).toEqual([200, 200, 200, 200]);
+  expect(log).not.toContain(password);
+  const look = new Redis(redis.url, { tls: { ca: await readFile(caFile) } });
+  try {
+    expect(await look.dbsize()).toBeGreaterThan(0);
+  } finally {
+    look.disconnect();
+  }
+}, 120_000);
+
+test.each([
+  [
+    'whose authority is not known',
+    () => ({ REDIS_URL: redis.url }),
+    /self-signed certificate|unable to verify/,
+  ],
+  [
+    'without the password',
+    () => ({ REDIS_URL: redis.url.replace(`:${password}@`, ''), NODE_EXTRA_CA_CERTS: caFile }),
+    /NOAUTH/,
+  ],
+  [
+    'with another password',
+    () => ({ REDIS_URL: redis.url.replace(password, 'other'), NODE_EXTRA_CA_CERTS: caFile }),
+    /WRONGPASS/,
+  ],
+])(
+  'a Redis %s is not used: the log says why, and calls are answered',
+  async (_how, environment, why) => {
+    const { statuses, fallbacks } = await callsOf(environment(), why);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(fallbacks).toBeGreaterThan(0);
+  },
+  120_000,
+);
