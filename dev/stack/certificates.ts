@@ -31,13 +31,13 @@ export async function ensureCertificates(directory: string, now: Date): Promise<
   if (!isUsable(ca, caKey, now)) {
     const made = await createAuthority('Partner Finance Quote Service development', validFor(CA_DAYS, now));
     [ca, caKey] = [made.cert, made.key];
-    await writeAtomically(caKeyFile, caKey);
-    await writeAtomically(tls.caFile, ca);
+    await writeAtomically(caKeyFile, caKey, 0o600);
+    await writeAtomically(tls.caFile, ca, 0o644);
   }
   if (!isUsable(leaf, leafKey, now) || !isIssuedBy(leaf, ca)) {
     const made = await issueCertificate({ cert: ca, key: caKey }, OWN_NAMES, validFor(LEAF_DAYS, now));
-    await writeAtomically(tls.keyFile, made.key);
-    await writeAtomically(tls.certFile, made.cert);
+    await writeAtomically(tls.keyFile, made.key, 0o600);
+    await writeAtomically(tls.certFile, made.cert, 0o644);
   }
   return tls;
 }

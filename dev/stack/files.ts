@@ -3,16 +3,16 @@ import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DemoData, StackInfo } from './types';
 
-/** A reader sees the old content or the new, and only the owner reads it at any time. */
-export async function writeAtomically(file: string, content: string): Promise<void> {
+/** A reader sees the old content or the new, and nobody sees it with a wider mode. */
+export async function writeAtomically(file: string, content: string, mode: number): Promise<void> {
   const draft = `${file}.${process.pid}`;
-  await writeFile(draft, content, { mode: 0o600 });
+  await writeFile(draft, content, { mode });
   await rename(draft, file);
 }
 
-/** For scripts: where the stack is and how to get in. */
+/** For scripts: where the stack is and how to get in. Holds keys, so only its owner reads it. */
 export async function writeStackFile(dataDir: string, info: StackInfo): Promise<void> {
-  await writeAtomically(join(dataDir, 'stack.json'), `${JSON.stringify(info, null, 2)}\n`);
+  await writeAtomically(join(dataDir, 'stack.json'), `${JSON.stringify(info, null, 2)}\n`, 0o600);
 }
 
 /** What an earlier start wrote; undefined when there was none or it cannot be read. */
