@@ -1,12 +1,14 @@
 /**
  * `npm run build`: dist/ with everything a process needs at run time besides node_modules, and the workflow code bundled
- * (dist/workflow-bundle.js, for WORKFLOW_BUNDLE). No TypeScript is needed after it.
+ * (dist/workflow-bundle.js, for WORKFLOW_BUNDLE), and the list of packages that go with it (dist/sbom.cdx.json). No
+ * TypeScript is needed after it. The embedded stack is no part of it.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { workflowCode } from '../runtime/temporal/workflow-code';
+import { productionSbom } from './sbom';
 
 const root = join(__dirname, '..');
 const dist = join(root, 'dist');
@@ -22,11 +24,12 @@ async function main(): Promise<void> {
     },
   );
   // What is read from files beside the code.
-  for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook', 'dev/shop/page'])
+  for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
 
   const { code } = await bundleWorkflowCode(workflowCode(join(dist, 'workflows')));
   writeFileSync(join(dist, 'workflow-bundle.js'), code);
+  writeFileSync(join(dist, 'sbom.cdx.json'), `${JSON.stringify(productionSbom(root), null, 2)}\n`);
 }
 
 void main();
