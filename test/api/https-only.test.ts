@@ -8,6 +8,8 @@ const refusal = { success: false, error: { code: 'INVALID_REQUEST', message: 'HT
 async function post(port: number, headers: Record<string, string>, path = '/v1/finance-quote') {
   const answer = await request(`http://127.0.0.1:${port}${path}`, {
     method: 'POST',
+    // An API that ends waits a second for the next request of a connection that is kept.
+    reset: true,
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(goodQuote),
   });
