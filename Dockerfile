@@ -20,7 +20,7 @@ RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-ENV NODE_ENV=production WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
+ENV NODE_ENV=production
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist

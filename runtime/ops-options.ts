@@ -30,8 +30,6 @@ export interface OpsOptions {
   actor(loginName: string): string;
   /** Address of Temporal's web page; null when none is known. */
   temporalUi(): string | null;
-  /** Of the workers. */
-  deploymentName(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
@@ -78,7 +76,6 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const embedded = externalTemporal(config) === undefined && typeof temporalUiUrl === 'string';
       return embedded ? temporalUiUrl : null;
     },
-    deploymentName: () => readSettings().WORKER_DEPLOYMENT,
     retention() {
       const config = readSettings();
       return { at: config.RETENTION_AT, days: retentionDays(config) };

@@ -1,6 +1,6 @@
 /**
  * `npm run build`: dist/ with everything a process needs at run time besides node_modules, and the workflow code bundled
- * (dist/workflow-bundle.js, for WORKFLOW_BUNDLE). No TypeScript is needed after it.
+ * (dist/workflow-bundle.js). No TypeScript is needed after it.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
