@@ -21,7 +21,7 @@ FROM base
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \
   && rm -rf /var/lib/apt/lists/* package-lock.json .npmrc clients
-ENV NODE_ENV=production WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
+ENV NODE_ENV=production
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # New volumes of the job `certificates` get owner and mode from here.

@@ -90,8 +90,6 @@ function headersOf(
   const live = secrets.map((sealed) => keyRing.open(sealed, { endpointId, secretId: sealed.secretId }));
   if (live.length === 0) throw new KeyRingError(`endpoint ${endpointId} has no secret to sign with`);
   return {
-    'Content-Type': 'application/json; charset=utf-8',
-    'User-Agent': 'partner-finance-quote-service/1',
     ...signatureHeaders({ body, eventId, timestamp, secrets: live, hmac }),
     ...(eventType === TEST_EVENT_TYPE && { 'Service-Test': 'true' }),
   };

@@ -3,6 +3,7 @@ import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
 import { opsOptions } from '../runtime/ops-options';
+import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../runtime/worker/worker-options';
 import { deliveryStoryUrl } from '../workflows/names';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
@@ -33,7 +34,7 @@ async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
   const deployment = async () => {
     const { workerDeployment } = await import('../runtime/temporal/worker-deployments.js');
-    return workerDeployment(options.temporal(), options.deploymentName());
+    return workerDeployment(options.temporal(), WORKER_DEPLOYMENT);
   };
   const exitCode = await runOps(
     {
@@ -55,7 +56,7 @@ async function main(): Promise<void> {
       retention: () => options.retention(),
       startRetention: async () => {
         const { startRetention } = await import('../runtime/temporal/start-retention.js');
-        return startRetention(options.temporal(), options.taskQueue());
+        return startRetention(options.temporal(), TASK_QUEUE);
       },
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),

@@ -19,11 +19,16 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** Of an error in the body. */
+export const fieldDetails = {
+  field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
+  fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
+};
+
 /** The values involved in an error; which of them are there depends on the code. */
 const errorDetailsSchema = z
   .object({
-    field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
-    fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
+    ...fieldDetails,
     provided_loan_amount: z.number().meta({ description: 'AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent.' }),
     minimum_required: z.number().meta({ description: 'AMOUNT_TOO_LOW: lowest loan amount in pounds.' }),
     maximum_allowed: z.number().meta({ description: 'AMOUNT_TOO_HIGH: highest loan amount in pounds.' }),
@@ -50,16 +55,23 @@ const errorDetailsSchema = z
 
 export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
 
-export const errorSchema = z
-  .object({
-    success: z.literal(false),
-    error: z.object({
-      code: z.enum(errorCodes).meta({ description: 'Stable; branch on this.' }),
-      message: z.string().meta({ description: 'For people; may be reworded.' }),
-      details: errorDetailsSchema.optional(),
-    }),
-  })
-  .meta({ id: 'Error', description: 'Every error has this form.' });
+/** The form of every error, with the codes and details of a contract. */
+export const errorBodySchema = <Code extends string, Details extends z.ZodType>(
+  codes: readonly Code[],
+  details: Details,
+) =>
+  z
+    .object({
+      success: z.literal(false),
+      error: z.object({
+        code: z.enum(codes).meta({ description: 'Stable; branch on this.' }),
+        message: z.string().meta({ description: 'For people; may be reworded.' }),
+        details: details.optional(),
+      }),
+    })
+    .meta({ id: 'Error', description: 'Every error has this form.' });
+
+export const errorSchema = errorBodySchema(errorCodes, errorDetailsSchema);
 
 export type ErrorBody = z.infer<typeof errorSchema>;
 

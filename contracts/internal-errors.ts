@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorBody } from './errors';
+import { errorBodySchema, fieldDetails, type ErrorBody } from './errors';
 
 /** Every `error.code` of the internal listener. Closed: a new one is a change of its contract. */
 const internalErrorCodes = [
@@ -26,8 +26,7 @@ export type InternalErrorCode = (typeof internalErrorCodes)[number];
 
 const internalErrorDetailsSchema = z
   .object({
-    field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
-    fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
+    ...fieldDetails,
     credit_application_id: z
       .string()
       .meta({ description: 'APPLICATION_EXISTS: what the reference stands for.' }),
@@ -37,16 +36,7 @@ const internalErrorDetailsSchema = z
 
 export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
 
-export const internalErrorSchema = z
-  .object({
-    success: z.literal(false),
-    error: z.object({
-      code: z.enum(internalErrorCodes).meta({ description: 'Stable; branch on this.' }),
-      message: z.string().meta({ description: 'For people; may be reworded.' }),
-      details: internalErrorDetailsSchema.optional(),
-    }),
-  })
-  .meta({ id: 'Error', description: 'Every error has this form.' });
+export const internalErrorSchema = errorBodySchema(internalErrorCodes, internalErrorDetailsSchema);
 
 export type InternalErrorBody = z.infer<typeof internalErrorSchema>;
 export type AnyErrorBody = ErrorBody | InternalErrorBody;

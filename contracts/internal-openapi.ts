@@ -6,8 +6,11 @@ import {
   componentSchemas,
   headers,
   ref,
+  requestBody,
   requestIdHeader,
   requestIdParameters,
+  requestIdRefs,
+  unauthenticatedHeaders,
   type Json,
 } from './openapi-parts';
 
@@ -21,18 +24,9 @@ const answer = (description: string, schema: string): Json => ({
 const refusals = (...codes: readonly InternalErrorCode[]): Json =>
   answer(codes.map((code) => `\`${code}\`: ${INTERNAL_ERROR_CAUSES[code]}.`).join(' '), 'Error');
 
-const unauthenticated: Json = {
-  ...refusals('UNAUTHENTICATED'),
-  headers: { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
-};
+const unauthenticated: Json = { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders };
 
 const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [] }] };
-const requestId = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
-const body = (schema: Json): Json => ({
-  required: true,
-  description: 'At most 16 KiB. Compressed bodies are not read.',
-  content: { 'application/json': { schema } },
-});
 
 const createCreditApplication: Json = {
   ...common,
@@ -42,9 +36,9 @@ const createCreditApplication: Json = {
     'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product ' +
     'for these amounts; without one, the amounts of any product that fitted or of the summary’s link. The same lender and ' +
     'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
-  parameters: requestId,
-  requestBody: body({
-    anyOf: [ref('schemas', 'ApplicationByLink'), ref('schemas', 'ApplicationByParameters')],
+  parameters: requestIdRefs,
+  requestBody: requestBody({
+    schema: { anyOf: [ref('schemas', 'ApplicationByLink'), ref('schemas', 'ApplicationByParameters')] },
   }),
   responses: {
     '200': answer('It is open, now or since an earlier request.', 'CreatedApplication'),
@@ -68,7 +62,7 @@ const createCreditApplication: Json = {
   },
 };
 
-const applicationParameters = [ref('parameters', 'ApplicationId'), ...requestId];
+const applicationParameters = [ref('parameters', 'ApplicationId'), ...requestIdRefs];
 
 const recordLenderEvent: Json = {
   ...common,
@@ -79,7 +73,7 @@ const recordLenderEvent: Json = {
     'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
     'configured otherwise. Then it is applied without.',
   parameters: applicationParameters,
-  requestBody: body(ref('schemas', 'LenderEventRequest')),
+  requestBody: requestBody({ schema: ref('schemas', 'LenderEventRequest') }),
   responses: {
     '200': answer('It is stored, now or since an earlier request.', 'LenderEventResponse'),
     '400': refusals('INVALID_REQUEST', 'MISSING_FIELD'),

@@ -62,6 +62,24 @@ export function errorResponse(description: string, responseHeaders: Json, codes:
   };
 }
 
+export const requestIdRefs: readonly Json[] = [
+  ref('parameters', 'RequestId'),
+  ref('parameters', 'CorrelationId'),
+];
+
+/** Of a refusal for the key. */
+export const unauthenticatedHeaders: Json = {
+  ...requestIdHeader,
+  'WWW-Authenticate': ref('headers', 'WWWAuthenticate'),
+};
+
+/** A body of JSON. @param content its schema, and examples. */
+export const requestBody = (content: Json): Json => ({
+  required: true,
+  description: 'At most 16 KiB. Compressed bodies are not read.',
+  content: { 'application/json': content },
+});
+
 /** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
 export const mayLackLimits: Json = Object.fromEntries(
   Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),

@@ -1,5 +1,14 @@
 import { TEST_ENDED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
-import { errorResponse, keyedHeaders, mayLackLimits, ref, requestIdHeader, type Json } from './openapi-parts';
+import {
+  errorResponse,
+  keyedHeaders,
+  mayLackLimits,
+  ref,
+  requestIdHeader,
+  requestIdRefs,
+  unauthenticatedHeaders,
+  type Json,
+} from './openapi-parts';
 import { testLenders } from './test-notification';
 
 const answer = (description: string, examples: Json): Json => ({
@@ -27,8 +36,7 @@ export const sendTestNotification: Json = {
         'the standard payload is sent.',
       schema: { type: 'string', enum: [...testLenders] },
     },
-    ref('parameters', 'RequestId'),
-    ref('parameters', 'CorrelationId'),
+    ...requestIdRefs,
   ],
   responses: {
     '200': answer(
@@ -42,11 +50,7 @@ export const sendTestNotification: Json = {
     '400': errorResponse('`lender` is unknown, or the body is not empty or cannot be read.', mayLackLimits, [
       'INVALID_REQUEST',
     ]),
-    '401': errorResponse(
-      'The key is missing or not valid.',
-      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
-      ['UNAUTHENTICATED'],
-    ),
+    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
     '409': errorResponse("No webhook is registered for the key's environment.", keyedHeaders, [
       'WEBHOOK_NOT_REGISTERED',
     ]),

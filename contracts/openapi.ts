@@ -6,8 +6,11 @@ import {
   keyedHeaders,
   mayLackLimits,
   ref,
+  requestBody,
   requestIdHeader,
   requestIdParameters,
+  requestIdRefs,
+  unauthenticatedHeaders,
   type Json,
 } from './openapi-parts';
 import { sendTestNotification } from './openapi-test-notification';
@@ -28,14 +31,8 @@ const financeQuote: Json = {
     'and M000005 (set-up incomplete) answer every key.',
   tags: ['Quotes'],
   security: [{ apiKey: [] }],
-  parameters: [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')],
-  requestBody: {
-    required: true,
-    description: 'At most 16 KiB. Compressed bodies are not read.',
-    content: {
-      'application/json': { schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES },
-    },
-  },
+  parameters: requestIdRefs,
+  requestBody: requestBody({ schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES }),
   responses: {
     '200': {
       description: 'The quote. `data.products` can be empty.',
@@ -49,11 +46,7 @@ const financeQuote: Json = {
       mayLackLimits,
       ['INVALID_REQUEST', 'MISSING_FIELD', 'INVALID_AMOUNT_FORMAT'],
     ),
-    '401': errorResponse(
-      'The key is missing or not valid.',
-      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
-      ['UNAUTHENTICATED'],
-    ),
+    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
     '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
       'MERCHANT_NOT_FOUND',
       'NOT_FOUND',

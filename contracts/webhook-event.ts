@@ -99,4 +99,3 @@ export const testEventSchema = z
   .meta({ id: 'TestEvent' });
 
 export type TestEvent = z.infer<typeof testEventSchema>;
-export type WebhookEvent = ApplicationEvent | TestEvent;

@@ -20,14 +20,9 @@ export interface Merchant {
 }
 
 /** A merchant as stored: parts of the set-up may still be missing. */
-export interface MerchantSetup {
-  readonly merchantId: string;
+export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthorised'> {
   readonly tradingName: string | null;
   readonly fcaAuthorised: boolean | null;
-  readonly showProducts: boolean;
-  readonly summaryStyle: 'offer' | 'headline';
-  readonly depositFloor: DepositRule | null;
-  readonly products: readonly Product[];
   /** Faults found while reading products that cannot be priced, as field names. */
   readonly corruptFields: readonly string[];
 }

@@ -10,8 +10,8 @@ import type { LenderEvent } from '../db/applications/record-lender-event';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { durationUpTo, environmentOption, limitOption } from './arguments';
-import { environmentOf, handle, numberOption, textOption, type Answer, type OpsDeps } from './call';
+import { environmentOption, limitOption, sinceOption } from './arguments';
+import { environmentOf, handle, limitOf, numberOption, textOption, type Answer, type OpsDeps } from './call';
 import { facts, listed } from './output';
 
 const EXAMPLES = `
@@ -42,11 +42,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .option('--quote <quote-id>', 'from this quote only')
     .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
     .option('--waiting', 'with an event that waits for the steps before it only')
-    .option(
-      '--since <duration>',
-      `how far back they were opened, at most ${LONGEST_SPAN_DAYS}d; default: 30d, with --waiting all`,
-      durationUpTo(LONGEST_SPAN_DAYS),
-    )
+    .option(...sinceOption(LONGEST_SPAN_DAYS, '30d, with --waiting all', 'how far back they were opened'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
     const waiting = call.options['waiting'] === true;
@@ -60,7 +56,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       quoteId: textOption(call, 'quote'),
       state: textOption(call, 'state') as ApplicationState | undefined,
       sinceSeconds: numberOption(call, 'since') ?? byDefault,
-      limit: numberOption(call, 'limit') ?? 50,
+      limit: limitOf(call),
     });
     const events = await listWaitingEvents(
       call.db,

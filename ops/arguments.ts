@@ -82,3 +82,11 @@ export const limitOption = (byDefault = DEFAULT_LIMIT) =>
     wholeNumber(1, HIGHEST_LIMIT),
     byDefault,
   ] as const;
+
+/** Arguments of a `--since` option. @param byDefault as a person reads it. */
+export const sinceOption = (mostDays: number, byDefault: string, what = 'how far back') =>
+  [
+    '--since <duration>',
+    `${what}, at most ${mostDays}d; default: ${byDefault}`,
+    durationUpTo(mostDays),
+  ] as const;

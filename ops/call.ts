@@ -147,6 +147,9 @@ export function numberOption({ options }: Call, name: string): number | undefine
   return typeof value === 'number' ? value : undefined;
 }
 
+/** The option `--limit`, which always has a value. */
+export const limitOf = ({ options }: Call) => options['limit'] as number;
+
 function open(deps: OpsDeps): Database {
   try {
     return deps.connect();

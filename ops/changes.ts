@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { listChanges, type RecordedChange } from '../db/audit/change-log';
 import { limitOption } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { handle, limitOf, textOption, type OpsDeps } from './call';
 import { listed } from './output';
 
 const EXAMPLES = `
@@ -27,7 +27,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
       subject: textOption(call, 'subject'),
       actor: textOption(call, 'actor'),
       action: textOption(call, 'action'),
-      limit: numberOption(call, 'limit') ?? 50,
+      limit: limitOf(call),
     });
     return listed(found, view, {
       change: 'change_id',

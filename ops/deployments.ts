@@ -17,7 +17,7 @@ Examples:
 export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
   const deployments = program
     .command('deployments')
-    .description('Builds of the worker (WORKER_DEPLOYMENT, WORKER_BUILD_ID), and which of them works.')
+    .description('Builds of the worker (WORKER_BUILD_ID), and which of them works.')
     .addHelpText('after', EXAMPLES);
 
   const show = deployments.command('show').description('All builds, and who gets the deliveries.');

@@ -5,8 +5,8 @@ import {
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
-import { environmentOf, handle, numberOption, textOption, type OpsDeps } from './call';
+import { environmentOption, limitOption, sinceOption, wordsOf } from './arguments';
+import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { listed } from './output';
 
 const EXAMPLES = `
@@ -35,11 +35,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       `of these kinds only: ${OPERATOR_EVENT_KINDS.join(', ')}`,
       wordsOf(OPERATOR_EVENT_KINDS),
     )
-    .option(
-      '--since <duration>',
-      `how far back, at most ${LONGEST_SPAN_DAYS}d; default: 7d`,
-      durationUpTo(LONGEST_SPAN_DAYS),
-    )
+    .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
     const found = await listOperatorEvents(call.db, {
@@ -47,7 +43,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       environment: environmentOf(call),
       kinds: call.options['kind'] as OperatorEventKind[] | undefined,
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
-      limit: numberOption(call, 'limit') ?? 50,
+      limit: limitOf(call),
     });
     return listed(found, view, {
       when: 'happened_at',

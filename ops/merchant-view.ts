@@ -1,5 +1,4 @@
-import type { MerchantFields } from '../db/catalogue/merchant-changes';
-import type { MerchantSummary } from '../db/catalogue/merchants';
+import type { MerchantFields, MerchantSummary } from '../db/catalogue/merchants';
 import { depositView } from './product-view';
 
 /** A merchant as a row of an import file (docs/import-format.md): what is shown can be imported. */

@@ -3,7 +3,7 @@ import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
 import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/merchant';
 import { limitOption } from './arguments';
-import { handle, numberOption, textOption, type Call, type OpsDeps } from './call';
+import { handle, limitOf, textOption, type Call, type OpsDeps } from './call';
 import { ImportRefused } from './import/faults';
 import { addImportCommand } from './import/import-command';
 import { importMerchants } from './import/import-merchants';
@@ -35,7 +35,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
   handle(list, deps, async (call) => {
     const filter = {
       partnerId: textOption(call, 'partner') ?? null,
-      limit: numberOption(call, 'limit') ?? 200,
+      limit: limitOf(call),
     };
     return listed(await listMerchants(call.db, filter), summaryView, {
       merchant: 'merchant_id',

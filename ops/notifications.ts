@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { durationUpTo, environmentOption, limitOption, wordsOf } from './arguments';
-import { environmentOf, handle, numberOption, textOption, type OpsDeps } from './call';
+import { environmentOption, limitOption, sinceOption, wordsOf } from './arguments';
+import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { listedView, notificationAnswer, notificationStatus, storyOf } from './notification-view';
 import { age, listed } from './output';
@@ -39,15 +39,11 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       wordsOf(NOTIFICATION_STATES),
     )
     .option('--undelivered', 'only what was never delivered, and not cancelled')
-    .option(
-      '--since <duration>',
-      `how far back, at most ${LONGEST_SPAN_DAYS}d; default: 7d`,
-      durationUpTo(LONGEST_SPAN_DAYS),
-    )
+    .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'))
     .option('--after <notification-id>', 'only older ones than this: the next page')
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const limit = numberOption(call, 'limit') ?? 50;
+    const limit = limitOf(call);
     const found = await listNotifications(call.db, {
       partnerId: textOption(call, 'partner'),
       environment: environmentOf(call),

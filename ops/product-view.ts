@@ -2,7 +2,8 @@ import type { ProductDefinition } from '../db/catalogue/product-row';
 import type { StoredProduct } from '../db/catalogue/products';
 import { formatPence } from '../domain/money';
 import type { DepositRule } from '../domain/product';
-import type { Cell } from './output';
+import type { Answer } from './call';
+import { listed } from './output';
 
 /** A percentage without needless zeros: units per percent are 100 for basis points, 10,000 for millionths. */
 const percent = (value: number, unitsPerPercent: number) => String(value / unitsPerPercent);
@@ -66,28 +67,28 @@ export const productView = (product: StoredProduct) => ({
   ...productFileView(product),
 });
 
-/** Cells of a list; the last says whether it is offered on the given UK day. */
-export function productCells(product: StoredProduct, today: string): Cell[] {
-  const { merchantId, creditProduct, version, definition } = product;
-  if (definition === null)
-    return [merchantId, creditProduct, null, version, null, null, null, 'no: the version is lost'];
-  const { apr, minimum_loan_amount: least, maximum_loan_amount: most } = definitionView(definition);
-  const { lender, numberOfRepayments } = definition;
-  return [
-    merchantId,
-    creditProduct,
-    lender,
-    version,
-    numberOfRepayments,
-    `${apr}%`,
-    `${least} to ${most}`,
-    offered(product, today),
-  ];
+/** Products, and whether each is offered on the given UK day. One whose version is lost has no terms to show. */
+export function productTable(products: readonly StoredProduct[], today: string): Answer {
+  const term = (name: 'lender' | 'number_of_repayments') => (product: StoredProduct) =>
+    product.definition && definitionView(product.definition)[name];
+  const shown = (show: (terms: ReturnType<typeof definitionView>) => string) => (product: StoredProduct) =>
+    product.definition && show(definitionView(product.definition));
+  return listed(products, productView, {
+    merchant: 'merchant_id',
+    'credit product': ({ creditProduct }) => creditProduct,
+    lender: term('lender'),
+    version: 'version',
+    repayments: term('number_of_repayments'),
+    APR: shown(({ apr }) => `${apr}%`),
+    loans: shown((terms) => `${terms.minimum_loan_amount} to ${terms.maximum_loan_amount}`),
+    'offered today': (product) => offered(product, today),
+  });
 }
 
 function offered({ active, definition }: StoredProduct, today: string): string {
+  if (definition === null) return 'no: the version is lost';
   if (!active) return 'no: inactive';
-  const { validFrom = null, validTo = null } = definition ?? {};
+  const { validFrom, validTo } = definition;
   if (validFrom !== null && today < validFrom) return `from ${validFrom}`;
   if (validTo !== null && today > validTo) return `no: ended ${validTo}`;
   return 'yes';

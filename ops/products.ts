@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
 import { Refused } from '../db/refused';
 import { limitOption } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { handle, limitOf, textOption, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, table, type Cell } from './output';
-import { definitionView, productCells, productView } from './product-view';
+import { definitionView, productTable, productView } from './product-view';
 import { ukDay } from './uk-day';
 
 const EXAMPLES = `
@@ -36,23 +36,8 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     .option('--merchant <merchant>', 'of this merchant only')
     .option(...limitOption());
   handle(list, deps, async (call) => {
-    const found = await listProducts(call.db, {
-      merchantId: textOption(call, 'merchant'),
-      limit: numberOption(call, 'limit') ?? 200,
-    });
-    const today = ukDay(deps.now());
-    const head = [
-      'merchant',
-      'credit product',
-      'lender',
-      'version',
-      'repayments',
-      'APR',
-      'loans',
-      'offered today',
-    ];
-    const rows = found.map((product) => productCells(product, today));
-    return { json: found.map(productView), text: table(head, rows) };
+    const filter = { merchantId: textOption(call, 'merchant'), limit: limitOf(call) };
+    return productTable(await listProducts(call.db, filter), ukDay(deps.now()));
   });
 
   const show = products

@@ -3,7 +3,7 @@ import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../d
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
 import { limitOption, wholeNumber } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { facts, listed, table } from './output';
 import { definitionView } from './product-view';
 
@@ -45,7 +45,7 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       partnerId: textOption(call, 'partner'),
       merchantId: textOption(call, 'merchant'),
       days: numberOption(call, 'days') ?? 7,
-      limit: numberOption(call, 'limit') ?? 50,
+      limit: limitOf(call),
     });
     return listed(found, view, {
       quote: 'service_quote_id',

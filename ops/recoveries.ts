@@ -8,6 +8,7 @@ import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOr
 import {
   environmentOf,
   handle,
+  limitOf,
   numberOption,
   textOption,
   type Answer,
@@ -80,7 +81,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   handle(list, deps, async (call) => {
     const found = await listRecoveries(call.db, {
       partnerId: textOption(call, 'partner'),
-      limit: numberOption(call, 'limit') ?? 20,
+      limit: limitOf(call),
     });
     return listed(found, view, {
       recovery: 'recovery_id',

@@ -18,7 +18,7 @@ const MAX_INFORMATIONAL_BYTES = 16_384;
 const ALWAYS = {
   'Content-Type': 'application/json; charset=utf-8',
   'Accept-Encoding': 'identity',
-  'User-Agent': 'Partner-Finance-Quote-Service/1 (webhooks)',
+  'User-Agent': 'partner-finance-quote-service/1',
 };
 
 export interface ExchangeOptions {

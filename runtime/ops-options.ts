@@ -30,9 +30,6 @@ export interface OpsOptions {
   actor(loginName: string): string;
   /** Address of Temporal's web page; null when none is known. */
   temporalUi(): string | null;
-  /** Of the workers. */
-  deploymentName(): string;
-  taskQueue(): string;
   retention(): { readonly at: string; readonly days: RetentionDays };
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
@@ -79,8 +76,6 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const embedded = externalTemporal(config) === undefined && typeof temporalUiUrl === 'string';
       return embedded ? temporalUiUrl : null;
     },
-    deploymentName: () => readSettings().WORKER_DEPLOYMENT,
-    taskQueue: () => readSettings().TASK_QUEUE,
     retention() {
       const config = readSettings();
       return { at: config.RETENTION_AT, days: retentionDays(config) };

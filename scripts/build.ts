@@ -1,6 +1,6 @@
 /**
  * `npm run build`: dist/ with everything a process needs at run time besides node_modules, and the workflow code bundled
- * (dist/workflow-bundle.js, for WORKFLOW_BUNDLE), and the list of packages that go with it (dist/sbom.cdx.json). No
+ * (dist/workflow-bundle.js), and the list of packages that go with it (dist/sbom.cdx.json). No
  * TypeScript is needed after it. The embedded stack is no part of it.
  */
 import { execFileSync } from 'node:child_process';

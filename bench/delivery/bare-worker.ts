@@ -4,7 +4,7 @@ import pino from 'pino';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';
-import { workerOptions } from '../../runtime/worker/worker-options';
+import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../runtime/worker/worker-options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { benchEvent } from './event';
 import type { BareActivities, BareInput } from './bare-workflows';
@@ -54,9 +54,9 @@ async function main(): Promise<void> {
     workflowBundle,
     activities,
     // As ours.
-    maxConcurrentActivityTaskExecutions: config.DELIVERIES_AT_ONCE,
-    maxConcurrentWorkflowTaskExecutions: config.WORKFLOW_TASKS_AT_ONCE,
-    maxConcurrentLocalActivityExecutions: config.WORKFLOW_TASKS_AT_ONCE,
+    maxConcurrentActivityTaskExecutions: MOST_SENDS,
+    maxConcurrentWorkflowTaskExecutions: MOST_WORKFLOW_TASKS,
+    maxConcurrentLocalActivityExecutions: MOST_WORKFLOW_TASKS,
   });
   const client = new Client({ connection, namespace });
   const running = worker.run();

@@ -1,21 +1,7 @@
 import { inArray, sql } from 'drizzle-orm';
-import type { DepositRule } from '../../domain/product';
 import type { DbOrTransaction } from '../postgres/connect';
 import { merchantPartners, merchants, partners } from '../schema';
-import type { PartnerAccess } from './merchants';
-
-/** All of a merchant's own set-up, its products aside. */
-export interface MerchantFields {
-  readonly merchantId: string;
-  readonly tradingName: string | null;
-  readonly fcaAuthorised: boolean | null;
-  readonly showProducts: boolean;
-  readonly summaryStyle: 'offer' | 'headline';
-  readonly depositFloor: DepositRule | null;
-  readonly partnerAccess: PartnerAccess;
-  /** Ascending; empty unless access is `restricted`. */
-  readonly partnerIds: readonly string[];
-}
+import type { MerchantFields } from './merchants';
 
 /** Keeps a statement well below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 1_000;

@@ -15,27 +15,21 @@ export interface StoredMerchant {
   readonly partnerIds: readonly string[];
 }
 
-/** A line of `ops merchants list`. */
-export interface MerchantSummary {
-  readonly merchantId: string;
-  readonly tradingName: string | null;
-  readonly fcaAuthorised: boolean | null;
-  readonly showProducts: boolean;
-  readonly summaryStyle: 'offer' | 'headline';
+/** All of a merchant's own set-up, its products aside. */
+export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corruptFields'> {
   readonly partnerAccess: PartnerAccess;
+  /** Ascending; empty unless access is `restricted`. */
+  readonly partnerIds: readonly string[];
+}
+
+/** A line of `ops merchants list`. */
+export interface MerchantSummary extends Omit<MerchantFields, 'depositFloor' | 'partnerIds'> {
   readonly activeProducts: number;
 }
 
-interface MerchantRow {
-  readonly merchantId: string;
-  readonly tradingName: string | null;
-  readonly fcaAuthorised: boolean | null;
-  readonly showProducts: boolean;
-  readonly summaryStyle: 'offer' | 'headline';
-  readonly partnerAccess: PartnerAccess;
+interface MerchantRow extends Omit<MerchantFields, 'depositFloor'> {
   /** `[basis points, pence]`: JSON carries bigint columns as numbers. */
   readonly floor: readonly [number | null, number | null];
-  readonly partnerIds: readonly string[];
   readonly products: readonly (StoredProductRow & { creditProduct: string })[];
 }
 

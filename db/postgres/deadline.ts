@@ -1,10 +1,15 @@
 import { DeadlineError, within } from '../../timing/deadline';
 
+/** Far above what a statement may take (DATABASE_TIMEOUT_MS). */
+const LOOP_DEADLINE_MS = 60_000;
+
 /**
- * For a statement in a loop of the worker, in milliseconds; far above what a statement may take (DATABASE_TIMEOUT_MS). One that
- * never settles (a connection lost in an odd moment) would otherwise end the loop for good: so its round fails, and the next begins.
+ * Ends the wait for a query of a loop of the worker after a minute. One that never settles (a connection lost in an odd moment)
+ * would otherwise end the loop for good: so its round fails, and the next begins.
+ * @throws DeadlineError
  */
-export const LOOP_DEADLINE_MS = 60_000;
+export const inRound = <T>(query: PromiseLike<T>, what: string): Promise<T> =>
+  withDeadline(query, LOOP_DEADLINE_MS, what);
 
 /**
  * Ends the wait for a query after `ms` milliseconds: postgres.js has no limit of its own for waiting on its pool. A

@@ -1,4 +1,4 @@
-import type { MerchantFields } from '../../db/catalogue/merchant-changes';
+import type { MerchantFields } from '../../db/catalogue/merchants';
 import type { ProductDefinition, VersionColumns } from '../../db/catalogue/product-row';
 
 /** What domain/product-check.ts finds fault with, in the words of a file. */

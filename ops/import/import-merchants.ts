@@ -1,10 +1,10 @@
 import { appendChanges } from '../../db/audit/change-log';
 import type { DbOrTransaction } from '../../db/postgres/connect';
-import { existingPartnerIds, saveMerchants, type MerchantFields } from '../../db/catalogue/merchant-changes';
-import { loadMerchants } from '../../db/catalogue/merchants';
+import { existingPartnerIds, saveMerchants } from '../../db/catalogue/merchant-changes';
+import { loadMerchants, type MerchantFields } from '../../db/catalogue/merchants';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { ImportRefused, sortFaults, type Fault } from './faults';
-import type { ImportOptions, ImportReport } from './report';
+import { reportOf, type ImportOptions, type ImportReport } from './report';
 import { merchantView } from '../merchant-view';
 import { MERCHANT_NAMES } from './file-names';
 import { takeImportTurn } from './import-turn';
@@ -45,7 +45,7 @@ export async function importMerchants(
     if (faults.length > 0) throw new ImportRefused(faults);
     const writing = planned.filter(({ changed }) => changed === null || changed.length > 0);
     if (!options.dryRun) await write(tx, writing, options);
-    return report(planned, writing, options);
+    return reportOf(planned.length, writing.map(reported), options);
   });
 }
 
@@ -127,22 +127,9 @@ function only(after: MerchantFields, changed: readonly (keyof MerchantFields)[])
   return Object.fromEntries(changed.map((field) => [MERCHANT_NAMES[field], view[MERCHANT_NAMES[field]]]));
 }
 
-function report(
-  planned: readonly PlannedMerchant[],
-  writing: readonly PlannedMerchant[],
-  { dryRun }: ImportOptions,
-): ImportReport {
-  const created = writing.filter(({ changed }) => changed === null).length;
-  return {
-    dryRun,
-    created,
-    updated: writing.length - created,
-    unchanged: planned.length - writing.length,
-    changes: writing.map(({ row, after, changed }) => ({
-      row,
-      subject: after.merchantId,
-      change:
-        changed === null ? 'created' : `changed: ${changed.map((field) => MERCHANT_NAMES[field]).join(', ')}`,
-    })),
-  };
-}
+const reported = ({ row, after, changed }: PlannedMerchant) => ({
+  row,
+  subject: after.merchantId,
+  change:
+    changed === null ? 'created' : `changed: ${changed.map((field) => MERCHANT_NAMES[field]).join(', ')}`,
+});

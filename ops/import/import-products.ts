@@ -12,7 +12,7 @@ import {
 import { checkProducts, type CheckedProduct } from './check-products';
 import { termNames } from './file-names';
 import { ImportRefused, sortFaults } from './faults';
-import type { ImportOptions, ImportReport } from './report';
+import { reportOf, type ImportOptions, type ImportReport } from './report';
 import { takeImportTurn } from './import-turn';
 
 interface PlannedProduct extends CheckedProduct {
@@ -49,7 +49,7 @@ export async function importProducts(
       ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
     );
     if (!options.dryRun) await write(tx, writing, options);
-    return report(planned, writing, options);
+    return reportOf(planned.length, writing.map(reported), options);
   });
 }
 
@@ -119,24 +119,11 @@ async function write(
   await appendChanges(tx, changes);
 }
 
-function report(
-  planned: readonly PlannedProduct[],
-  writing: readonly PlannedProduct[],
-  { dryRun }: ImportOptions,
-): ImportReport {
-  const created = writing.filter(({ stored }) => stored === null).length;
-  return {
-    dryRun,
-    created,
-    updated: writing.length - created,
-    unchanged: planned.length - writing.length,
-    changes: writing.map(({ row, merchantId, definition, stored, terms }) => ({
-      row,
-      subject: `${merchantId} ${definition.creditProduct}`,
-      change: describe(stored, terms),
-    })),
-  };
-}
+const reported = ({ row, merchantId, definition, stored, terms }: PlannedProduct) => ({
+  row,
+  subject: `${merchantId} ${definition.creditProduct}`,
+  change: describe(stored, terms),
+});
 
 function describe(stored: StoredProduct | null, terms: readonly string[]): string {
   if (stored === null) return 'created';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { MerchantFields } from '../../db/catalogue/merchant-changes';
-import type { StoredMerchant } from '../../db/catalogue/merchants';
+import type { MerchantFields, StoredMerchant } from '../../db/catalogue/merchants';
 import { choice, flag, merchantId, partnerId, text } from './fields';
 import { minimumDeposit } from './product-schema';
 
@@ -57,15 +56,6 @@ export function applyRow(row: MerchantRow, stored: StoredMerchant | null): Merch
 
 /** A stored merchant's own set-up, its products aside. */
 export function toFields({ setup, partnerAccess, partnerIds }: StoredMerchant): MerchantFields {
-  const { merchantId, tradingName, fcaAuthorised, showProducts, summaryStyle, depositFloor } = setup;
-  return {
-    merchantId,
-    tradingName,
-    fcaAuthorised,
-    showProducts,
-    summaryStyle,
-    depositFloor,
-    partnerAccess,
-    partnerIds: partnerIds.toSorted(),
-  };
+  const { products: _products, corruptFields: _corrupt, ...own } = setup;
+  return { ...own, partnerAccess, partnerIds: partnerIds.toSorted() };
 }

@@ -15,5 +15,23 @@ export interface ImportReport {
   readonly updated: number;
   readonly unchanged: number;
   /** What was created and updated, in the order of the file. */
-  readonly changes: readonly { readonly row: number; readonly subject: string; readonly change: string }[];
+  readonly changes: readonly ReportedChange[];
+}
+
+interface ReportedChange {
+  readonly row: number;
+  readonly subject: string;
+  /** `created`, or what changed. */
+  readonly change: string;
+}
+
+/** @param planned how many rows the file has. */
+export function reportOf(
+  planned: number,
+  changes: readonly ReportedChange[],
+  { dryRun }: ImportOptions,
+): ImportReport {
+  const created = changes.filter(({ change }) => change === 'created').length;
+  const [updated, unchanged] = [changes.length - created, planned - changes.length];
+  return { dryRun, created, updated, unchanged, changes };
 }

@@ -22,6 +22,8 @@ import { openTracing } from '../telemetry/tracing';
 import { openApiMemory } from './api-memory';
 import { apiQueries } from './api-queries';
 
+/** Longest time to finish requests under way at a stop, in milliseconds: longer than any answer is waited for (a test: 10 s). */
+export const SHUTDOWN_GRACE_MS = 15_000;
 /** For the listeners that are closed last, in milliseconds. */
 const LAST_GRACE_MS = 1_000;
 
@@ -139,7 +141,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     newRequestId,
   });
   const drain = drainable(app);
-  closers.add(() => withGrace(Promise.allSettled([drain()]), config.SHUTDOWN_GRACE_MS));
+  closers.add(() => withGrace(Promise.allSettled([drain()]), SHUTDOWN_GRACE_MS));
 
   const apiPort = await listen(app, config.API_HOST, ports.api);
   const internalPort = await listen(internal, config.INTERNAL_HOST, ports.internal);

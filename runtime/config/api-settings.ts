@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressOrRange, list, milliseconds, port } from './setting-types';
+import { addressOrRange, list, port } from './setting-types';
 
 /** Settings of an API process. */
 export const apiSettings = {
@@ -37,9 +37,6 @@ export const apiSettings = {
     .describe(
       'How long a stopping process serves on as before while `/ready` says 503: time for a proxy to stop sending. Before the grace.',
     ),
-  SHUTDOWN_GRACE_MS: milliseconds
-    .default(15_000)
-    .describe('Longest time to finish requests under way at a stop.'),
   LENDER_EVENT_WAIT_SECONDS: z.coerce
     .number()
     .int()

@@ -14,11 +14,8 @@ export const temporalSettings = {
   TEMPORAL_TLS: flag.optional().describe('Whether to use TLS.'),
   TEMPORAL_TLS_SERVER_NAME: text.optional().describe('Name that its certificate must have.'),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: text.optional().describe('Authority to trust, PEM file.'),
-  TEMPORAL_TLS_SERVER_CA_CERT_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_TLS_CLIENT_CERT_PATH: text.optional().describe('Our certificate, PEM file.'),
-  TEMPORAL_TLS_CLIENT_CERT_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: text.optional().describe('Its key, PEM file.'),
-  TEMPORAL_TLS_CLIENT_KEY_DATA: text.optional().describe('The same, PEM.'),
   TEMPORAL_UI_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -28,9 +25,4 @@ export const temporalSettings = {
 export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
 
 /** Those of them that the boot log may not show. */
-export const TEMPORAL_SECRETS = [
-  'TEMPORAL_API_KEY',
-  'TEMPORAL_TLS_CLIENT_KEY_DATA',
-  'TEMPORAL_TLS_CLIENT_CERT_DATA',
-  'TEMPORAL_TLS_SERVER_CA_CERT_DATA',
-] as const;
+export const TEMPORAL_SECRETS = ['TEMPORAL_API_KEY'] as const;

@@ -14,7 +14,7 @@ export const SETTLE_MS = 17_000;
 
 /** In gRPC's numbering: invalid argument, not found, failed precondition. */
 const REFUSED = new Set([3, 5, 9]);
-/** In the API's numbering; drained means that no pinned run is left. */
+/** In the API's numbering. */
 const STATUS = ['unspecified', 'inactive', 'current', 'ramping', 'draining', 'drained', 'created'] as const;
 
 /** The worker deployment of a name, over a connection per call. */

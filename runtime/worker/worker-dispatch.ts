@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SENDS_PER_ENDPOINT } from '../../activities';
 import type { Db, Sql } from '../../db/postgres/connect';
-import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
+import { inRound } from '../../db/postgres/deadline';
 import {
   claimDue,
   claimUnchecked,
@@ -77,11 +77,10 @@ export function startWorkerDispatch(
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? withDeadline(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), LOOP_DEADLINE_MS, 'claim')
+        ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
         : { claimed: [], waiting: false, turn: wanted.turn },
-    markStarted: (started) => withDeadline(markStarted(db, started), LOOP_DEADLINE_MS, 'mark started'),
-    giveBack: (claimed, pauseMs) =>
-      withDeadline(giveBack(db, claimed, pauseMs), LOOP_DEADLINE_MS, 'give back'),
+    markStarted: (started) => inRound(markStarted(db, started), 'mark started'),
+    giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -98,10 +97,10 @@ export function startWorkerDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => withDeadline(claimUnchecked(db, wanted), LOOP_DEADLINE_MS, 'reconciler'),
-    restart: (one) => withDeadline(restartNotification(db, one), LOOP_DEADLINE_MS, 'reconciler'),
+    claimUnchecked: (wanted) => inRound(claimUnchecked(db, wanted), 'reconciler'),
+    restart: (one) => inRound(restartNotification(db, one), 'reconciler'),
     end: async (one, state, reason) => {
-      await withDeadline(endNotification(db, one, { state, reason }), LOOP_DEADLINE_MS, 'reconciler');
+      await inRound(endNotification(db, one, { state, reason }), 'reconciler');
       events.ended({ state, reason });
     },
     onFound: (one, what) => events.mended({ ...one }, what),

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { Db } from '../../db/postgres/connect';
-import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
+import { inRound } from '../../db/postgres/deadline';
 import { expireHeld, warnOfExpiry } from '../../db/notifications/expire';
 import { healthFigures } from '../../db/endpoints/figures';
 import { holdPending, queuesToHold } from '../../db/notifications/hold';
@@ -23,17 +23,13 @@ export interface WorkerKeeperOptions {
 export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
   return startKeeper({
-    queuesToHold: () => withDeadline(queuesToHold(db), LOOP_DEADLINE_MS, 'keeper'),
+    queuesToHold: () => inRound(queuesToHold(db), 'keeper'),
     hold: (queue, limit) =>
-      withDeadline(
-        holdPending(db, queue, { limit, testEventType: TEST_EVENT_TYPE }),
-        LOOP_DEADLINE_MS,
-        'keeper',
-      ),
-    queuesToRelease: () => withDeadline(queuesToRelease(db), LOOP_DEADLINE_MS, 'keeper'),
-    release: (queue, limit) => withDeadline(releaseHeld(db, queue, { limit }), LOOP_DEADLINE_MS, 'keeper'),
-    expire: (limit) => withDeadline(expireHeld(db, { limit }), LOOP_DEADLINE_MS, 'keeper'),
-    warn: () => withDeadline(warnOfExpiry(db), LOOP_DEADLINE_MS, 'keeper'),
+      inRound(holdPending(db, queue, { limit, testEventType: TEST_EVENT_TYPE }), 'keeper'),
+    queuesToRelease: () => inRound(queuesToRelease(db), 'keeper'),
+    release: (queue, limit) => inRound(releaseHeld(db, queue, { limit }), 'keeper'),
+    expire: (limit) => inRound(expireHeld(db, { limit }), 'keeper'),
+    warn: () => inRound(warnOfExpiry(db), 'keeper'),
     onMoved(what, { partnerId, environment }, count) {
       if (what === 'released') metrics.released.inc(count);
       logger.info({ partnerId, environment, count }, `notifications were ${what}`);

@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import type { AttemptFacts, SendSlots } from '../../activities';
 import type { Backlog } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { sharedGauges } from '../telemetry/shared-gauges';
 
 export interface WorkerMetricsDeps {
   readonly backlog: () => Promise<Backlog>;
@@ -20,6 +21,9 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   const registry = new Registry();
   if (deps.ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+
   const attempts = new Histogram({
     name: 'pfqs_delivery_attempt_seconds',
     help: 'Attempts to deliver by environment and outcome: delivered, or what failed.',
@@ -42,114 +46,78 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800],
     registers,
   });
-  const ended = new Counter({
-    name: 'pfqs_notifications_ended_total',
-    help: 'Notifications that ended otherwise than delivered, or were held, by state and reason.',
-    labelNames: ['state', 'reason'] as const,
-    registers,
-  });
+  const ended = counter(
+    'pfqs_notifications_ended_total',
+    'Notifications that ended otherwise than delivered, or were held, by state and reason.',
+    'state',
+    'reason',
+  );
   ended.inc({ state: 'failed', reason: 'exhausted' }, 0);
-  const slots = new Gauge({
-    name: 'pfqs_delivery_places',
-    help: 'Most attempts that can be under way in this process.',
-    registers,
-  });
-  slots.set(deps.mostSends);
-  const started = new Counter({
-    name: 'pfqs_delivery_started_total',
-    help: 'Deliveries whose workflow was started.',
-    registers,
-  });
-  const paths = new Counter({
-    name: 'pfqs_delivery_path_total',
-    help: 'Starts by path: fast, or why not: endpoint_not_fast, no_slot (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
-    labelNames: ['path'] as const,
-    registers,
-  });
-  const dispatchErrors = new Counter({
-    name: 'pfqs_dispatch_error_total',
-    help: 'Rounds of the dispatcher that failed in part or whole: Temporal or Postgres is away.',
-    registers,
-  });
-  const reconciled = new Counter({
-    name: 'pfqs_delivery_reconciled_total',
-    help: 'Notifications whose row and workflow disagreed, and were mended.',
-    registers,
-  });
-  const pending = new Gauge({
-    name: 'pfqs_notifications_pending',
-    help: 'Notifications that wait for their workflow.',
-    registers,
-    async collect() {
-      const figures = await backlog();
-      this.set(figures.pending);
-      oldest.set(figures.oldestMs / 1_000);
-      capped.set(figures.capped);
-      oldestCapped.set(figures.oldestCappedMs / 1_000);
-    },
-  });
-  const capped = new Gauge({
-    name: 'pfqs_notifications_capped',
-    help: 'Of those, due and behind as many first attempts as their endpoint has slots.',
-    registers,
-  });
-  const oldestCapped = new Gauge({
-    name: 'pfqs_notifications_oldest_capped_seconds',
-    help: 'How long the oldest of them has been due.',
-    registers,
-  });
-  const oldest = new Gauge({
-    name: 'pfqs_notifications_oldest_pending_seconds',
-    help: 'Age of the oldest of them.',
-    registers,
-  });
-  const busy = new Counter({
-    name: 'pfqs_delivery_busy_total',
-    help: 'Sends put off because enough were under way to their endpoint.',
-    registers,
-  });
-  const underWayNow = new Gauge({
-    name: 'pfqs_deliveries_under_way',
-    help: 'Attempts under way in this process.',
-    registers,
-    collect() {
-      const { all, most } = underWay();
-      this.set(all);
-      underWayMost.set(most);
-    },
-  });
-  const underWayMost = new Gauge({
-    name: 'pfqs_deliveries_under_way_most',
-    help: 'Of those, to the one endpoint that has most.',
-    registers,
-  });
-  const clockSkew = new Gauge({
-    name: 'pfqs_clock_skew_seconds',
-    help: 'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
-    registers,
-    collect() {
-      const skewMs = clockSkewMs();
-      this.set(skewMs === null ? Number.NaN : skewMs / 1_000);
-    },
-  });
-  const current = new Gauge({
-    name: 'pfqs_worker_build_current',
-    help: 'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
-    registers,
-    collect() {
-      this.set(buildIsCurrent() ? 1 : 0);
-    },
-  });
+  const started = counter('pfqs_delivery_started_total', 'Deliveries whose workflow was started.');
+
+  const waiting = sharedGauges(registry, backlog);
+  waiting(['pfqs_notifications_pending', 'Notifications that wait for their workflow.'], (own, { pending }) =>
+    own.set(pending),
+  );
+  waiting(['pfqs_notifications_oldest_pending_seconds', 'Age of the oldest of them.'], (own, { oldestMs }) =>
+    own.set(oldestMs / 1_000),
+  );
+  waiting(
+    [
+      'pfqs_notifications_capped',
+      'Of those, due and behind as many first attempts as their endpoint has slots.',
+    ],
+    (own, { capped }) => own.set(capped),
+  );
+  waiting(
+    ['pfqs_notifications_oldest_capped_seconds', 'How long the oldest of them has been due.'],
+    (own, { oldestCappedMs }) => own.set(oldestCappedMs / 1_000),
+  );
+  const here = sharedGauges(registry, async () => ({
+    ...underWay(),
+    skewMs: clockSkewMs(),
+    current: buildIsCurrent(),
+  }));
+  here(['pfqs_delivery_places', 'Most attempts that can be under way in this process.'], (own) =>
+    own.set(deps.mostSends),
+  );
+  here(['pfqs_deliveries_under_way', 'Attempts under way in this process.'], (own, { all }) => own.set(all));
+  here(['pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.'], (own, { most }) =>
+    own.set(most),
+  );
+  here(
+    [
+      'pfqs_clock_skew_seconds',
+      'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    ],
+    (own, { skewMs }) => own.set(skewMs === null ? Number.NaN : skewMs / 1_000),
+  );
+  here(
+    [
+      'pfqs_worker_build_current',
+      'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    ],
+    (own, { current }) => own.set(current ? 1 : 0),
+  );
   return {
     registry,
-    current,
-    clockSkew,
-    paths,
-    dispatchErrors,
-    reconciled,
-    pending,
-    underWayNow,
-    busy,
+    paths: counter(
+      'pfqs_delivery_path_total',
+      'Starts by path: fast, or why not: endpoint_not_fast, no_slot (half of the workflow-task slots are taken), not_eager (another build is announced, or which is current is not known).',
+      'path',
+    ),
+    dispatchErrors: counter(
+      'pfqs_dispatch_error_total',
+      'Rounds of the dispatcher that failed in part or whole: Temporal or Postgres is away.',
+    ),
+    reconciled: counter(
+      'pfqs_delivery_reconciled_total',
+      'Notifications whose row and workflow disagreed, and were mended.',
+    ),
+    busy: counter(
+      'pfqs_delivery_busy_total',
+      'Sends put off because enough were under way to their endpoint.',
+    ),
     ended,
     /** @param lagMs from the commit to the start. */
     observeStart({ generation }: { readonly generation: number }, lagMs: number): void {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { applicationEventText } from '../../contracts/application-event';
 import type { Db } from '../../db/postgres/connect';
-import { LOOP_DEADLINE_MS, withDeadline } from '../../db/postgres/deadline';
+import { inRound } from '../../db/postgres/deadline';
 import {
   applyOverdueEvents,
   overdueApplications,
@@ -46,14 +46,8 @@ export function startWorkerOverdueEvents({
     registers: [registry],
   });
   return startOverdueEvents({
-    overdue: (limit) =>
-      withDeadline(overdueApplications(db, limit), LOOP_DEADLINE_MS, 'overdue lender events'),
-    apply: (id) =>
-      withDeadline(
-        applyOverdueEvents(db, id, applicationEventText),
-        LOOP_DEADLINE_MS,
-        'overdue lender events',
-      ),
+    overdue: (limit) => inRound(overdueApplications(db, limit), 'overdue lender events'),
+    apply: (id) => inRound(applyOverdueEvents(db, id, applicationEventText), 'overdue lender events'),
     onEvent({ kind, partnerId, environment, details }) {
       missing.inc();
       logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));

@@ -6,7 +6,6 @@ import {
   type NativeConnectionOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
-import type { VersioningBehavior } from '@temporalio/common';
 import type { createActivities } from '../../activities';
 import type { Build } from '../../dispatcher/build-watch';
 import { sendsQueueOf } from '../../workflows/names';
@@ -28,8 +27,8 @@ export interface WorkerSessionOptions {
   readonly mostSends: number;
   /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
   readonly mostWorkflowTasks: number;
-  /** The build that these workers are, and whether its runs stay with it; null: workers without versions. */
-  readonly version?: (Build & { readonly behavior: VersioningBehavior }) | null;
+  /** The build that these workers are; null: workers without versions. */
+  readonly version?: Build | null;
 }
 
 /** Slots beyond the places: who finds no place is told so at once, and does not wait for one. */
@@ -75,9 +74,10 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     },
     ...(version !== null && {
       workerDeploymentOptions: {
-        version: { deploymentName: version.deploymentName, buildId: version.buildId },
+        version,
         useWorkerVersioning: true as const,
-        defaultVersioningBehavior: version.behavior,
+        // A delivery under way goes over to the build that becomes current: it lasts three days, its first build need not.
+        defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
   } as const;

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
 import { roleOf } from '../../db/postgres/roles';
+import { SHUTDOWN_GRACE_MS } from '../../runtime/api/start-api';
 import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
 import { readCompose, readRaw, type Service } from '../../scripts/rehearsal/compose';
 import { parse } from 'yaml';
@@ -110,7 +111,7 @@ test('what it runs exists, with settings that the service knows and takes', () =
 
 test('processes have the time to stop that their settings take', () => {
   const api = serviceOf('api-1');
-  const { SHUTDOWN_DELAY_MS, SHUTDOWN_GRACE_MS } = readConfig(api.environment);
+  const { SHUTDOWN_DELAY_MS } = readConfig(api.environment);
   expect(api.graceMs).toBeGreaterThan(SHUTDOWN_DELAY_MS + SHUTDOWN_GRACE_MS);
   // runtime/worker/worker-session.ts: forced after 60 s.
   expect(serviceOf('worker-1').graceMs).toBeGreaterThan(60_000);

@@ -102,7 +102,7 @@ test('sends the API key as a bearer token', async () => {
     settings({
       TEMPORAL_ADDRESS: address,
       TEMPORAL_API_KEY: 'secret-key',
-      TEMPORAL_TLS_SERVER_CA_CERT_DATA: tls.ca,
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile,
     }),
   );
   await expect(connection.check()).rejects.toMatchObject({ code: 7 });

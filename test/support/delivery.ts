@@ -10,6 +10,7 @@ import { asRole } from './roles';
 import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
+import { workerTuning } from './worker-tuning';
 
 export interface TestWorker {
   readonly worker: WorkerProcess;
@@ -30,6 +31,7 @@ export interface TestWorkerOptions {
   readonly receiver: Pick<WebhookReceiver, 'ca' | 'environment'>;
   /** The key ring's text. */
   readonly keys: string;
+  /** Settings, and what `workerTuning` reads. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -54,19 +56,22 @@ export async function startTestWorker(
   const config = readConfig({
     WEBHOOK_KEYS: keys,
     WEBHOOK_CA_FILE: caFile,
-    WORKFLOW_BUNDLE: codePath,
-    TASK_QUEUE: taskQueue,
     RETENTION_AT: 'off',
     ...receiver.environment,
     ...options.environment,
   });
+  const tuning = workerTuning({ TASK_QUEUE: taskQueue, WORKFLOW_BUNDLE: codePath, ...options.environment });
   const { address, namespace } = temporal;
   const worker = await startWorker({
-    ...workerOptions(config, {
-      databaseUrl: asRole(databaseUrl, 'worker'),
-      temporal: { namespace, connection: { address } },
-      logger: createLogger({ LOG_LEVEL: 'debug' }, { write }),
-    }),
+    ...workerOptions(
+      config,
+      {
+        databaseUrl: asRole(databaseUrl, 'worker'),
+        temporal: { namespace, connection: { address } },
+        logger: createLogger({ LOG_LEVEL: 'debug' }, { write }),
+      },
+      tuning,
+    ),
     ...(send && { send }),
   });
   const isReady = () =>

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/postgres/connect';
-import { saveMerchants, type MerchantFields } from '../../db/catalogue/merchant-changes';
+import { saveMerchants } from '../../db/catalogue/merchant-changes';
+import type { MerchantFields } from '../../db/catalogue/merchants';
 import { insertProducts } from '../../db/catalogue/products';
 import type { ProductTerms } from '../../domain/product';
 import { TERMS } from './terms';

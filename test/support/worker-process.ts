@@ -10,7 +10,7 @@ import { prebuiltBundle } from './temporal';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
-/** A real worker process of its own (bin/worker.ts), which may be killed. */
+/** A real worker process of its own, which may be killed. */
 export interface WorkerProcess {
   readonly child: ChildProcess;
   /** What `/ready` answers; status 0 while nobody listens. */
@@ -39,26 +39,30 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
   const { codePath } = await prebuiltBundle();
   const port = await freePort();
   // The directory on the command line is how the watchdog finds it.
-  const child = spawn(process.execPath, ['--import', 'tsx', 'bin/worker.ts', `--files=${directory}`], {
-    cwd: join(__dirname, '../..'),
-    env: {
-      PATH: process.env['PATH'],
-      DATABASE_URL: asRole(databaseUrl, 'worker'),
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-      TASK_QUEUE: taskQueue,
-      RETENTION_AT: 'off',
-      WEBHOOK_KEYS: keys,
-      WEBHOOK_CA_FILE: caFile,
-      WORKFLOW_BUNDLE: codePath,
-      WORKER_PORT: String(port),
-      DISPATCH_SWEEP_MS: '500',
-      LOG_LEVEL: 'debug',
-      ...receiver.environment,
-      ...options.environment,
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'test/support/worker-program.ts', `--files=${directory}`],
+    {
+      cwd: join(__dirname, '../..'),
+      env: {
+        PATH: process.env['PATH'],
+        DATABASE_URL: asRole(databaseUrl, 'worker'),
+        TEMPORAL_ADDRESS: temporal.address,
+        TEMPORAL_NAMESPACE: temporal.namespace,
+        TASK_QUEUE: taskQueue,
+        RETENTION_AT: 'off',
+        WEBHOOK_KEYS: keys,
+        WEBHOOK_CA_FILE: caFile,
+        WORKFLOW_BUNDLE: codePath,
+        WORKER_PORT: String(port),
+        DISPATCH_SWEEP_MS: '500',
+        LOG_LEVEL: 'debug',
+        ...receiver.environment,
+        ...options.environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  );
   const written: string[] = [];
   const emit = emittedBy('worker-process');
   const hear = (chunk: Buffer) => {

@@ -47,7 +47,7 @@ beforeAll(async () => {
       activities,
       mostSends: 10,
       mostWorkflowTasks: 40,
-      version: { deploymentName, buildId, behavior: 'AUTO_UPGRADE' },
+      version: { deploymentName, buildId },
     });
     sessions.set(buildId, session);
     watches.set(

@@ -1,0 +1,31 @@
+import type { WorkerTuning } from '../../runtime/worker/worker-options';
+
+/**
+ * What tests vary of a worker besides its settings, by names in its environment that the service itself does not know: so they can be
+ * passed to a worker in this process and to one of its own alike.
+ */
+export function workerTuning(environment: Readonly<Record<string, string | undefined>>): WorkerTuning {
+  const {
+    TASK_QUEUE: taskQueue,
+    WORKER_DEPLOYMENT: deploymentName,
+    WORKFLOW_BUNDLE: codePath,
+    TEST_LADDER_SECONDS: test,
+    DELIVERY_LADDER_SECONDS: other,
+    DISPATCH_SWEEP_MS: sweepMs,
+    RECONCILE_AFTER_MS: reconcileAfterMs,
+    WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
+  } = environment;
+  const milliseconds = (seconds: string) => seconds.split(',').map((step) => Number(step) * 1_000);
+  return {
+    ...(taskQueue !== undefined && { taskQueue }),
+    ...(deploymentName !== undefined && { deploymentName }),
+    ...(codePath !== undefined && { workflows: { bundle: { codePath } } }),
+    ladders: {
+      ...(test !== undefined && { test: milliseconds(test) }),
+      ...(other !== undefined && { other: milliseconds(other) }),
+    },
+    ...(sweepMs !== undefined && { sweepMs: Number(sweepMs) }),
+    ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
+    ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
+  };
+}
