@@ -18,6 +18,8 @@ export interface HaProxy {
   readonly url: string;
   /** The same without TLS. */
   readonly plainUrl: string;
+  /** Of the proxy itself. */
+  readonly healthUrl: string;
   /** Authority of its certificate, PEM. */
   readonly ca: string;
   /** Which of api-1 and api-2 it sends requests to. */
@@ -87,6 +89,7 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Pro
   return {
     url: `https://localhost:${https}`,
     plainUrl: `http://localhost:${http}`,
+    healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
     async up() {
       const lines = (await metrics()).split('\n');
