@@ -1,7 +1,10 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Catalogue } from './catalogue/catalogue';
+import { limitConnections } from './limits/connection-limit';
+import { createKeylessLimit } from './limits/keyless-limit';
 import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
+import { markAnswer } from './plugins/answer-headers';
 import { authenticator } from './plugins/authenticate';
 import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFound } from './plugins/error-answers';
@@ -21,6 +24,8 @@ import { trustedProxies } from './trusted-proxies';
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
+  /** Calls without a valid key per source address and minute. */
+  readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
   readonly metrics: ApiMetrics;
   /** `rq_` and a UUID. */
@@ -39,30 +44,41 @@ export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTes
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const { logger, metrics, newRequestId, now } = deps;
+  const proxied = deps.trustedProxies.length > 0;
+  const keyless = createKeylessLimit({
+    limit: deps.keylessPerMinute,
+    now,
+    onRefused: () => metrics.keylessRefused.inc(),
+  });
   const app = Fastify({
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
     logController: quietLogs(),
-    trustProxy: trustedProxies(deps.trustedProxies),
+    // Of no proxy no header counts.
+    trustProxy: proxied && trustedProxies(deps.trustedProxies),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     // A stopping process finishes what it has accepted; the contract knows no 503.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    frameworkErrors: notFound,
+    // Without the framework's knowledge of proxies: behind one, whose URL it was is not known.
+    frameworkErrors: notFound(proxied ? null : keyless, (request, reply) =>
+      observer.answered(request, reply),
+    ),
   });
-  answerBrokenRequests(app, newRequestId);
+  const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
+  const observer = observeRequests(app, logger, metrics);
+  answerBrokenRequests(app, newRequestId, (requestId) => observer.unreadable(requestId));
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.header('X-Request-Id', request.id);
+    markAnswer(reply, request.id);
     done();
   });
   metrics.observeConnections(app);
   traceRequests(app, deps.tracer);
-  observeRequests(app, logger, metrics);
   requireHttps(app);
   refuseEncodedBodies(app);
   jsonBody(app);
-  answerErrors(app);
+  answerErrors(app, 'public', keyless);
 
   const authenticate = authenticator(deps.catalogue, now);
   const checkRateLimit = rateLimitCheck(deps.limiter, now, () => metrics.rateLimitRefused.inc());
@@ -73,10 +89,14 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       const caller = authenticate(request);
       request.caller = caller instanceof Promise ? await caller : caller;
       await checkRateLimit(request.caller.keyId, reply);
+      connections?.proven(request.raw.socket);
     });
     getFinanceQuote(keyed, deps);
     await keyed.register(async (bodiless) => sendTestNotification(bodiless, deps));
   });
-  getDocumentation(app);
+  void app.register(async (open) => {
+    open.addHook('onRequest', (request, reply) => keyless.count(request, reply));
+    getDocumentation(open);
+  });
   return app;
 }

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { internalOpenApiDocument } from '../contracts/internal-openapi';
 import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { ApiMetrics } from './metrics';
+import { markAnswer } from './plugins/answer-headers';
 import { serviceAuthenticator } from './plugins/authenticate-service';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { refuseEncodedBodies } from './plugins/content-encoding';
@@ -59,7 +60,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   });
   answerBrokenRequests(app, newRequestId);
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.header('X-Request-Id', request.id);
+    markAnswer(reply, request.id);
     done();
   });
   app.addHook('onRequest', properHttp);

@@ -8,6 +8,10 @@ export interface ApiMetrics {
   readonly rateLimitFallbacks: Counter;
   /** Calls refused with 429, by the limit per key and minute. */
   readonly rateLimitRefused: Counter;
+  /** Calls refused because their address had made too many without a valid key. */
+  readonly keylessRefused: Counter;
+  /** Connections closed because their address had too many that brought no valid key. */
+  readonly connectionsClosed: Counter;
   /** Test notifications refused because their month is used up. */
   readonly testLimitRefused: Counter<'environment'>;
   /** Look-ups and inserts that Postgres did not answer in time, and other faults behind an answer of 500. */
@@ -62,6 +66,16 @@ export function createApiMetrics({ isCatalogueTrusted, quotesWaiting }: ApiMetri
     rateLimitRefused: new Counter({
       name: 'pfqs_rate_limit_refused_total',
       help: 'Calls refused because their key had used its limit per minute.',
+      registers,
+    }),
+    keylessRefused: new Counter({
+      name: 'pfqs_keyless_refused_total',
+      help: 'Calls refused because their address had made too many without a valid key.',
+      registers,
+    }),
+    connectionsClosed: new Counter({
+      name: 'pfqs_connections_closed_total',
+      help: 'Connections closed because their address had too many that brought no valid key.',
       registers,
     }),
     testLimitRefused,

@@ -1,4 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { limitConnections } from './limits/connection-limit';
+import { markAnswer } from './plugins/answer-headers';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { answerErrors, notFound } from './plugins/error-answers';
 import { httpsOnly } from './plugins/https-only';
@@ -9,19 +11,23 @@ import { listenerOptions, quietLogs } from './server-options';
 export function buildPlainApp(deps: {
   logger: FastifyBaseLogger;
   newRequestId: () => string;
+  /** A connection was closed because its address had too many. */
+  onConnectionClosed: () => void;
 }): FastifyInstance {
   const app = Fastify({
     ...listenerOptions(null),
     loggerInstance: deps.logger,
     logController: quietLogs(),
     genReqId: (request) => requestIdOf(request.headers, deps.newRequestId),
-    frameworkErrors: notFound,
+    frameworkErrors: notFound(null),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   });
+  limitConnections(app.server, deps.onConnectionClosed);
   answerBrokenRequests(app, deps.newRequestId);
   app.addHook('onRequest', (request, reply, done) => {
-    void reply.headers({ 'X-Request-Id': request.id, Connection: 'close' });
+    markAnswer(reply, request.id);
+    void reply.header('Connection', 'close');
     done();
   });
   app.addHook('onRequest', httpsOnly);

@@ -33,6 +33,17 @@ const TIMEOUTS = {
   requireHostHeader: false,
 } as const;
 
+/** Suites with forward secrecy, whatever the certificate: Node's own list would agree to RSA key exchange with an RSA one. */
+const CIPHERS = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE+AESGCM',
+  'ECDHE+CHACHA20',
+].join(':');
+
+const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
+
 /**
  * A logger for each request would cost more than the line it usually writes: those few who log besides name the request
  * themselves (`requestId`).
@@ -45,7 +56,7 @@ export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server
   const timeouts = { ...OWN_LOGGER, requestTimeout, keepAliveTimeout, connectionTimeout };
   if (tls === null) return { ...timeouts, http: server };
   // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
-  const https = { ...server, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 };
+  const https = { ...server, cert: tls.cert, key: tls.key, ...TLS };
   return { ...timeouts, https } as FastifyHttpOptions<Server>;
 }
 

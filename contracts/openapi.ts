@@ -56,7 +56,7 @@ const financeQuote: Json = {
       'AMOUNT_TOO_HIGH',
     ]),
     '429': errorResponse(
-      'More than 100 requests per minute with this key.',
+      'More than 100 requests per minute with this key, or too many from your address without a valid key.',
       { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
       ['RATE_LIMIT_EXCEEDED'],
     ),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../errors';
+import { timesSent } from './times-sent';
 
 /**
  * Scheme case-insensitive (RFC 9110 §11.1), one or more spaces, then a key. Longer than any key we issue, so that a
@@ -9,14 +10,8 @@ const BEARER = /^bearer +([A-Za-z0-9_]{8,128})$/i;
 
 /** The key that a request brings. @throws ApiError when it brings none, or more than one. */
 export function bearerKey(request: FastifyRequest): string {
-  // Node keeps the first of two Authorization headers and drops the other: which one counts must not be a guess.
-  const raw = request.raw.rawHeaders;
-  let sent = 0;
-  for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at];
-    if (name?.length === 13 && name.toLowerCase() === 'authorization') sent += 1;
-  }
-  const key = sent === 1 ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
+  const once = timesSent(request.raw, 'authorization') === 1;
+  const key = once ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
   if (key !== undefined) return key;
   throw new ApiError('UNAUTHENTICATED', 'Send your API key as "Authorization: Bearer <API_KEY>".');
 }

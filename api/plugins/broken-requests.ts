@@ -3,6 +3,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, errorBody } from '../errors';
 import { REQUEST_TIMEOUT_MS } from '../server-options';
+import { SECURITY_HEADERS } from './answer-headers';
 
 const NOT_HTTP = new ApiError('INVALID_REQUEST', 'The request is not valid HTTP.');
 const TOO_SLOW = new ApiError(
@@ -23,8 +24,13 @@ type HttpSocket = Socket & {
  * Answers in the contract's form what Node's HTTP server does not hand to the framework: requests that its parser refuses
  * (malformed or oversized headers, a body of wrong framing, a request that never ends) and CONNECT. Also keeps Node from
  * answering on its own (417 to an unknown Expect) and from dropping headers.
+ * @param onUnreadable called for each request that the framework never saw.
  */
-export function answerBrokenRequests(app: FastifyInstance, newRequestId: () => string): void {
+export function answerBrokenRequests(
+  app: FastifyInstance,
+  newRequestId: () => string,
+  onUnreadable: (requestId: string) => void = () => undefined,
+): void {
   const { server } = app;
   // Node reads 2,000 and drops the rest silently, a second Authorization among them. Their size is limited as it is.
   server.maxHeadersCount = 0;
@@ -46,7 +52,9 @@ export function answerBrokenRequests(app: FastifyInstance, newRequestId: () => s
       // It was refused before its end, and has its answer.
       end(socket);
     } else {
-      refuse(socket, fault, newRequestId());
+      const requestId = newRequestId();
+      refuse(socket, fault, requestId);
+      onUnreadable(requestId);
     }
   });
 
@@ -83,6 +91,7 @@ function refuse(socket: Socket, fault: ApiError, requestId: string): void {
   const body = JSON.stringify(errorBody(fault));
   const head = [
     'HTTP/1.1 400 Bad Request',
+    ...Object.entries(SECURITY_HEADERS).map((header) => header.join(': ')),
     `X-Request-Id: ${requestId}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,

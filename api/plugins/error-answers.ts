@@ -2,7 +2,9 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { errorSchema } from '../../contracts/errors';
 import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
 import { errorBody, NO_SUCH_ENDPOINT, toApiError } from '../errors';
+import type { KeylessLimit } from '../limits/keyless-limit';
 import { serializer } from '../serializer';
+import { markAnswer } from './answer-headers';
 import { httpsOnly } from './https-only';
 
 /** Whose contract the answers are of. */
@@ -12,10 +14,17 @@ const SERIALIZERS = {
 };
 type Contract = keyof typeof SERIALIZERS;
 
-/** Answers every error, and every unknown path or method, in the contract's form. */
-export function answerErrors(app: FastifyInstance, contract: Contract = 'public'): void {
-  app.setErrorHandler((thrown, request, reply) => send(thrown, request, reply, contract));
-  app.setNotFoundHandler((request, reply) => send(NO_SUCH_ENDPOINT, request, reply, contract));
+/**
+ * Answers every error, and every unknown path or method, in the contract's form.
+ * @param keyless counts what is refused without a valid key; null: nothing does.
+ */
+export function answerErrors(
+  app: FastifyInstance,
+  contract: Contract = 'public',
+  keyless: KeylessLimit | null = null,
+): void {
+  app.setErrorHandler((thrown, request, reply) => answer(thrown, request, reply, contract, keyless));
+  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply, contract, keyless));
   // In a hook, because the body is read before that handler runs, and a fault in it would be answered instead.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) done(NO_SUCH_ENDPOINT);
@@ -23,21 +32,48 @@ export function answerErrors(app: FastifyInstance, contract: Contract = 'public'
   });
 }
 
-/** Answers a request whose URL the router could not read. Hooks do not run for it, so their work is done here. */
-export function notFound(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  void reply.header('X-Request-Id', request.id);
-  httpsOnly.call(
-    request.server,
-    request,
-    reply,
-    (refusal) => void send(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public'),
-  );
+/**
+ * Answers requests whose URL the router could not read. Hooks do not run for them, so their work is done here.
+ * @param answered called with each of their answers.
+ */
+export function notFound(
+  keyless: KeylessLimit | null,
+  answered: (request: FastifyRequest, reply: FastifyReply) => void = () => undefined,
+) {
+  return (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    markAnswer(reply, request.id);
+    reply.raw.once('finish', () => answered(request, reply));
+    httpsOnly.call(
+      request.server,
+      request,
+      reply,
+      (refusal) => void answer(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public', keyless),
+    );
+  };
 }
 
 /** The same on the internal listener, which speaks plain HTTP. */
 export function notFoundInternally(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  void reply.header('X-Request-Id', request.id);
+  markAnswer(reply, request.id);
   send(NO_SUCH_ENDPOINT, request, reply, 'internal');
+}
+
+/** The refusal itself, or that there have been too many of them. */
+function answer(
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  contract: Contract,
+  keyless: KeylessLimit | null,
+): FastifyReply | Promise<FastifyReply> {
+  if (keyless === null || ('caller' in request && request.caller !== undefined))
+    return send(thrown, request, reply, contract);
+  const { statusCode, code } = toApiError(thrown);
+  if (statusCode >= 500 || code === 'RATE_LIMIT_EXCEEDED') return send(thrown, request, reply, contract);
+  return keyless.count(request, reply).then(
+    () => send(thrown, request, reply, contract),
+    (tooMany: unknown) => send(tooMany, request, reply, contract),
+  );
 }
 
 function send(

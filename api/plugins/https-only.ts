@@ -1,5 +1,6 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { ApiError } from '../errors';
+import { timesSent } from './times-sent';
 
 /**
  * Refuses whatever did not come over HTTPS (spec §5.3), before anything else of the request is looked at. Fastify's
@@ -12,15 +13,19 @@ export const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
 };
 
 /**
- * HTTP/1.0, or 1.1 with a Host, which it requires: Node's own check would answer outside the contract's form. Its parser
- * also lets 0.9 and 2.0 pass, which nobody speaks in this way but to confuse.
+ * HTTP/1.0, or 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two: Node's own check would answer outside the
+ * contract's form. Its parser also lets 0.9 and 2.0 pass, which nobody speaks in this way but to confuse.
  */
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
-  const { headers, httpVersion } = request.raw;
-  if (httpVersion === '1.0' || (httpVersion === '1.1' && headers.host !== undefined)) done();
-  else if (httpVersion === '1.1') done(new ApiError('INVALID_REQUEST', 'The Host header is missing.'));
-  else done(new ApiError('INVALID_REQUEST', 'The request is not HTTP/1.1.'));
+  const { httpVersion } = request.raw;
+  const hosts = timesSent(request.raw, 'host');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') done(refused('The request is not HTTP/1.1.'));
+  else if (hosts > 1) done(refused('The Host header is sent twice.'));
+  else if (hosts === 0 && httpVersion === '1.1') done(refused('The Host header is missing.'));
+  else done();
 };
+
+const refused = (message: string) => new ApiError('INVALID_REQUEST', message);
 
 /** Adds both checks to every route and to the 404 handler. */
 export function requireHttps(app: FastifyInstance): void {

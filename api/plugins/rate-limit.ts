@@ -10,14 +10,7 @@ export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused:
   const windowSeconds = String(limiter.windowSeconds);
   return async function checkRateLimit(keyId: string, reply: FastifyReply): Promise<void> {
     const state = await limiter.consume(keyId);
-    const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
-    setHeaders(
-      reply,
-      state,
-      windowSeconds,
-      resetSeconds,
-      Math.ceil((now().getTime() + state.resetMs) / 1000),
-    );
+    const resetSeconds = setRateLimitHeaders(reply, state, windowSeconds, now());
     if (state.allowed) return;
     onRefused();
     void reply.header('Retry-After', String(resetSeconds));
@@ -28,13 +21,14 @@ export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused:
   };
 }
 
-function setHeaders(
+/** @returns seconds until the window closes, rounded up, at least 1. */
+export function setRateLimitHeaders(
   reply: FastifyReply,
-  state: RateLimitState,
+  state: Omit<RateLimitState, 'allowed'>,
   windowSeconds: string,
-  resetSeconds: number,
-  resetAt: number,
-): void {
+  now: Date,
+): number {
+  const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
   const limit = String(state.limit);
   const remaining = String(state.remaining);
   void reply.headers({
@@ -44,6 +38,7 @@ function setHeaders(
     'RateLimit-Reset': String(resetSeconds),
     'X-RateLimit-Limit': limit,
     'X-RateLimit-Remaining': remaining,
-    'X-RateLimit-Reset': String(resetAt),
+    'X-RateLimit-Reset': String(Math.ceil((now.getTime() + state.resetMs) / 1000)),
   });
+  return resetSeconds;
 }

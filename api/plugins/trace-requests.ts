@@ -8,7 +8,7 @@ export interface RequestSpan {
 }
 
 export interface RequestTracer {
-  /** @param request.traceParent the caller's header, as it came. */
+  /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
   begin(request: {
     readonly method: string;
     readonly requestId: string;

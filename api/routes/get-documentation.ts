@@ -30,17 +30,11 @@ export function getDocumentation(app: FastifyInstance): void {
   for (const { path, text: html } of pages) {
     const policy = pagePolicy(html);
     app.get(path, (_request, reply) =>
-      reply
-        .type('text/html; charset=utf-8')
-        .header('Content-Security-Policy', policy)
-        .header('X-Content-Type-Options', 'nosniff')
-        .send(html),
+      reply.type('text/html; charset=utf-8').header('Content-Security-Policy', policy).send(html),
     );
   }
   for (const { path, text: source } of sources) {
-    app.get(path, (_request, reply) =>
-      reply.type('text/plain; charset=utf-8').header('X-Content-Type-Options', 'nosniff').send(source),
-    );
+    app.get(path, (_request, reply) => reply.type('text/plain; charset=utf-8').send(source));
   }
   void app.register(fastifySwagger, {
     mode: 'static',

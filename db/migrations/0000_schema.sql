@@ -333,6 +333,7 @@ CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("pa
 CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
 CREATE INDEX "notifications_queue" ON "notifications" USING btree ("partner_id","environment","priority","due_at") WHERE "notifications"."state" = 'pending';--> statement-breakpoint
 CREATE INDEX "notifications_taken" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."taken_at" is not null and "notifications"."state" in ('pending', 'started');--> statement-breakpoint
+CREATE INDEX "notifications_tests" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."event_type" = 'credit_application.test' and "notifications"."state" = 'started';--> statement-breakpoint
 CREATE INDEX "notifications_application" ON "notifications" USING btree ("application_id","sequence") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_started" ON "notifications" USING btree ("checked_at") WHERE "notifications"."state" = 'started';--> statement-breakpoint
 CREATE INDEX "notifications_held" ON "notifications" USING btree ("partner_id","environment","notification_id") WHERE "notifications"."state" = 'held';--> statement-breakpoint
@@ -598,6 +599,7 @@ DECLARE
   environments text[] := '{}';
   free_slots integer[] := '{}';
   actives boolean[] := '{}';
+  tests_waits boolean[] := '{}';
   bulk boolean := false;
   share integer;
   got jsonb;
@@ -644,7 +646,16 @@ BEGIN
     SELECT w.partner_id, w.environment, urgent.due_at <= moment AS urgent, bulk.due_at <= moment AS bulk,
       busy.slots AS under_way,
       EXISTS (SELECT FROM webhook_endpoints e
-        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active
+        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active,
+      -- Tests are paced: while four of an endpoint are under way or being tried again, no other begins. Those that are delivered
+      -- end in milliseconds and delay none; those that fail stay for the 35 s of their ladder, so that an endpoint which
+      -- fails at once, and whose partner asks again and again, costs a few attempts a second at most.
+      (SELECT count(*) FROM (
+        SELECT FROM notifications n
+        WHERE n.event_type = 'credit_application.test' AND n.state = 'started'
+          AND n.partner_id = w.partner_id AND n.environment = w.environment
+          AND n.notification_id >= low AND n.notification_id < high
+        LIMIT 4) t) = 4 AS tests_wait
     FROM walk w
     LEFT JOIN LATERAL (
       SELECT n.due_at FROM notifications n
@@ -678,6 +689,7 @@ BEGIN
     environments := environments || queue.environment;
     free_slots := free_slots || slots - queue.under_way::int;
     actives := actives || queue.active;
+    tests_waits := tests_waits || queue.tests_wait;
     bulk := bulk OR queue.bulk IS TRUE;
     EXIT WHEN cardinality(free_slots) = most;
   END LOOP;
@@ -690,12 +702,14 @@ BEGIN
     EXIT WHEN urgency = 1 AND NOT bulk;
     WITH ready AS (
       SELECT r.notification_id
-      FROM unnest(partners, environments, free_slots, actives) AS l (partner_id, environment, free, active)
+      FROM unnest(partners, environments, free_slots, actives, tests_waits)
+        AS l (partner_id, environment, free, active, tests_wait)
       CROSS JOIN LATERAL (
         SELECT n.notification_id FROM notifications n
         WHERE n.state = 'pending' AND n.partner_id = l.partner_id AND n.environment = l.environment
           AND n.priority = urgency AND n.due_at <= moment
           AND n.notification_id >= low AND n.notification_id < high
+          AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
           -- Nothing earlier of the application is open, save what was tried long enough ago. What is sent again in bulk, or
           -- was delivered once, keeps nothing waiting; nor does what is held for the want of an endpoint, as this would be too.
           AND (n.application_id IS NULL OR n.sequence = 1 OR NOT EXISTS (

@@ -68,6 +68,10 @@ export const notifications = pgTable(
     index('notifications_taken')
       .on(t.partnerId, t.environment)
       .where(sql`${t.takenAt} is not null and ${t.state} in ('pending', 'started')`),
+    // The same: how many tests of an endpoint are under way or being tried again.
+    index('notifications_tests')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.eventType} = 'credit_application.test' and ${t.state} = 'started'`),
     // The same: whether an earlier event of the application is still open; and an application's notifications in order.
     index('notifications_application')
       .on(t.applicationId, t.sequence)

@@ -114,13 +114,17 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     newRequestId,
     applications: { ...queries, metrics, tracer: tracing },
   });
-  const plain = ports.plain === null ? null : buildPlainApp({ logger, newRequestId });
+  const plain =
+    ports.plain === null
+      ? null
+      : buildPlainApp({ logger, newRequestId, onConnectionClosed: () => metrics.connectionsClosed.inc() });
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(Promise.allSettled([internal.close(), plain?.close()]), LAST_GRACE_MS));
   const app = buildApp({
     catalogue: memory.catalogue,
     attempts: memory.attempts,
     limiter,
+    keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
     logger,
     metrics,
     tls: options.tls,

@@ -16,6 +16,15 @@ export const apiSettings = {
     .max(100_000_000)
     .default(100)
     .describe('Calls per API key and minute.'),
+  KEYLESS_CALLS_PER_MINUTE: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100_000_000)
+    .default(300)
+    .describe(
+      'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process. Those with one are never refused for their address.',
+    ),
   TLS_CERT_FILE: z
     .string()
     .optional()

@@ -59,7 +59,7 @@ export function openTracing(
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': service }),
-    // By the trace's id alone, so that processes agree, and no caller decides for us.
+    // By the trace's id alone, so that processes agree; the id is ours.
     sampler: new TraceIdRatioBasedSampler(share),
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
   });
@@ -70,14 +70,16 @@ export function openTracing(
 
   return {
     begin({ method, requestId, traceParent }) {
-      const parent = parseTraceParent(traceParent);
+      const callers = parseTraceParent(traceParent);
       const span = tracer.startSpan(
         method,
         {
           kind: SpanKind.SERVER,
           attributes: { 'http.request.method': method, 'pfqs.request_id': requestId },
+          // A caller that chose the id of our trace would decide whether it is kept, and could mix its own into another's.
+          links: callers === null ? [] : [{ context: callers }],
         },
-        parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent),
+        ROOT_CONTEXT,
       );
       return {
         within: (task) => active.run(span, task),

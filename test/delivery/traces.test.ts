@@ -1,5 +1,5 @@
 import { startTestService, type TestService } from '../support/service';
-import type { TestApi } from '../support/api';
+import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { until, type TestWorker } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
@@ -33,7 +33,7 @@ afterAll(async () => {
   await collector?.close();
 });
 
-const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const CALLERS_TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spansOf = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
 const spanOf = (traceId: string, name: string) => spansOf(traceId).find((span) => span.name === name);
 const rootOf = (requestId: string) =>
@@ -44,18 +44,21 @@ const rootOf = (requestId: string) =>
 test('a test notification is one trace, from the request to the recorded attempt', async () => {
   const answer = await api.call({
     path: '/v1/notifications/test',
-    headers: { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01`, 'x-request-id': 'rq-traced' },
+    headers: { traceparent: `00-${CALLERS_TRACE}-00f067aa0ba902b7-01`, 'x-request-id': 'rq-traced' },
   });
   expect(answer.status).toBe(200);
-  await until(
-    () => spanOf(TRACE_ID, 'record') !== undefined && rootOf('rq-traced') !== undefined,
-    'all spans',
-  );
-  const request = spanOf(TRACE_ID, 'POST /v1/notifications/test');
-  const store = spanOf(TRACE_ID, 'store notification');
+  await until(() => rootOf('rq-traced') !== undefined, 'the span of the request');
+  const { traceId = '' } = rootOf('rq-traced') ?? {};
+  await until(() => spanOf(traceId, 'record') !== undefined, 'all spans');
+  // The caller's trace is linked, and nothing of ours is in it.
+  expect(traceId).not.toBe(CALLERS_TRACE);
+  expect(spansOf(CALLERS_TRACE)).toEqual([]);
+  const request = spanOf(traceId, 'POST /v1/notifications/test');
+  const store = spanOf(traceId, 'store notification');
   expect(request).toMatchObject({
     service: 'pfqs-api',
-    parentSpanId: '00f067aa0ba902b7',
+    parentSpanId: '',
+    links: [{ traceId: CALLERS_TRACE, spanId: '00f067aa0ba902b7' }],
     attributes: {
       'http.route': '/v1/notifications/test',
       'http.response.status_code': 200,
@@ -64,7 +67,7 @@ test('a test notification is one trace, from the request to the recorded attempt
   });
   expect(store).toMatchObject({ service: 'pfqs-api', parentSpanId: request?.spanId });
   for (const name of ['dispatch', 'attempt', 'record'])
-    expect(spanOf(TRACE_ID, name)).toMatchObject({
+    expect(spanOf(traceId, name)).toMatchObject({
       service: 'pfqs-worker',
       parentSpanId: store?.spanId,
       attributes: {
@@ -72,11 +75,25 @@ test('a test notification is one trace, from the request to the recorded attempt
         'pfqs.notification_id': answer.body.data.notification_id,
       },
     });
-  expect(spanOf(TRACE_ID, 'attempt')?.attributes).toMatchObject({
+  expect(spanOf(traceId, 'attempt')?.attributes).toMatchObject({
     'pfqs.outcome': 'delivered',
     'pfqs.attempt': 1,
     'http.response.status_code': 200,
   });
+});
+
+test('a caller does not decide which traces are kept', async () => {
+  const none = await startTestApi({
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '0' },
+  });
+  // A ratio keeps the lowest ids; the flag asks for it to be kept.
+  for (const traceId of [`${'0'.repeat(31)}1`, CALLERS_TRACE]) {
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, 'x-request-id': 'rq-unkept' };
+    expect((await none.quote({}, { headers })).status).toBe(200);
+  }
+  // Sends what is left.
+  await none.close();
+  expect(rootOf('rq-unkept')).toBeUndefined();
 });
 
 test('each attempt is a span that says what it came to', async () => {

@@ -184,12 +184,19 @@ export function titled(values: readonly string[]): [title: string, value: string
   return values.map((value) => [value.slice(0, 60), value]);
 }
 
+/** On every answer. */
+export const SECURITY_HEADERS = {
+  'strict-transport-security': 'max-age=31536000',
+  'x-content-type-options': 'nosniff',
+};
+
 /** The contract's form: the id, the envelope, a documented code. */
 export function expectRefusal(answer: RawAnswer | undefined, status: number | number[], code?: string): void {
   expect(answer).toBeDefined();
   expect([status].flat()).toContain(answer?.status);
   expect(answer?.headers['x-request-id']).toMatch(/^[\x21-\x7e]{1,128}$/);
   expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer?.headers).toMatchObject(SECURITY_HEADERS);
   expect(answer?.body).toMatchObject({
     success: false,
     error: { code: code ?? expect.stringMatching(/^[A-Z_]+$/), message: expect.any(String) },

@@ -62,6 +62,7 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
         TLS_CERT_FILE: certFile,
         TLS_KEY_FILE: keyFile,
         RATE_LIMIT_PER_MINUTE: '10000000',
+        KEYLESS_CALLS_PER_MINUTE: '10000000',
         ...options.environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -66,7 +66,12 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     emit(line);
   };
   const api = await startApi({
-    config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
+    config: readConfig({
+      LOG_LEVEL: 'info',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      KEYLESS_CALLS_PER_MINUTE: '1000000',
+      ...options.environment,
+    }),
     databaseUrl: asRole(options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl, 'api'),
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),

@@ -20,6 +20,8 @@ export interface HaProxy {
   readonly plainUrl: string;
   /** `https://localhost:…` of the lender integrations. */
   readonly lendersUrl: string;
+  /** Of the proxy itself. */
+  readonly healthUrl: string;
   /** Authority of its certificate, PEM. */
   readonly ca: string;
   /** Which of api-1 and api-2 it sends requests to. */
@@ -103,6 +105,7 @@ export async function startHaProxy(
     url: `https://localhost:${https}`,
     plainUrl: `http://localhost:${http}`,
     lendersUrl: `https://localhost:${lenders}`,
+    healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
     async up() {
       const lines = (await metrics()).split('\n');

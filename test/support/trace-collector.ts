@@ -12,6 +12,7 @@ export interface CollectedSpan {
   /** 2: an error. */
   readonly status: number;
   readonly attributes: Readonly<Record<string, unknown>>;
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
 }
 
 interface Attribute {
@@ -26,6 +27,7 @@ interface WireSpan {
   readonly parentSpanId?: string;
   readonly status?: { readonly code?: number };
   readonly attributes: readonly Attribute[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
 }
 
 interface Export {
@@ -78,7 +80,7 @@ const named = (attributes: readonly Attribute[]) =>
 function read({ resourceSpans }: Export): CollectedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
-      spans.map(({ name, traceId, spanId, parentSpanId = '', status, attributes }) => ({
+      spans.map(({ name, traceId, spanId, parentSpanId = '', status, attributes, links = [] }) => ({
         service: String(named(resource.attributes)['service.name']),
         name,
         traceId,
@@ -86,6 +88,7 @@ function read({ resourceSpans }: Export): CollectedSpan[] {
         parentSpanId,
         status: status?.code ?? 0,
         attributes: named(attributes),
+        links,
       })),
     ),
   );

@@ -627,7 +627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many from your address without a valid key. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

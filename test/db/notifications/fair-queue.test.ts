@@ -19,6 +19,7 @@ import {
   newKeyRingText,
   setServiceClock,
   storeStatus,
+  storeTest,
 } from '../../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
@@ -84,6 +85,52 @@ async function attempt(notificationId: string, outcome: DeliveryOutcome, generat
   const { attemptNumber } = opened;
   await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null });
 }
+
+describe('tests of an endpoint', () => {
+  const storeTests = async (partnerId: string, count: number) => {
+    const ids: string[] = [];
+    for (let nth = 0; nth < count; nth += 1)
+      ids.push((await storeTest(database, { partnerId })).notificationId);
+    return ids;
+  };
+
+  it('wait while four are being tried again; events and other endpoints do not', async () => {
+    const [one, other] = [await newPartner(), await newPartner()];
+    const first = await storeTests(one, 4);
+    expect(idsOf(await claim())).toEqual(first);
+    for (const id of first) await attempt(id, FAILED);
+    const [fifth] = await storeTests(one, 3);
+    const events = await store(one, 2);
+    const others = await storeTests(other, 1);
+    const next = await claim();
+    expect(idsOf(next).toSorted()).toEqual([...events, ...others].toSorted());
+    expect(next.waiting).toBe(true);
+    expect(idsOf(await claim())).toEqual([]);
+
+    const [ended] = first;
+    if (ended === undefined || fifth === undefined) throw new Error('nothing was stored');
+    await endNotification(
+      database.db,
+      { notificationId: ended, generation: 1 },
+      { state: 'failed', reason: 'exhausted' },
+    );
+    expect(idsOf(await claim())).toContain(fifth);
+  });
+
+  it('are not paced when they are delivered, nor when three fail', async () => {
+    const one = await newPartner();
+    for (let round = 0; round < 3; round += 1) {
+      const ids = await storeTests(one, 10);
+      expect(idsOf(await claim())).toEqual(ids);
+      for (const id of ids) await attempt(id, DELIVERED);
+    }
+    const three = await storeTests(one, 3);
+    await claim();
+    for (const id of three) await attempt(id, FAILED);
+    const next = await storeTests(one, 1);
+    expect(idsOf(await claim())).toEqual(next);
+  });
+});
 
 describe('slots of an endpoint', () => {
   it('holds sixteen at most, until first attempts end', async () => {

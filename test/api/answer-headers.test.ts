@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { promisify } from 'node:util';
+import Fastify from 'fastify';
+import { listenerOptions } from '../../api/server-options';
+import { SECURITY_HEADERS } from '../hostile/raw';
+import { startTestApi, type TestApi } from '../support/api';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+
+describe('every answer carries HSTS and nosniff', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi({ plain: true });
+  });
+  afterAll(() => api.close());
+
+  test.each([
+    ['a method of no endpoint', '/v1/finance-quote', 404],
+    ['the contract', '/openapi.json', 200],
+    ['the guide', '/docs/guide', 200],
+    ['a source file', '/docs/verify-webhook/go/go.mod', 200],
+    ['the page', '/docs/', 200],
+    ['the page without its slash', '/docs', 200],
+    ['a file of the page', '/docs/static/swagger-ui.css', 200],
+    ['no file of it', '/docs/static/none.css', 404],
+    ['an unknown path', '/nowhere', 404],
+    ['a path that is none', '/%zz', 404],
+  ])('%s', async (_what, path, status) => {
+    const { headers, ...answer } = await api.fetchText(path);
+    expect(answer.status).toBe(status);
+    expect(headers).toMatchObject(SECURITY_HEADERS);
+    expect(headers['x-request-id']).toMatch(/^rq_/);
+  });
+
+  test('a quote, and the refusal of one', async () => {
+    expect((await api.quote()).headers).toMatchObject(SECURITY_HEADERS);
+    expect((await api.quote({}, { key: null })).headers).toMatchObject(SECURITY_HEADERS);
+  });
+
+  test.each(['/v1/finance-quote', '/%zz'])('%s over plain HTTP', async (path) => {
+    const { status, headers } = await fetch(`http://127.0.0.1:${api.plainPort}${path}`);
+    expect(status).toBe(400);
+    expect(Object.fromEntries(headers)).toMatchObject(SECURITY_HEADERS);
+  });
+
+  test.each(['/health', '/metrics', '/nowhere', '/%zz'])('%s of the internal listener', async (path) => {
+    const { headers } = await fetch(`http://127.0.0.1:${api.internalPort}${path}`);
+    expect(Object.fromEntries(headers)).toMatchObject(SECURITY_HEADERS);
+  });
+});
+
+describe('TLS with an RSA certificate', () => {
+  let directory: string;
+  let port: number;
+  let cert: string;
+  const app = async () => {
+    directory = await temporaryDirectory('rsa');
+    const [keyFile, certFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const wanted = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+    await promisify(execFile)('openssl', ['req', '-x509', ...wanted, '-keyout', keyFile, '-out', certFile]);
+    cert = await readFile(certFile, 'utf8');
+    return Fastify(listenerOptions({ cert, key: await readFile(keyFile, 'utf8') }));
+  };
+  let listener: Awaited<ReturnType<typeof app>>;
+  beforeAll(async () => {
+    listener = await app();
+    await listener.listen({ port: 0, host: '127.0.0.1' });
+    ({ port } = listener.server.address() as { port: number });
+  });
+  afterAll(async () => {
+    await listener.close();
+    await removeDirectory(directory);
+  });
+
+  const agreed = (ciphers: string, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.2') =>
+    new Promise<string>((resolve) => {
+      const socket = connect({
+        port,
+        host: '127.0.0.1',
+        servername: 'localhost',
+        ca: cert,
+        ciphers,
+        maxVersion,
+      });
+      socket.once('secureConnect', () => {
+        resolve(socket.getCipher().name);
+        socket.destroy();
+      });
+      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'refused'));
+    });
+
+  test.each(['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-CHACHA20-POLY1305'])(
+    'agrees to %s',
+    async (cipher) => expect(await agreed(cipher)).toBe(cipher),
+  );
+
+  test.each(['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'])(
+    'agrees to %s',
+    async (cipher) => expect(await agreed(cipher, 'TLSv1.3')).toBe(cipher),
+  );
+
+  test.each([
+    ['RSA key exchange', 'AES128-GCM-SHA256'],
+    ['RSA key exchange', 'AES256-GCM-SHA384'],
+    ['RSA key exchange', 'AES256-SHA'],
+    ['CBC', 'ECDHE-RSA-AES128-SHA'],
+    ['finite fields', 'DHE-RSA-AES128-GCM-SHA256'],
+  ])('agrees to no %s (%s)', async (_what, cipher) => {
+    expect(await agreed(cipher)).toMatch(/HANDSHAKE_FAILURE|ECONNRESET/);
+  });
+});

@@ -1,0 +1,67 @@
+import { startTestApi, type TestApi } from '../support/api';
+import { exchange } from '../hostile/raw';
+import { until } from '../support/delivery';
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '60' } });
+});
+afterEach(() => api.close());
+
+const lines = () => api.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
+const requests = (status: number) =>
+  lines().filter((line) => line['msg'] === 'request' && line['status'] === status);
+const leftOut = (status: number) =>
+  lines()
+    .filter((line) => line['msg'] === 'refusals not logged' && line['status'] === status)
+    .reduce((sum, line) => sum + Number(line['leftOut']), 0);
+const counted = async (route: string, status: number) => {
+  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  const line = text
+    .split('\n')
+    .find((one) => one.startsWith(`pfqs_http_request_seconds_count{route="${route}",status="${status}"}`));
+  return Number(line?.split(' ')[1]);
+};
+
+test('a flood of refusals leaves a few lines a second, and how many were left out; metrics count all', async () => {
+  for (let nth = 0; nth < 300; nth += 1) await api.quote({}, { key: null });
+  await api.quote();
+  await until(() => requests(401).length + leftOut(401) === 300, 'the rest is reported');
+  const seconds = new Set(lines().map((line) => String(line['time']).slice(0, 19))).size;
+  expect(requests(401).length).toBeLessThanOrEqual(10 * (seconds + 1));
+  expect(leftOut(401)).toBeGreaterThan(100);
+  expect(requests(200)).toHaveLength(1);
+  expect(await counted('/v1/finance-quote', 401)).toBe(300);
+});
+
+test('each refusal of a valid key within its limit has its line; those above the limit are sampled', async () => {
+  for (let nth = 0; nth < 200; nth += 1) await api.quote({ loan_amount: '1.00' });
+  expect(requests(422)).toHaveLength(60);
+  await until(() => requests(429).length + leftOut(429) === 140, 'the rest is reported');
+  expect(leftOut(429)).toBeGreaterThan(20);
+  expect(lines().find((line) => line['leftOut'] !== undefined)).toMatchObject({ keyId: expect.any(String) });
+});
+
+test('one kind of refusal does not hide another', async () => {
+  for (let nth = 0; nth < 50; nth += 1) await api.quote({}, { key: null });
+  await api.call({ path: '/nowhere' });
+  expect(requests(404)).toHaveLength(1);
+});
+
+test.each([
+  ['a URL that is none', 'GET /%zz HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n', 404],
+  ['what is no HTTP', 'NONSENSE\r\n\r\n', 400],
+  ['ESC in the path', 'GET /\x1b[31m HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+  ['a quote in the path', 'GET /"\\ HTTP/1.1\r\nHost: a\r\nUser-Agent: "\\\r\n\r\n', 404],
+  [
+    '8 KiB',
+    `GET /${'"'.repeat(8_000)} HTTP/1.1\r\nHost: a\r\nUser-Agent: ${'\\"'.repeat(2_000)}\r\n\r\n`,
+    404,
+  ],
+])('%s: one line with the request id that was answered, and it is counted', async (_what, bytes, status) => {
+  const { answers } = await exchange(api, Buffer.from(bytes, 'latin1'));
+  expect(answers[0]?.status).toBe(status);
+  await until(() => requests(status).length > 0, 'the line');
+  expect(requests(status)).toMatchObject([{ requestId: answers[0]?.headers['x-request-id'], route: 'none' }]);
+  expect(await counted('none', status)).toBe(1);
+});

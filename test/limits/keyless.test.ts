@@ -1,0 +1,100 @@
+import { MOST_UNPROVEN_CONNECTIONS } from '../../api/limits/connection-limit';
+import { exchange, expectRefusal, openConnections, openTls, pause, quoteBytes } from '../hostile/raw';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { until } from '../support/delivery';
+
+/** Fault 90: made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */
+
+const LIMIT = 20;
+let api: TestApi;
+beforeEach(async () => {
+  api = await startTestApi({ environment: { KEYLESS_CALLS_PER_MINUTE: String(LIMIT) } });
+});
+afterEach(() => api.close());
+
+const healthy = async () => (await fetch(`http://127.0.0.1:${api.internalPort}/health`)).status === 200;
+const madeUp = (nth: number) => `sk_live_${String(nth).padStart(32, 'x')}`;
+const metric = async (name: string) => {
+  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+};
+
+test('made-up keys are refused with 401, above the limit with 429; a valid key never', async () => {
+  for (let nth = 0; nth < LIMIT; nth += 1)
+    expect(await api.quote({}, { key: madeUp(nth) })).toMatchObject({ status: 401 });
+  const flood = await Promise.all(
+    Array.from({ length: 30 }, (_, nth) =>
+      api.quote({}, { key: nth % 2 === 0 ? madeUp(nth) : api.keys.test }),
+    ),
+  );
+  for (const [nth, { status, headers, body }] of flood.entries()) {
+    if (nth % 2 === 1) {
+      expect(status).toBe(200);
+      continue;
+    }
+    expect(status).toBe(429);
+    expect(body).toMatchObject({ success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } });
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(headers).toMatchObject({ 'ratelimit-policy': `${LIMIT};w=60`, 'ratelimit-remaining': '0' });
+    expect(headers).toMatchObject({ 'www-authenticate': 'Bearer' });
+  }
+  expect(await healthy()).toBe(true);
+  expect(await metric('pfqs_keyless_refused_total')).toBe(15);
+});
+
+test('what a valid key gets refused for is not counted', async () => {
+  for (let nth = 0; nth < LIMIT * 2; nth += 1)
+    expect(await api.quote({ loan_amount: '1.00' })).toMatchObject({ status: 422 });
+  expect(await api.quote({}, { key: null })).toMatchObject({ status: 401 });
+});
+
+test.each([
+  ['unknown paths', 'GET', '/nowhere'],
+  ['paths that are none', 'GET', '/%zz'],
+  ['the documentation', 'GET', '/docs/guide'],
+  ['the contract', 'GET', '/openapi.json'],
+])('calls of %s count too', async (_what, method, path) => {
+  const call = () => exchange(api, `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  for (let nth = 0; nth < LIMIT; nth += 1) expect((await call()).answers[0]?.status).not.toBe(429);
+  expectRefusal((await call()).answers[0], 429, 'RATE_LIMIT_EXCEEDED');
+  expect(await api.quote()).toMatchObject({ status: 200 });
+});
+
+test('above the limit an answer takes a second, and a connection that does not wait for it ends', async () => {
+  for (let nth = 0; nth < LIMIT; nth += 1) await api.quote({}, { key: madeUp(nth) });
+  const refused = quoteBytes(api, { without: ['authorization'] });
+  const one = await exchange(api, refused);
+  expectRefusal(one.answers[0], 429, 'RATE_LIMIT_EXCEEDED');
+  expect(one.tookMs).toBeGreaterThan(900);
+  const piped = await exchange(api, Buffer.concat([refused, refused, refused]), { answers: 3 });
+  expect(piped).toMatchObject({ answers: [], closed: true });
+  expect(piped.tookMs).toBeLessThan(900);
+});
+
+test('a connection too many closes the oldest that brought no valid key; others stay, and new ones are served', async () => {
+  const keyed = openTls(api);
+  keyed.once('secureConnect', () => keyed.write(quoteBytes(api)));
+  const first = await new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
+  expect(first).toContain('200 OK');
+
+  let ended = 0;
+  const idle = Array.from({ length: MOST_UNPROVEN_CONNECTIONS + 100 }, () =>
+    openTls(api).once('close', () => (ended += 1)),
+  );
+  await until(() => ended >= 100, 'the oldest are closed', 60_000);
+  await until(async () => (await openConnections(api)) <= MOST_UNPROVEN_CONNECTIONS + 5, 'they are gone');
+  expect(await openConnections(api)).toBeGreaterThan(MOST_UNPROVEN_CONNECTIONS - 50);
+  expect(ended).toBeLessThan(150);
+  expect(await metric('pfqs_connections_closed_total')).toBe(ended);
+  expect(await healthy()).toBe(true);
+
+  // The one from before, older than all of them, and a new one.
+  const again = new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
+  keyed.write(quoteBytes(api));
+  expect(await again).toContain('200 OK');
+  expect(await api.call({ body: goodQuote })).toMatchObject({ status: 200 });
+  for (const socket of [keyed, ...idle]) socket.destroy();
+  await until(async () => (await openConnections(api)) <= 3, 'nothing is left over');
+  await pause(0);
+}, 90_000);
