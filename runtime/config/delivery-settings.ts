@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { port } from './setting-types';
 
+const ladder = z
+  .string()
+  .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
+  .transform((text) => text.split(',').map((part) => Number(part) * 1_000));
+
 /** Settings of webhooks and their delivery. */
 export const deliverySettings = {
   ENVIRONMENT: z
@@ -31,6 +36,15 @@ export const deliverySettings = {
     .describe(
       'Authority that webhook endpoints are trusted by besides the well-known ones, PEM. Allowed in production too.',
     ),
+  DELIVERY_LADDER_SECONDS: ladder
+    .optional()
+    .describe(
+      'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
+        '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',
+    ),
+  TEST_LADDER_SECONDS: ladder
+    .optional()
+    .describe('The same for test notifications; without it 0, 5 s, 30 s.'),
   WORKER_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener of a worker.'),
   WORKER_PORT: port
     .default(8082)

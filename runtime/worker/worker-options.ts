@@ -41,8 +41,6 @@ export interface WorkerTuning {
   readonly taskQueue?: string;
   readonly deploymentName?: string;
   readonly workflows?: WorkerProcessOptions['workflows'];
-  /** Waits before each attempt, in milliseconds: of test notifications, and of all others. */
-  readonly ladders?: { readonly test?: readonly number[]; readonly other?: readonly number[] };
   readonly sweepMs?: number;
   readonly reconcileAfterMs?: number;
   /** 24 or more. */
@@ -67,7 +65,10 @@ export function workerOptions(
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
-  const ladders = { test: TEST_LADDER_MS, other: DELIVERY_LADDER_MS, ...tuning.ladders };
+  const ladders = {
+    test: config.TEST_LADDER_SECONDS ?? TEST_LADDER_MS,
+    other: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,
+  };
   const { reconcileAfterMs = RECONCILE_AFTER_MS, deploymentName = WORKER_DEPLOYMENT } = tuning;
   return {
     ...surroundings,

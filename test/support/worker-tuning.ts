@@ -9,21 +9,14 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     TASK_QUEUE: taskQueue,
     WORKER_DEPLOYMENT: deploymentName,
     WORKFLOW_BUNDLE: codePath,
-    TEST_LADDER_SECONDS: test,
-    DELIVERY_LADDER_SECONDS: other,
     DISPATCH_SWEEP_MS: sweepMs,
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
   } = environment;
-  const milliseconds = (seconds: string) => seconds.split(',').map((step) => Number(step) * 1_000);
   return {
     ...(taskQueue !== undefined && { taskQueue }),
     ...(deploymentName !== undefined && { deploymentName }),
     ...(codePath !== undefined && { workflows: { bundle: { codePath } } }),
-    ladders: {
-      ...(test !== undefined && { test: milliseconds(test) }),
-      ...(other !== undefined && { other: milliseconds(other) }),
-    },
     ...(sweepMs !== undefined && { sweepMs: Number(sweepMs) }),
     ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
