@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { buildInternalApp } from '../api/internal-app';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { newRequestId } from '../runtime/ids';
+import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
 import { startWorker } from '../runtime/worker/start-worker';
@@ -14,6 +15,7 @@ async function main(): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'worker: settings');
+  warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const temporalMetrics = await installTemporalRuntime(logger);
   const temporal = temporalTarget(config);
