@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createAuthority, issueCertificate } from '../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../runtime/certificates/issue';
 import { createResolver } from '../outbound/resolve';
 import { createSender, type Sender } from '../outbound/sender';
 import { endChild, nextMessage, startChild } from './delivery/children';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { describeConfig, readConfig } from '../runtime/config/config';
+import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
 import { startApi } from '../runtime/api/start-api';
@@ -10,6 +11,7 @@ async function main(): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'api: settings');
+  warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   if (process.argv.includes('--migrate')) {
     const { notSeparated } = await migrateDatabase(config.DATABASE_URL);

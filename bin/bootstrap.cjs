@@ -33,6 +33,15 @@ function checkNode() {
   fail(`Node 20.19 or later is needed; this is ${process.versions.node}. See https://nodejs.org`);
 }
 
+/** As runtime/node-release.ts says it in the logs of processes; this runs before anything can be loaded. */
+function warnOfNode() {
+  if (Number(process.versions.node.split('.')[0]) >= 22) return;
+  const { node } = process.versions;
+  process.stderr.write(
+    `Node ${node} is out of support since 30 April 2026 and gets no security fixes: use Node 24.\n`,
+  );
+}
+
 function fail(message, code) {
   process.stderr.write(`${message}\n`);
   process.exit(code || 1);
@@ -105,6 +114,7 @@ async function main() {
   const [name, ...extra] = process.argv.slice(2);
   if (!Object.keys(commands).includes(name))
     fail(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
+  if (name === 'start') warnOfNode();
   const { ensureInstalled } = require('./install.cjs');
   await ensureInstalled({
     root,

@@ -8,6 +8,7 @@ import { DEMO_PARTNER, seedDemo } from '../dev/seed';
 import { untilReady } from '../dev/until-ready';
 import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
+import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { prepareExternalTemporal } from '../runtime/temporal/search-attributes';
 import { startApi } from '../runtime/api/start-api';
@@ -54,6 +55,7 @@ void runStack(async (signals) => {
     openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),
     startServices: async ({ databaseUrl, tls }) => {
       logger.info(describeConfig(config), 'start: settings');
+      warnOfOldNode(logger, process.versions.node);
       const api = await startApi({
         config,
         databaseUrl,

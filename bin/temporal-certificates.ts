@@ -1,4 +1,4 @@
-import { keepTemporalCertificates } from '../dev/tls/temporal-certificates';
+import { keepTemporalCertificates } from '../runtime/certificates/temporal-certificates';
 
 /** Makes and renews the certificates for mutual TLS with Temporal in the folder that it is given, and ends: a job before Temporal. */
 async function main(): Promise<void> {

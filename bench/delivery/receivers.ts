@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { endChild, nextMessage, startChild } from './children';
 import type { HangMessage, ListeningMessage, ReceivedMessage } from './messages';
 

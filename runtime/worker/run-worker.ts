@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { buildInternalApp } from '../../api/internal-app';
 import { describeConfig, readConfig } from '../config/config';
 import { newRequestId } from '../ids';
+import { warnOfOldNode } from '../node-release';
 import { runUntilSignal } from '../run';
 import { createLogger } from '../telemetry/logger';
 import { installTemporalRuntime } from '../temporal/temporal-runtime';
@@ -14,6 +15,7 @@ export async function runWorker(tuning: WorkerTuning = {}): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'worker: settings');
+  warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const temporalMetrics = await installTemporalRuntime(logger);
   const temporal = temporalTarget(config);

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startDnsServer } from '../../test/support/dns-server';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../../test/support/webhook-receiver';
 import { readCompose, type Service } from './compose';

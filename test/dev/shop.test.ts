@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startReceiver, type RunningReceiver } from '../../dev/receiver';
 import { startShop, type RunningShop } from '../../dev/shop';
 import { startTestApi, type TestApi } from '../support/api';

@@ -1,5 +1,5 @@
 import { createSecureContext, type TlsOptions } from 'node:tls';
-import { createAuthority } from '../../dev/tls/issue';
+import { createAuthority } from '../../runtime/certificates/issue';
 import { certificateFor, EXPIRED, VALID } from '../outbound/partner';
 import { hostileRows, receiver } from './rows';
 import { HERE, type Seen } from './scene';

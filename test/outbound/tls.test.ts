@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import {
   authority,
   certificateFor,

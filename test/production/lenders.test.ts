@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
-import { createAuthority, issueCertificate, type IssuedCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
 import { newReference } from '../support/applications';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';

@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:tls';
 import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { issueCertificate } from '../../dev/tls/issue';
+import { issueCertificate } from '../../runtime/certificates/issue';
 import { createPartner } from '../../db/catalogue/partners';
 import { openTestDatabase } from '../support/database';
 import { until } from '../support/delivery';

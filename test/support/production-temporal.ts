@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { freeLowPorts } from '../../dev/free-port';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { ensureSchema } from '../../dev/temporal-postgres/schema';
-import { keepTemporalCertificates } from '../../dev/tls/temporal-certificates';
+import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { startOwnPostgres } from './postgres-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';

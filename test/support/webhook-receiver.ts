@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 
 /** One request as it arrived. */
 export interface Received {

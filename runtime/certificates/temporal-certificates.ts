@@ -9,7 +9,7 @@ import {
   type CertificateFiles,
   type WantedCertificate,
 } from './keep';
-import { writeAtomically } from '../write-atomically';
+import { writeAtomically } from './write-atomically';
 
 /**
  * Each release runs the job, so a certificate that is renewed a year before its end has a year in which its process is

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAuthority, issueCertificate } from '../../dev/tls/issue';
-import { keepTemporalCertificates } from '../../dev/tls/temporal-certificates';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeAtomically } from '../write-atomically';
+import { writeAtomically } from './write-atomically';
 import {
   createAuthority,
   isIssuedBy,
