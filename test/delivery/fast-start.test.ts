@@ -2,6 +2,7 @@ import { createPartner } from '../../db/catalogue/partners';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { warmUp } from '../support/fast-path';
 import { localActivities } from '../support/histories';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -11,6 +12,8 @@ const temporal = testTemporal();
 const keys = newKeyRingText();
 const FAST = ['sendAtOnce'];
 let partners = 300_000;
+/** Whose endpoint has become one that answers fast by what a worker has seen. */
+let partnerOfTen: string;
 let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let worker: TestWorker;
@@ -19,6 +22,7 @@ beforeAll(async () => {
   database = await openTestDatabase({ poolSize: 5 });
   receiver = await startWebhookReceiver();
   worker = await startWorker();
+  partnerOfTen = await partnerWithTenDeliveries();
 }, 300_000);
 afterAll(async () => {
   await worker?.close();
@@ -41,12 +45,24 @@ async function startWorker(): Promise<TestWorker> {
   return started;
 }
 
-/** A partner of its own, whose endpoint has just become one that answers fast: ten deliveries one by one, if none is slow. */
 async function newPartner(): Promise<string> {
   partners += 1;
   const partnerId = `P${partners}`;
   await createPartner(database.db, { partnerId, name: 'Example' });
   await addEndpoint(database, { partnerId, url: receiver.url, keyRing: keys });
+  return partnerId;
+}
+
+/** Its endpoint is known to answer fast. */
+async function fastPartner(): Promise<string> {
+  const partnerId = await newPartner();
+  await warmUp({ database, client: temporal.env.client }, partnerId);
+  return partnerId;
+}
+
+/** Its endpoint has just become one that answers fast: ten deliveries one by one, if none is slow. */
+async function partnerWithTenDeliveries(): Promise<string> {
+  const partnerId = await newPartner();
   while ((await fastInARow(partnerId)) < 10) expect(await deliver(partnerId)).toEqual([]);
   return partnerId;
 }
@@ -77,7 +93,7 @@ async function delivered(notificationId: string): Promise<string[]> {
 const deliver = async (partnerId: string) => delivered(await store(partnerId));
 
 test('the eleventh delivery to an endpoint that answers fast takes the fast path, and starts eagerly', async () => {
-  const partnerId = await newPartner();
+  const partnerId = partnerOfTen;
   const notificationId = await store(partnerId);
   expect(await delivered(notificationId)).toEqual(FAST);
   const { events } = await handleOf(notificationId).fetchHistory();
@@ -90,7 +106,7 @@ test('the eleventh delivery to an endpoint that answers fast takes the fast path
 });
 
 test('one failed attempt takes an endpoint off it, and so does another endpoint in its place', async () => {
-  const partnerId = await newPartner();
+  const partnerId = await fastPartner();
   let failed = false;
   receiver.behave(() => {
     if (failed) return 200;
@@ -100,7 +116,7 @@ test('one failed attempt takes an endpoint off it, and so does another endpoint 
   expect(await deliver(partnerId)).toEqual(['sendAtOnce', 'recordResult']);
   expect(await deliver(partnerId)).toEqual([]);
 
-  const other = await newPartner();
+  const other = await fastPartner();
   await addEndpoint(database, { partnerId: other, url: receiver.url, keyRing: keys });
   // It is believed to be the old one, until its row is opened.
   expect(await deliver(other)).toEqual(['sendAtOnce']);
@@ -108,7 +124,7 @@ test('one failed attempt takes an endpoint off it, and so does another endpoint 
 });
 
 test('what an earlier process has seen counts', async () => {
-  const partnerId = await newPartner();
+  const partnerId = partnerOfTen;
   await worker.close();
   worker = await startWorker();
   // The first one makes it look.
@@ -117,7 +133,7 @@ test('what an earlier process has seen counts', async () => {
 });
 
 test('an endpoint that begins to hang holds half of the slots at most, and others are served meanwhile', async () => {
-  const [hanging, other] = [await newPartner(), await newPartner()];
+  const [hanging, other] = [await fastPartner(), await fastPartner()];
   const held: (() => void)[] = [];
   const here = receiver.received.length;
   receiver.behave((nth) =>

@@ -55,15 +55,15 @@ const otherwise = (arrived: Arrived, secret: string, verdict: 'accepts' | 'refus
 test('while traffic flows, receivers with the old and with the new secret accept all of the overlap, then only the new', async () => {
   const old = await register();
   const traffic = startTraffic(ops.database, receiver, ['P100001']);
-  await traffic.during('before', 40);
+  await traffic.during('before', 20);
   await traffic.enter('rotating');
   const next = await rotate('24h');
-  await traffic.during('overlap', 60);
+  await traffic.during('overlap', 30);
   await advanceServiceClock(ops.database, 23.9 * 3_600);
-  await traffic.during('late in the overlap', 40);
+  await traffic.during('late in the overlap', 20);
   await traffic.enter('ending');
   await advanceServiceClock(ops.database, 24.1 * 3_600);
-  await traffic.during('after', 40);
+  await traffic.during('after', 20);
   const stored = await traffic.stop();
 
   expect(receiver.received).toHaveLength(stored);
@@ -92,9 +92,9 @@ test('in an emergency the old secret signs nothing that begins after the rotatio
   await traffic.enter('rotating');
   const alone = await rotate('0');
   receiver.behave(() => 200);
-  await traffic.during('after', 40);
-  await until(() => climbing.every((id) => tries(id).length > 1), 'the next attempt of each', 30_000);
+  await traffic.during('after', 20);
   await traffic.stop();
+  await until(() => climbing.every((id) => tries(id).length > 1), 'the next attempt of each', 30_000);
 
   expect(otherwise(traffic.of('after'), alone, 'accepts')).toEqual([]);
   expect(otherwise(traffic.of('after'), leaked, 'refuses')).toEqual([]);
