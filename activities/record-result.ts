@@ -18,6 +18,8 @@ export interface AttemptResult {
   readonly address: string | null;
   /** Null while further attempts follow, and for a delivery. */
   readonly end: NotificationEnd | null;
+  /** Wait before the next attempt, in milliseconds; null when none follows. */
+  readonly retryInMs: number | null;
 }
 
 /**
@@ -35,9 +37,9 @@ export function createRecordResult(deps: RecordDeps) {
 type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecorded' | 'monotonicMs'>;
 
 async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
-  const { outcome, address, end } = result;
+  const { outcome, address, end, retryInMs } = result;
   if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-  const { event } = await recordAttempt(db, result, { outcome, address }, end);
+  const { event } = await recordAttempt(db, result, { outcome, address }, end, retryInMs);
   if (end !== null) onEnd(end);
   if (event !== null) {
     const { kind, partnerId, environment, endpointId, details } = event;

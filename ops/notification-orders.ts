@@ -3,7 +3,8 @@ import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { cancelNotification } from '../db/notifications/cancel';
 import { appendChange } from '../db/audit/change-log';
-import { findNotification } from '../db/notifications/read';
+import { findNotification, lockNotification } from '../db/notifications/read';
+import { applyEvent } from '../db/notifications/transition';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { handle, type Answer, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
@@ -83,6 +84,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       if (answer.kind === 'no_workflow') return false;
       const action = `notifications.${name}`;
       await appendChange(tx, { actor, action, subject: notificationId, details: { generation } });
+      if (order === 'pause' || order === 'resume') await notePause(tx, delivery, order);
       return true;
     });
     if (!taken) return null;
@@ -107,6 +109,16 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       return done;
     });
   }
+}
+
+/** Partners see no next attempt while one is paused; Temporal does the pausing. */
+async function notePause(
+  tx: DbOrTransaction,
+  { notificationId, generation }: DeliveryRef,
+  order: 'pause' | 'resume',
+): Promise<void> {
+  const row = await lockNotification(tx, notificationId);
+  if (row?.generation === generation) await applyEvent(tx, row, order, {});
 }
 
 const cancelledAnswer = (notificationId: string): Answer => ({

@@ -4,8 +4,10 @@ import {
   createPartner,
   findPartner,
   listPartners,
+  setPartnerRecovery,
   setPartnerState,
   type Partner,
+  type PartnerRecoveryState,
   type PartnerState,
 } from '../db/catalogue/partners';
 import { Refused } from '../db/refused';
@@ -18,6 +20,8 @@ Examples:
   ops partners create --name "Example Checkout"
   ops partners list --json
   ops partners deactivate P100001      all its keys answer 401 within a second`;
+
+type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
 /** `ops partners …` */
 export function addPartnerCommands(program: Command, deps: OpsDeps): void {
@@ -52,6 +56,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
       partner: 'partner_id',
       name: 'name',
       state: 'state',
+      recovery: 'recovery',
       created: 'created_at',
     });
   });
@@ -63,27 +68,37 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     return { json: view(partner), text: facts(Object.entries(view(partner))) };
   });
 
-  addSwitch('activate', 'active', 'Let its keys work again.');
-  addSwitch('deactivate', 'inactive', 'Make every key of the partner answer 401.');
+  addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
+  addSwitch('deactivate', { state: 'inactive' }, 'Make every key of the partner answer 401.');
+  addSwitch('enable-recovery', { recovery: 'enabled' }, 'Let it have all that it missed sent again itself.');
+  addSwitch(
+    'disable-recovery',
+    { recovery: 'disabled' },
+    'No longer let it; a recovery of its own that is under way is stopped. Operators still can.',
+  );
 
-  function addSwitch(verb: string, state: PartnerState, description: string): void {
+  function addSwitch(verb: string, to: Switched, description: string): void {
     const command = partners.command(verb).argument('<partner>').description(description);
     handle(command, deps, async ({ db }, partnerId = ''): Promise<Answer> => {
       const { changed, partner } = await db.transaction(async (tx) => {
-        const done = await setPartnerState(tx, partnerId, state);
+        const done =
+          'state' in to
+            ? await setPartnerState(tx, partnerId, to.state)
+            : await setPartnerRecovery(tx, partnerId, to.recovery);
         if (done.changed) {
           await appendChange(tx, {
             actor: deps.actor,
             action: `partners.${verb}`,
             subject: partnerId,
-            details: { state },
+            details: to,
           });
         }
         return done;
       });
+      const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;
       const text = changed
-        ? `Partner ${partnerId} is now ${state}.`
-        : `Partner ${partnerId} was ${state} already.`;
+        ? `Partner ${partnerId} is now ${now}.`
+        : `Partner ${partnerId} was ${now} already.`;
       return { json: { ...view(partner), changed }, text };
     });
   }
@@ -96,9 +111,10 @@ function checkedName(name: string): string {
   return parsed.data;
 }
 
-const view = ({ partnerId, name, state, createdAt }: Partner) => ({
+const view = ({ partnerId, name, state, recovery, createdAt }: Partner) => ({
   partner_id: partnerId,
   name,
   state,
+  recovery,
   created_at: createdAt,
 });

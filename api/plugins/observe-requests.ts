@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../metrics';
+import { routeNameOf } from './route-name';
 
 /** Counts every request and logs one line for it, when it has been answered: no body, no header, no query. */
 export function observeRequests(
@@ -10,8 +11,7 @@ export function observeRequests(
   // Every value of the line is ours or harmless, and looking for secrets in each would cost half of the line.
   const lines = logger.child({}, { redact: [] });
   app.addHook('onResponse', (request, reply, done) => {
-    // Unknown paths share one name.
-    const route = request.routeOptions.url ?? 'none';
+    const route = routeNameOf(request);
     const milliseconds = reply.elapsedTime;
     metrics.observeRequest(route, reply.statusCode, milliseconds);
     lines.info(
