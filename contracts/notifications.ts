@@ -53,7 +53,11 @@ export const listNotificationsQuerySchema = z.object({
     .optional()
     .transform((sent) => sent ?? DEFAULT_IN_PAGE)
     .meta({
-      description: `Most notifications in the page, 1 to ${MOST_IN_PAGE}; ${DEFAULT_IN_PAGE} when omitted.`,
+      description: `Most notifications in the page; ${DEFAULT_IN_PAGE} when omitted.`,
+      type: 'integer',
+      pattern: undefined,
+      minimum: 1,
+      maximum: MOST_IN_PAGE,
     }),
   cursor: z
     .string()

@@ -58,7 +58,8 @@ function queryParameters(schema: z.ZodObject): Json[] {
     name,
     in: 'query',
     description,
-    schema: own,
+    // The format says it; the pattern is a leap year's length.
+    schema: own['format'] === 'date-time' ? { ...own, pattern: undefined } : own,
   }));
 }
 

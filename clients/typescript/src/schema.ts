@@ -1311,8 +1311,8 @@ export interface operations {
                 created_from?: string;
                 /** @description Created before this moment. */
                 created_to?: string;
-                /** @description Most notifications in the page, 1 to 100; 25 when omitted. */
-                limit?: string;
+                /** @description Most notifications in the page; 25 when omitted. */
+                limit?: number;
                 /** @description The `next_cursor` of the page before. It is good for the same partner, environment and filters only; `limit` may differ. */
                 cursor?: string;
             };
