@@ -24,6 +24,8 @@ export interface AttemptResult {
   readonly address: string | null;
   /** Null while further attempts follow, and for a delivery. */
   readonly end: NotificationEnd | null;
+  /** Wait before the next attempt, in milliseconds; null when none follows. */
+  readonly retryInMs: number | null;
 }
 
 /**
@@ -41,16 +43,18 @@ export function createRecordResult(deps: RecordDeps) {
 type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecorded' | 'monotonicMs'>;
 
 async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
-  const { outcome, address, end } = result;
+  const { outcome, address, end, retryInMs } = result;
   if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-  const { event } = await recordAttempt(db, result, { outcome, address }, end).catch((error: unknown) => {
-    if (!(error instanceof ForeignResult)) throw error;
-    const { notificationId, attemptNumber } = result;
-    warn({ notificationId, attemptNumber }, `a reported result counts for nothing: ${error.message}`);
-    // Somebody else has answered, or the database was restored. Trying again would not help: the workflow fails, the
-    // reconciler finds that, and a new workflow makes the delivery.
-    throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
-  });
+  const { event } = await recordAttempt(db, result, { outcome, address }, end, retryInMs).catch(
+    (error: unknown) => {
+      if (!(error instanceof ForeignResult)) throw error;
+      const { notificationId, attemptNumber } = result;
+      warn({ notificationId, attemptNumber }, `a reported result counts for nothing: ${error.message}`);
+      // Somebody else has answered, or the database was restored. Trying again would not help: the workflow fails, the
+      // reconciler finds that, and a new workflow makes the delivery.
+      throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
+    },
+  );
   if (end !== null) onEnd(end);
   if (event !== null) {
     const { kind, partnerId, environment, endpointId, details } = event;

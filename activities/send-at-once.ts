@@ -45,7 +45,7 @@ export function createSendAtOnce(deps: ActivityDeps) {
     { attemptNumber, outcome, address }: SentAtOnce,
   ): Promise<boolean> {
     const { notificationId } = ref;
-    return recordResult({ notificationId, attemptNumber, outcome, address, end: null }).then(
+    return recordResult({ notificationId, attemptNumber, outcome, address, end: null, retryInMs: null }).then(
       () => true,
       (error: unknown) => {
         warn({ ...ref, err: error }, 'a delivery is not recorded yet; it will be');

@@ -6,6 +6,7 @@ import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
 import { markAnswer } from './plugins/answer-headers';
 import { authenticator } from './plugins/authenticate';
+import { emptyBody } from './plugins/empty-body';
 import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFound } from './plugins/error-answers';
 import { requireHttps } from './plugins/https-only';
@@ -17,11 +18,29 @@ import { traceRequests, type RequestTracer } from './plugins/trace-requests';
 import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
+import {
+  getApplicationForPartner,
+  type GetApplicationForPartnerDeps,
+} from './routes/get-application-for-partner';
+import { getNotification, type GetNotificationDeps } from './routes/get-notification';
+import { getRecovery, type GetRecoveryDeps } from './routes/get-recovery';
+import { listNotifications, type ListNotificationsDeps } from './routes/list-notifications';
+import { recoverNotifications, type RecoverNotificationsDeps } from './routes/recover-notifications';
+import { resendNotification, type ResendNotificationDeps } from './routes/resend-notification';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
 import { trustedProxies } from './trusted-proxies';
 
+/** What the partners' own endpoints need (design §11). */
+export type EventDeps = ListNotificationsDeps &
+  GetNotificationDeps &
+  ResendNotificationDeps &
+  RecoverNotificationsDeps &
+  GetRecoveryDeps &
+  GetApplicationForPartnerDeps;
+
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
+  readonly events: EventDeps;
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
   /** Calls without a valid key per source address and minute. */
@@ -92,7 +111,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       connections?.proven(request.raw.socket);
     });
     getFinanceQuote(keyed, deps);
-    await keyed.register(async (bodiless) => sendTestNotification(bodiless, deps));
+    listNotifications(keyed, deps.events);
+    getNotification(keyed, deps.events);
+    recoverNotifications(keyed, deps.events);
+    getRecovery(keyed, deps.events);
+    getApplicationForPartner(keyed, deps.events);
+    await keyed.register(async (bodiless) => {
+      emptyBody(bodiless);
+      sendTestNotification(bodiless, deps);
+      resendNotification(bodiless, deps.events);
+    });
   });
   void app.register(async (open) => {
     open.addHook('onRequest', (request, reply) => keyless.count(request, reply));

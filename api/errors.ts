@@ -34,8 +34,13 @@ export function statusOf(code: ErrorCode | InternalErrorCode): 400 | 401 | 404 |
     case 'LENDER_NOT_FOUND':
     case 'QUOTE_NOT_FOUND':
     case 'APPLICATION_NOT_FOUND':
+    case 'NOTIFICATION_NOT_FOUND':
+    case 'RECOVERY_NOT_FOUND':
       return 404;
     case 'WEBHOOK_NOT_REGISTERED':
+    case 'NOTIFICATION_NOT_RESENDABLE':
+    case 'RECOVERY_UNDER_WAY':
+    case 'RECOVERY_DISABLED':
     case 'APPLICATION_EXISTS':
     case 'LENDER_EVENT_EXISTS':
       return 409;

@@ -10,7 +10,13 @@ export const errorCodes = [
   'NOT_FOUND',
   'AMOUNT_TOO_LOW',
   'AMOUNT_TOO_HIGH',
+  'NOTIFICATION_NOT_FOUND',
+  'RECOVERY_NOT_FOUND',
+  'APPLICATION_NOT_FOUND',
   'WEBHOOK_NOT_REGISTERED',
+  'NOTIFICATION_NOT_RESENDABLE',
+  'RECOVERY_UNDER_WAY',
+  'RECOVERY_DISABLED',
   'RATE_LIMIT_EXCEEDED',
   'TEST_NOTIFICATION_LIMIT_REACHED',
   'INTERNAL_SERVER_ERROR',
@@ -36,9 +42,15 @@ const errorDetailsSchema = z
     missing_fields: z
       .array(z.string())
       .meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing.' }),
-    environment: z
-      .enum(['sandbox', 'live'])
-      .meta({ description: 'WEBHOOK_NOT_REGISTERED / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.' }),
+    environment: z.enum(['sandbox', 'live']).meta({
+      description:
+        'WEBHOOK_NOT_REGISTERED / RECOVERY_UNDER_WAY / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.',
+    }),
+    reason: z.enum(['under_way', 'test', 'payload_removed']).meta({
+      description:
+        'NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.',
+    }),
+    recovery_id: z.string().meta({ description: 'RECOVERY_UNDER_WAY: the one that is.' }),
     limit: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).' }),
     delivered: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month.' }),
     in_progress: z.int().meta({
@@ -116,6 +128,39 @@ export const errorExamples: Readonly<Record<ErrorCode, { readonly when: string; 
         details: { environment: 'sandbox' },
       },
     ),
+    NOTIFICATION_NOT_FOUND: example(
+      'There is no such notification of yours in this environment',
+      'NOTIFICATION_NOT_FOUND',
+      { message: 'The notification does not exist.', details: { field: 'notification_id' } },
+    ),
+    RECOVERY_NOT_FOUND: example(
+      'There is no such recovery of yours in this environment',
+      'RECOVERY_NOT_FOUND',
+      {
+        message: 'The recovery does not exist.',
+        details: { field: 'recovery_id' },
+      },
+    ),
+    APPLICATION_NOT_FOUND: example(
+      'There is no such application of yours in this environment',
+      'APPLICATION_NOT_FOUND',
+      { message: 'The application does not exist.', details: { field: 'credit_application_id' } },
+    ),
+    NOTIFICATION_NOT_RESENDABLE: example(
+      'It is under way, is a test, or its payload has been removed',
+      'NOTIFICATION_NOT_RESENDABLE',
+      {
+        message: 'The notification is under way: wait until it has ended.',
+        details: { reason: 'under_way' },
+      },
+    ),
+    RECOVERY_UNDER_WAY: example('A recovery of this environment is still running', 'RECOVERY_UNDER_WAY', {
+      message: 'A recovery of the sandbox environment is under way.',
+      details: { environment: 'sandbox', recovery_id: 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA' },
+    }),
+    RECOVERY_DISABLED: example('Recoveries are switched off for you', 'RECOVERY_DISABLED', {
+      message: 'Recoveries are switched off for you: write to us.',
+    }),
     RATE_LIMIT_EXCEEDED: example('More than 100 requests in a minute with one key', 'RATE_LIMIT_EXCEEDED', {
       message: 'More than 100 requests in 60 seconds with this key. Retry in 12 s.',
     }),

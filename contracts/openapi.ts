@@ -14,6 +14,15 @@ import {
   type Json,
 } from './openapi-parts';
 import { sendTestNotification } from './openapi-test-notification';
+import { eventPaths } from './openapi-events';
+import {
+  recoverDryRunSchema,
+  recoverRequestSchema,
+  recoverResponseSchema,
+  recoveryResponseSchema,
+} from './notification-recovery';
+import { notificationListSchema, notificationResponseSchema, resendResponseSchema } from './notifications';
+import { partnerApplicationSchema } from './partner-application';
 import { webhooks } from './openapi-webhooks';
 import { testNotificationResponseSchema } from './test-notification';
 import { applicationEventSchema, testEventSchema } from './webhook-event';
@@ -87,11 +96,16 @@ export function openApiDocument(): Json {
     servers: [{ url: '/', description: 'The address this document was read from.' }],
     tags: [
       { name: 'Quotes', description: 'What finance a shopper can be offered.' },
-      { name: 'Notifications', description: 'What we tell your server of credit applications.' },
+      {
+        name: 'Notifications',
+        description: 'What we tell your server of credit applications, and what came of it.',
+      },
+      { name: 'Applications', description: 'Where a credit application stands.' },
     ],
     paths: {
       '/v1/finance-quote': { post: financeQuote },
       '/v1/notifications/test': { post: sendTestNotification },
+      ...eventPaths,
     },
     webhooks,
     components: {
@@ -99,6 +113,14 @@ export function openApiDocument(): Json {
         [quoteRequestSchema, 'input'],
         [quoteResponseSchema, 'output'],
         [testNotificationResponseSchema, 'output'],
+        [notificationListSchema, 'output'],
+        [notificationResponseSchema, 'output'],
+        [resendResponseSchema, 'output'],
+        [recoverRequestSchema, 'input'],
+        [recoverDryRunSchema, 'output'],
+        [recoverResponseSchema, 'output'],
+        [recoveryResponseSchema, 'output'],
+        [partnerApplicationSchema, 'output'],
         [applicationEventSchema, 'output'],
         [testEventSchema, 'output'],
         [errorSchema, 'output'],

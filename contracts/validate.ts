@@ -36,6 +36,23 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
   };
 }
 
+/**
+ * Builds the check of a query: the first fault in the order of the schema's fields is reported. A parameter that is there twice has
+ * no right answer and is a fault.
+ */
+export function queryValidator<S extends z.ZodObject>(schema: S): (query: unknown) => Validated<z.output<S>> {
+  return (query) => {
+    const sent = query as Record<string, unknown>;
+    const twice = Object.keys(schema.shape).find((name) => Array.isArray(sent[name]));
+    if (twice !== undefined) {
+      const message = `${twice} must be sent once only.`;
+      return { violation: { code: 'INVALID_REQUEST', message, details: { field: twice } } };
+    }
+    const parsed = schema.safeParse(sent);
+    return parsed.success ? { value: parsed.data } : { violation: violationOf(parsed.error.issues[0]) };
+  };
+}
+
 function violationOf(issue: z.core.$ZodIssue | undefined): Violation {
   const field = String(issue?.path[0] ?? 'body');
   const custom = issue?.code === 'custom' ? (issue.params?.['code'] as ErrorCode | undefined) : undefined;

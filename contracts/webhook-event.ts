@@ -17,7 +17,7 @@ const status = z.enum(APPLICATION_STATES).meta({
 });
 
 /** Everything but the status, which is where a test event differs. */
-const application = {
+export const applicationFields = {
   credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
   service_quote_id: z
     .string()
@@ -70,7 +70,7 @@ export const applicationEventSchema = z
     created_at: envelope.created_at,
     sequence: envelope.sequence,
     data: z.object({
-      ...application,
+      ...applicationFields,
       status,
       previous_status: status.nullable().meta({ description: 'Null for the first event of an application.' }),
       ...amounts,
@@ -90,7 +90,7 @@ export const testEventSchema = z
     created_at: envelope.created_at,
     sequence: envelope.sequence,
     data: z.object({
-      ...application,
+      ...applicationFields,
       status: z.literal('test').meta({ description: 'No state of an application.' }),
       previous_status: z.null(),
       ...amounts,

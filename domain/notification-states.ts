@@ -16,6 +16,13 @@ export const OPEN_STATES = ['pending', 'started'] as const;
 /** Nothing more happens to it unless it is sent again. */
 export const END_STATES = ['delivered', 'failed', 'cancelled', 'expired'] as const;
 
+export type OpenState = (typeof OPEN_STATES)[number];
+
+/** Whether a workflow delivers it, or will. */
+export function isOpen(state: NotificationState): state is OpenState {
+  return (OPEN_STATES as readonly NotificationState[]).includes(state);
+}
+
 /** What a notification's row says of its course; each is a column. */
 export type NotificationField =
   /** From when on the dispatcher takes it. */
@@ -28,6 +35,10 @@ export type NotificationField =
   | 'first_attempt_at'
   /** When its workflow was last seen. */
   | 'checked_at'
+  /** When the next attempt is planned for, once one has failed. */
+  | 'next_attempt_at'
+  /** Since when an operator has it paused, while it is. */
+  | 'paused_at'
   /** The first 2xx, ever. */
   | 'delivered_at'
   | 'ended_at'
@@ -40,7 +51,9 @@ export type NotificationField =
   /** The month that counted it as failed. */
   | 'failed_month'
   | 'priority'
-  | 'attempts';
+  | 'attempts'
+  /** The recovery that sent it again last. */
+  | 'recovery_id';
 
 /** What happens to a notification. */
 export type NotificationEvent =
@@ -48,8 +61,14 @@ export type NotificationEvent =
   | 'start'
   /** An attempt's row is written, before the send. */
   | 'attempt'
-  /** An attempt failed, and another one will follow. */
+  /** The first attempt of a generation failed, and another one will follow. */
   | 'retry'
+  /** A later one failed, and another one will follow. */
+  | 'retry_again'
+  /** An operator has it paused. */
+  | 'pause'
+  /** An operator lets it go on. */
+  | 'resume'
   | 'deliver'
   /** Delivered once more, after a resend: it stays counted once. */
   | 'deliver_again'
@@ -98,11 +117,24 @@ export interface Transition {
   readonly laterEvents?: 'put_off' | 'due_now';
 }
 
+/** What only a notification that is under way has. */
+const OPEN_ONLY = ['taken_at', 'reserved_month', 'next_attempt_at', 'paused_at'] as const;
+
 /** A new generation begins as if there had been none before, with the attempts it has. */
 const BEGINS_ANEW = {
   to: 'pending',
   newGeneration: true,
-  clears: ['end_reason', 'ended_at', 'held_at', 'taken_at', 'started_at', 'first_attempt_at', 'checked_at'],
+  clears: [
+    'end_reason',
+    'ended_at',
+    'held_at',
+    'taken_at',
+    'started_at',
+    'first_attempt_at',
+    'checked_at',
+    'next_attempt_at',
+    'paused_at',
+  ],
 } as const;
 
 /**
@@ -120,13 +152,22 @@ export const NOTIFICATION_TRANSITIONS = {
     given: ['attempts', 'reserved_month', 'taken_at'],
     closesAttempt: true,
   },
-  retry: { from: OPEN_STATES, to: null, clears: ['taken_at'], laterEvents: 'put_off' },
+  retry: {
+    from: OPEN_STATES,
+    to: null,
+    clears: ['taken_at'],
+    given: ['next_attempt_at'],
+    laterEvents: 'put_off',
+  },
+  retry_again: { from: OPEN_STATES, to: null, given: ['next_attempt_at'] },
+  pause: { from: OPEN_STATES, to: null, nowIfEmpty: ['paused_at'] },
+  resume: { from: OPEN_STATES, to: null, clears: ['paused_at'] },
   deliver: {
     // Also when an attempt of an earlier generation is heard of late: a delivery is a delivery.
     from: NOTIFICATION_STATES,
     to: 'delivered',
     now: ['delivered_at', 'ended_at'],
-    clears: ['end_reason', 'held_at', 'taken_at', 'reserved_month', 'failed_month'],
+    clears: ['end_reason', 'held_at', ...OPEN_ONLY, 'failed_month'],
     quota: 'counted_delivered',
     laterEvents: 'due_now',
   },
@@ -134,14 +175,14 @@ export const NOTIFICATION_TRANSITIONS = {
     from: OPEN_STATES,
     to: 'delivered',
     now: ['ended_at'],
-    clears: ['end_reason', 'taken_at', 'reserved_month'],
+    clears: ['end_reason', ...OPEN_ONLY],
     laterEvents: 'due_now',
   },
   fail: {
     from: OPEN_STATES,
     to: 'failed',
     now: ['ended_at'],
-    clears: ['taken_at', 'reserved_month'],
+    clears: OPEN_ONLY,
     given: ['end_reason', 'failed_month'],
     closesAttempt: true,
     quota: 'counted_failed',
@@ -151,7 +192,7 @@ export const NOTIFICATION_TRANSITIONS = {
     from: ['pending', 'started', 'held'],
     to: 'cancelled',
     now: ['ended_at'],
-    clears: ['taken_at', 'held_at', 'reserved_month'],
+    clears: [...OPEN_ONLY, 'held_at'],
     given: ['end_reason'],
     closesAttempt: true,
     quota: 'released',
@@ -161,7 +202,7 @@ export const NOTIFICATION_TRANSITIONS = {
     from: OPEN_STATES,
     to: 'held',
     now: ['held_at'],
-    clears: ['taken_at', 'reserved_month'],
+    clears: OPEN_ONLY,
     given: ['end_reason'],
     closesAttempt: true,
     quota: 'released',
@@ -182,7 +223,7 @@ export const NOTIFICATION_TRANSITIONS = {
     from: ['held', ...END_STATES],
     ...BEGINS_ANEW,
     now: ['due_at'],
-    given: ['priority', 'reserved_month'],
+    given: ['priority', 'reserved_month', 'recovery_id'],
   },
   give_back: { from: ['pending'], to: null, clears: ['taken_at'], given: ['due_at'] },
   check: { from: ['started'], to: null, now: ['checked_at'] },

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { cancelNotification } from '../db/notifications/cancel';
-import { findNotification } from '../db/notifications/read';
+import { findNotification, lockNotification } from '../db/notifications/read';
+import { applyEvent } from '../db/notifications/transition';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { handle, type Answer, type Call, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
@@ -71,11 +72,12 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     order: DeliveryOrder,
   ): Promise<Answer | null> {
     const { notificationId, generation } = delivery;
-    const taken = await changeAndLog(call, `notifications.${name}`, async (_tx, log) => {
+    const taken = await changeAndLog(call, `notifications.${name}`, async (tx, log) => {
       const answer = await deps.orderDelivery(delivery, order);
       if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
       if (answer.kind === 'no_workflow') return false;
       await log(notificationId, { generation });
+      if (order === 'pause' || order === 'resume') await notePause(tx, delivery, order);
       return true;
     });
     if (!taken) return null;
@@ -92,6 +94,16 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       return done;
     });
   }
+}
+
+/** Partners see no next attempt while one is paused; Temporal does the pausing. */
+async function notePause(
+  tx: DbOrTransaction,
+  { notificationId, generation }: DeliveryRef,
+  order: 'pause' | 'resume',
+): Promise<void> {
+  const row = await lockNotification(tx, notificationId);
+  if (row?.generation === generation) await applyEvent(tx, row, order, {});
 }
 
 const cancelledAnswer = (notificationId: string): Answer => ({

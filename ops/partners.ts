@@ -3,8 +3,10 @@ import {
   createPartner,
   findPartner,
   listPartners,
+  setPartnerRecovery,
   setPartnerState,
   type Partner,
+  type PartnerRecoveryState,
   type PartnerState,
 } from '../db/catalogue/partners';
 import { Refused } from '../db/refused';
@@ -18,6 +20,8 @@ Examples:
   ops partners create --name "Example Checkout"
   ops partners list --json
   ops partners deactivate P100001      all its keys answer 401 within a second`;
+
+type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
 /** `ops partners …` */
 export function addPartnerCommands(program: Command, deps: OpsDeps): void {
@@ -47,6 +51,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
       partner: 'partner_id',
       name: 'name',
       state: 'state',
+      recovery: 'recovery',
       created: 'created_at',
     });
   });
@@ -58,18 +63,28 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     return { json: view(partner), text: facts(Object.entries(view(partner))) };
   });
 
-  addSwitch('activate', 'active', 'Let its keys work again.');
-  addSwitch('deactivate', 'inactive', 'Make every key of the partner answer 401.');
+  addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
+  addSwitch('deactivate', { state: 'inactive' }, 'Make every key of the partner answer 401.');
+  addSwitch('enable-recovery', { recovery: 'enabled' }, 'Let it have all that it missed sent again itself.');
+  addSwitch(
+    'disable-recovery',
+    { recovery: 'disabled' },
+    'No longer let it; a recovery of its own that is under way is stopped. Operators still can.',
+  );
 
-  function addSwitch(verb: string, state: PartnerState, description: string): void {
+  function addSwitch(verb: string, to: Switched, description: string): void {
     const command = partners.command(verb).argument('<partner>').description(description);
     handle(command, deps, async (call, partnerId = '') => {
       const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
-        const done = await setPartnerState(tx, partnerId, state);
-        if (done.changed) await log(partnerId, { state });
+        const done =
+          'state' in to
+            ? await setPartnerState(tx, partnerId, to.state)
+            : await setPartnerRecovery(tx, partnerId, to.recovery);
+        if (done.changed) await log(partnerId, { ...to });
         return done;
       });
-      const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${state}.`;
+      const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;
+      const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.`;
       return { json: { ...view(partner), changed }, text };
     });
   }
@@ -82,9 +97,10 @@ function checkedName(name: string): string {
   return parsed.data;
 }
 
-const view = ({ partnerId, name, state, createdAt }: Partner) => ({
+const view = ({ partnerId, name, state, recovery, createdAt }: Partner) => ({
   partner_id: partnerId,
   name,
   state,
+  recovery,
   created_at: createdAt,
 });

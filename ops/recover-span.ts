@@ -1,10 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
+import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import type { MomentOrAgo } from './arguments';
-
-/** Held notifications expire after as long, and bodies may be gone later on. */
-export const LONGEST_RECOVERY_DAYS = 30;
 
 /**
  * The span that was asked for, by the database's clock, in ISO 8601. Its end is never in the future, so that it stands

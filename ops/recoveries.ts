@@ -1,7 +1,15 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { findPartner } from '../db/catalogue/partners';
-import { beginRecovery, listRecoveries, resumeRecovery, type Recovery } from '../db/notifications/recoveries';
+import {
+  beginRecovery,
+  endRecovery,
+  listRecoveries,
+  resumeRecovery,
+  type Recovery,
+} from '../db/notifications/recoveries';
+import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
+import { runRecovery } from '../db/notifications/run-recovery';
 import { Refused } from '../db/refused';
 import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
 import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
@@ -16,18 +24,16 @@ import {
   type OpsDeps,
 } from './call';
 import { listed } from './output';
-import { LONGEST_RECOVERY_DAYS, resolveSpan } from './recover-span';
-import { runRecovery } from './recover';
+import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
+import { resolveSpan } from './recover-span';
 
-/** 36,000 an hour, and far from what one worker delivers beside its live traffic. */
-const DEFAULT_PER_SECOND = 10;
 const HIGHEST_PER_SECOND = 200;
 
 const EXAMPLES = `
 Examples:
   ops notifications recover --partner P100001 --since 36h                  counts only
   ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
-  ops notifications recover --resume rec_01K…                              after an interruption`;
+  ops notifications recover --resume rcv_01K…                              after an interruption`;
 
 /** Why a notification is left as it is. */
 const LEFT: Readonly<Record<Exclude<UndeliveredCount['plan'], 'send'>, string>> = {
@@ -58,7 +64,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     .option('--resume <recovery>', 'go on with one that was interrupted')
     .option(
       '--per-second <n>',
-      `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${DEFAULT_PER_SECOND}`,
+      `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
       wholeNumber(1, HIGHEST_PER_SECOND),
     )
     .addHelpText('after', EXAMPLES);
@@ -92,6 +98,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
       found: 'found',
       sent: 'sent',
       skipped: 'skipped',
+      by: ({ keyId }) => keyId ?? 'an operator',
       begun: 'created_at',
     });
   });
@@ -107,13 +114,17 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     };
     const again = `ops notifications recover --resume ${recovery.recoveryId}`;
     tell(`Recovery ${recovery.recoveryId}, ${recovery.perSecond} per second. If it ends early: ${again}`);
-    const { recovery: ended, stopped } = await runRecovery(recovery, {
+    const { actor } = deps;
+    const stopped = await runRecovery(recovery, {
       db: call.db,
-      actor: deps.actor,
+      actor,
+      testEventType: TEST_EVENT_TYPE,
       interrupted: deps.interruptible(),
       onProgress: ({ found, sent, skipped }) =>
         tell(`${sent} of ${found} sent${skipped === 0 ? '' : `, ${skipped} passed over`}`),
     });
+    const state = stopped === null ? 'done' : 'interrupted';
+    const ended = await endRecovery(call.db, { ...recovery, actor }, state);
     const { found, sent, skipped } = ended;
     const figures = `${sent} of ${found} sent, ${skipped} passed over`;
     if (stopped === 'interrupted') {
@@ -142,7 +153,7 @@ async function spanOf(call: Call): Promise<RecoverySpan> {
   return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
 }
 
-const rateOf = (call: Call) => numberOption(call, 'perSecond') ?? DEFAULT_PER_SECOND;
+const rateOf = (call: Call) => numberOption(call, 'perSecond') ?? RECOVERED_PER_SECOND;
 
 const total = (counts: readonly UndeliveredCount[]) =>
   counts.filter(({ plan }) => plan === 'send').reduce((sum, { count }) => sum + count, 0);
@@ -199,6 +210,7 @@ const view = (one: Recovery) => ({
   found: one.found,
   sent: one.sent,
   skipped: one.skipped,
+  key_id: one.keyId,
   created_at: one.createdAt,
   ended_at: one.endedAt,
 });

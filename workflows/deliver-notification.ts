@@ -136,7 +136,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
     const text = describeOutcome(outcome);
     story.attempted(attemptNumber, text);
     await steps.record(
-      { notificationId, attemptNumber, outcome, address, end },
+      { notificationId, attemptNumber, outcome, address, end, retryInMs: coming?.waitMs ?? null },
       `attempt ${attemptNumber} ${text}`,
     );
     if (then === 'done') return complete('delivered');

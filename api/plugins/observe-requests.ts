@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../metrics';
 import { createRefusalSample } from './refusal-sample';
+import { routeNameOf } from './route-name';
 
 /** Counts and logs requests for which the framework runs no hooks. */
 export interface RequestObserver {
@@ -40,8 +41,7 @@ export function observeRequests(
     observe({
       requestId: request.id,
       method: request.method,
-      // Unknown paths share one name.
-      route: request.routeOptions.url ?? 'none',
+      route: routeNameOf(request),
       status: reply.statusCode,
       ms: reply.elapsedTime,
       keyId: keyIdOf(request),

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { routeNameOf } from './route-name';
 
 /** A request as its trace shows it. */
 export interface RequestSpan {
@@ -42,8 +43,7 @@ export function traceRequests(app: FastifyInstance, tracer: RequestTracer | null
     else request.span.within(done);
   });
   app.addHook('onResponse', (request, reply, done) => {
-    // Unknown paths share one name.
-    request.span?.end({ route: request.routeOptions.url ?? 'none', status: reply.statusCode });
+    request.span?.end({ route: routeNameOf(request), status: reply.statusCode });
     done();
   });
 }

@@ -11,9 +11,9 @@ import type { NotificationProgress } from '../../db/notifications/progress';
 import type { NewTestNotification, TestNotificationAnswer } from '../../db/notifications/enqueue-test';
 import { ApiError } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
+import { notRegistered } from '../notifications/not-registered';
 import { failureReason, testStatus } from '../notifications/test-status';
 import type { Caller } from '../plugins/authenticate';
-import { emptyBody } from '../plugins/empty-body';
 import { serializer } from '../serializer';
 
 /** A first attempt takes at most 20 s; ten are what a caller can be asked to wait. */
@@ -37,7 +37,6 @@ export interface SendTestNotificationDeps {
  */
 export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
   const serialize = serializer<TestNotificationBody>(testNotificationResponseSchema);
-  emptyBody(app);
 
   app.post('/v1/notifications/test', async (request, reply) => {
     const { caller } = request;
@@ -128,10 +127,7 @@ function refusal(
   answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,
   { environment }: Caller,
 ): ApiError {
-  if (answer.kind === 'no_endpoint') {
-    const message = `No webhook is registered for the ${environment} environment, or it is disabled.`;
-    return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
-  }
+  if (answer.kind === 'no_endpoint') return notRegistered(environment);
   const { limit, delivered, reserved, monthEndsAt } = answer;
   return new ApiError(
     'TEST_NOTIFICATION_LIMIT_REACHED',

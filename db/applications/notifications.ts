@@ -26,7 +26,7 @@ export async function insertStatusNotification(
     readonly write: WriteChange;
   },
 ): Promise<void> {
-  const { applicationId, partnerId, environment, sequence, state } = application;
+  const { applicationId, partnerId, environment, sequence, merchantReference, state } = application;
   const createdAt = application.updatedAt;
   const notificationId = `ntf_${ulid(createdAt.getTime())}`;
   const eventId = `evt_${ulid(createdAt.getTime())}`;
@@ -46,6 +46,7 @@ export async function insertStatusNotification(
     environment,
     applicationId,
     sequence,
+    merchantReference,
     body,
     createdAt,
     requestId,

@@ -1,14 +1,18 @@
-import { asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { partners } from '../schema';
+import { partners, recoveries } from '../schema';
 import { Refused } from '../refused';
 
 export type PartnerState = 'active' | 'inactive';
+
+export type PartnerRecoveryState = 'enabled' | 'disabled';
 
 export interface Partner {
   readonly partnerId: string;
   readonly name: string;
   readonly state: PartnerState;
+  /** Whether it may begin recoveries of what it has missed. */
+  readonly recovery: PartnerRecoveryState;
   readonly createdAt: Date;
 }
 
@@ -57,6 +61,33 @@ export async function setPartnerState(
     if (old.state === state) return { changed: false, partner: old };
     await tx.update(partners).set({ state }).where(eq(partners.partnerId, partnerId));
     return { changed: true, partner: { ...old, state } };
+  });
+}
+
+/** Lets a partner begin recoveries, or no longer: one of its own that is under way is then stopped. */
+export async function setPartnerRecovery(
+  db: DbOrTransaction,
+  partnerId: string,
+  recovery: PartnerRecoveryState,
+): Promise<{ changed: boolean; partner: Partner }> {
+  return db.transaction(async (tx) => {
+    const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
+    if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+    if (old.recovery === recovery) return { changed: false, partner: old };
+    await tx.update(partners).set({ recovery }).where(eq(partners.partnerId, partnerId));
+    if (recovery === 'disabled') {
+      await tx
+        .update(recoveries)
+        .set({ state: 'interrupted', updatedAt: sql`service_now()` })
+        .where(
+          and(
+            eq(recoveries.partnerId, partnerId),
+            eq(recoveries.state, 'running'),
+            isNotNull(recoveries.keyId),
+          ),
+        );
+    }
+    return { changed: true, partner: { ...old, recovery } };
   });
 }
 

@@ -80,6 +80,12 @@ CREATE TABLE "change_log" (
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "cursor_secrets" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"secret" "bytea" NOT NULL,
+	CONSTRAINT "cursor_secrets_only" CHECK ("cursor_secrets"."only")
+);
+--> statement-breakpoint
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,
@@ -106,9 +112,11 @@ CREATE TABLE "partners" (
 	"partner_id" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
 	"state" text DEFAULT 'active' NOT NULL,
+	"recovery" text DEFAULT 'enabled' NOT NULL,
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	CONSTRAINT "partners_id_form" CHECK ("partners"."partner_id" ~ '^P[0-9]{6}$'),
-	CONSTRAINT "partners_state" CHECK ("partners"."state" in ('active', 'inactive'))
+	CONSTRAINT "partners_state" CHECK ("partners"."state" in ('active', 'inactive')),
+	CONSTRAINT "partners_recovery" CHECK ("partners"."recovery" in ('enabled', 'disabled'))
 );
 --> statement-breakpoint
 CREATE TABLE "product_versions" (
@@ -170,6 +178,7 @@ CREATE TABLE "recoveries" (
 	"recovery_id" text PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
 	"environment" text,
+	"key_id" text,
 	"since" timestamp with time zone NOT NULL,
 	"until" timestamp with time zone NOT NULL,
 	"state" text DEFAULT 'running' NOT NULL,
@@ -230,6 +239,7 @@ CREATE TABLE "notifications" (
 	"environment" text NOT NULL,
 	"application_id" text,
 	"sequence" integer,
+	"merchant_reference" text,
 	"body" text NOT NULL,
 	"state" text DEFAULT 'pending' NOT NULL,
 	"priority" smallint DEFAULT 0 NOT NULL,
@@ -244,9 +254,12 @@ CREATE TABLE "notifications" (
 	"started_at" timestamp with time zone,
 	"first_attempt_at" timestamp with time zone,
 	"checked_at" timestamp with time zone,
+	"next_attempt_at" timestamp with time zone,
+	"paused_at" timestamp with time zone,
 	"delivered_at" timestamp with time zone,
 	"ended_at" timestamp with time zone,
 	"held_at" timestamp with time zone,
+	"recovery_id" text,
 	"request_id" text,
 	"trace_parent" text,
 	CONSTRAINT "notifications_priority" CHECK (priority in (0, 1)),
@@ -255,7 +268,8 @@ CREATE TABLE "notifications" (
 	CONSTRAINT "notifications_ended" CHECK ((state in ('delivered', 'failed', 'cancelled', 'expired')) = (ended_at is not null)),
 	CONSTRAINT "notifications_delivered" CHECK (state <> 'delivered' or delivered_at is not null),
 	CONSTRAINT "notifications_reason" CHECK ((state in ('pending', 'started', 'delivered')) = (end_reason is null)),
-	CONSTRAINT "notifications_open" CHECK (state in ('pending', 'started') or taken_at is null and reserved_month is null),
+	CONSTRAINT "notifications_open" CHECK (state in ('pending', 'started')
+        or taken_at is null and reserved_month is null and next_attempt_at is null and paused_at is null),
 	CONSTRAINT "notifications_sequence" CHECK ((application_id is null) = (sequence is null))
 ) PARTITION BY RANGE ("notification_id");
 --> statement-breakpoint
@@ -331,6 +345,7 @@ CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_unti
 CREATE INDEX "change_log_subject" ON "change_log" USING btree ("subject");--> statement-breakpoint
 CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "recoveries_under_way" ON "recoveries" USING btree ("partner_id","environment") WHERE "recoveries"."state" = 'running' and "recoveries"."key_id" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_queue" ON "notifications" USING btree ("partner_id","environment","priority","due_at") WHERE "notifications"."state" = 'pending';--> statement-breakpoint
 CREATE INDEX "notifications_taken" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."taken_at" is not null and "notifications"."state" in ('pending', 'started');--> statement-breakpoint
 CREATE INDEX "notifications_tests" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."event_type" = 'credit_application.test' and "notifications"."state" = 'started';--> statement-breakpoint
@@ -338,7 +353,14 @@ CREATE INDEX "notifications_application" ON "notifications" USING btree ("applic
 CREATE INDEX "notifications_started" ON "notifications" USING btree ("checked_at") WHERE "notifications"."state" = 'started';--> statement-breakpoint
 CREATE INDEX "notifications_held" ON "notifications" USING btree ("partner_id","environment","notification_id") WHERE "notifications"."state" = 'held';--> statement-breakpoint
 CREATE INDEX "notifications_held_since" ON "notifications" USING btree ("held_at") WHERE "notifications"."state" = 'held';--> statement-breakpoint
-CREATE INDEX "notifications_partner" ON "notifications" USING btree ("partner_id","notification_id");--> statement-breakpoint
+CREATE INDEX "notifications_page" ON "notifications" USING btree ("environment","partner_id","notification_id");--> statement-breakpoint
+CREATE INDEX "notifications_page_status" ON "notifications" USING btree ("environment","partner_id",(case when state in ('pending', 'started')
+  then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
+  when state <> 'held' and delivered_at is not null then 'delivered' else state end),"notification_id");--> statement-breakpoint
+CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");--> statement-breakpoint
+CREATE INDEX "notifications_page_application" ON "notifications" USING btree ("environment","partner_id","application_id","notification_id") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
+CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("environment","partner_id","merchant_reference","notification_id") WHERE "notifications"."merchant_reference" is not null;--> statement-breakpoint
+CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
 CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
 CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
@@ -564,6 +586,9 @@ FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
 --> statement-breakpoint
 CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
 FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
+--> statement-breakpoint
+-- What authenticates the cursors of pages (api/notifications/cursor.ts): 244 random bits, drawn once for each database.
+INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 --> statement-breakpoint
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),

@@ -15,6 +15,7 @@ export type NewStatusNotification = Pick<
   | 'environment'
   | 'applicationId'
   | 'sequence'
+  | 'merchantReference'
   | 'body'
   | 'createdAt'
   | 'requestId'
@@ -31,15 +32,15 @@ export async function storeStatusNotification(
   row: NewStatusNotification,
 ): Promise<void> {
   const { notificationId, eventId, eventType, partnerId, environment } = row;
-  const { applicationId, sequence, body, createdAt, requestId, traceParent = null } = row;
+  const { applicationId, sequence, merchantReference, body, createdAt, requestId, traceParent = null } = row;
   await tx.execute(sql`
     with l as (select ${partnerId}::text as partner_id, ${environment}::text as environment),
     born as (select *, ${hasActiveEndpoint('l')} as active from l),
     stored as (
       insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
-        sequence, body, created_at, request_id, trace_parent, state, end_reason, held_at)
+        sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
       select ${notificationId}, ${eventId}, ${eventType}, partner_id, environment, ${applicationId},
-        ${sequence}::int, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${traceParent},
+        ${sequence}::int, ${merchantReference}, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${traceParent},
         case when active then 'pending' else 'held' end, case when not active then ${NOT_REGISTERED} end,
         case when not active then service_now() end
       from born returning notification_id)

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import type { EndpointQueue } from './hold';
 import type { NotificationState } from '../../domain/notification-states';
 
 export type Notification = typeof notifications.$inferSelect;
@@ -44,24 +45,46 @@ export async function findNotification(
   return row ?? null;
 }
 
-/** The same, locked until the transaction ends. */
+/**
+ * The same, locked until the transaction ends.
+ * @param owner whose it must be: others' are neither found nor waited for. Absent: anybody's.
+ */
 export async function lockNotification(
   tx: DbOrTransaction,
   notificationId: string,
+  owner?: EndpointQueue,
 ): Promise<Notification | null> {
   const [row] = await tx
     .select()
     .from(notifications)
-    .where(eq(notifications.notificationId, notificationId))
+    .where(
+      and(
+        eq(notifications.notificationId, notificationId),
+        owner && eq(notifications.partnerId, owner.partnerId),
+        owner && eq(notifications.environment, owner.environment),
+      ),
+    )
     .for('update');
   return row ?? null;
 }
+
+const ENVIRONMENTS: readonly KeyEnvironment[] = ['sandbox', 'live'];
 
 /** Notifications, newest first. The span bounds what is read: ids sort by time, and their months are partitions. */
 export async function listNotifications(
   db: DbOrTransaction,
   filter: NotificationFilter,
 ): Promise<ListedNotification[]> {
+  // The index of a partner's notifications has them by environment.
+  if (filter.partnerId === undefined || filter.environment !== undefined) return listOf(db, filter);
+  const lists = [];
+  for (const environment of ENVIRONMENTS) lists.push(await listOf(db, { ...filter, environment }));
+  const newestFirst = (one: ListedNotification, other: ListedNotification) =>
+    one.notificationId < other.notificationId ? 1 : -1;
+  return lists.flat().toSorted(newestFirst).slice(0, filter.limit);
+}
+
+async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
   const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];

@@ -29,6 +29,7 @@ const EVENT_OF = { failed: 'fail', cancelled: 'cancel', held: 'hold' } as const;
  * Finishes an attempt's row, and its notification when that ends with it. The same again changes nothing: a delivery is
  * counted by the one update that finds `delivered_at` empty.
  * @param end null while further attempts follow; a 2xx always ends it.
+ * @param retryInMs wait before the next attempt, in milliseconds; null when none follows.
  * @returns what operators should know of its endpoint, which is written down with it: it was disabled, it has failed for
  *   long, or it is well again.
  * @throws ForeignResult
@@ -38,6 +39,7 @@ export async function recordAttempt(
   attempt: AttemptRef,
   result: { readonly outcome: DeliveryOutcome; readonly address: string | null },
   end: { readonly state: EndState; readonly reason: string } | null,
+  retryInMs: number | null = null,
 ): Promise<{ readonly event: OperatorEvent | null }> {
   const { notificationId, attemptNumber } = attempt;
   const { outcome } = result;
@@ -53,12 +55,16 @@ export async function recordAttempt(
     if (row !== null && outcome.kind === 'failed' && current) {
       if (end !== null) await applyEnd(tx, row, EVENT_OF[end.state], end.reason);
       // Only after the first attempt is there a slot to leave, and anything to put off.
-      else if (row.takenAt !== null) await applyEvent(tx, row, 'retry', {});
+      else await applyEvent(tx, row, row.takenAt === null ? 'retry_again' : 'retry', nextAttempt(retryInMs));
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
     return { event: await noteHealth(tx, outcome, finished) };
   });
 }
+
+const nextAttempt = (retryInMs: number | null) => ({
+  next_attempt_at: sql`service_now() + make_interval(secs => ${retryInMs}::float8 / 1000)`,
+});
 
 /** Last in its transaction, so that the endpoint's row, which all of its attempts share, is locked for the commit only. */
 async function noteHealth(

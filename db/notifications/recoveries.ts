@@ -30,7 +30,7 @@ export async function beginRecovery(
   wanted: RecoverySpan & { readonly perSecond: number; readonly found: number; readonly actor: string },
 ): Promise<Recovery> {
   const { actor, partnerId, environment, since, until, perSecond, found } = wanted;
-  const recoveryId = `rec_${ulid()}`;
+  const recoveryId = `rcv_${ulid()}`;
   return db.transaction(async (tx) => {
     const values = { recoveryId, partnerId, environment, perSecond, found, runner: ulid() };
     const moments = { since: new Date(since), until: new Date(until) };
@@ -56,6 +56,8 @@ export async function resumeRecovery(
   return db.transaction(async (tx) => {
     const was = await lockRecovery(tx, recoveryId);
     if (was === null) throw new Refused('not_found', `Recovery ${recoveryId} does not exist.`);
+    const other = was.keyId === null || was.state === 'running' ? null : await underWayBeside(tx, was);
+    if (other !== null) throw new Refused('conflict', `Recovery ${other} of this partner is under way.`);
     if (was.state === 'done') throw new Refused('conflict', `Recovery ${recoveryId} is done.`);
     const [row] = await tx
       .update(recoveries)
@@ -90,6 +92,7 @@ export async function recoverOne(
       testEventType,
       undeliveredOnly: true,
       priority: BULK_PRIORITY,
+      recoveryId,
     }).catch((error: unknown) => {
       if (error instanceof Refused && !(error instanceof EndpointMissing)) return null;
       throw error;
@@ -167,6 +170,17 @@ export const cursorOf = (recovery: Recovery): RecoveryCursor => ({
 async function lockRecovery(tx: DbOrTransaction, recoveryId: string): Promise<Recovery | null> {
   const [row] = await tx.select().from(recoveries).where(eq(recoveries.recoveryId, recoveryId)).for('update');
   return row ?? null;
+}
+
+/** A partner has one of its own at a time in each environment. */
+async function underWayBeside(
+  tx: DbOrTransaction,
+  { partnerId, environment }: Recovery,
+): Promise<string | null> {
+  const [row] = await tx.execute<{ id: string }>(sql`
+    select recovery_id as id from recoveries
+    where partner_id = ${partnerId} and environment = ${environment} and state = 'running' and key_id is not null`);
+  return row?.id ?? null;
 }
 
 async function lockMine(

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import type { EndpointQueue } from './hold';
 import { lockNotification, type Notification } from './read';
 import { Refused } from '../refused';
 import { applyEvent } from './transition';
@@ -21,6 +22,16 @@ export class EndpointMissing extends Refused {
   }
 }
 
+/** It is in no condition to be sent again; why, for whoever must tell that to a partner. */
+export class NotResendable extends Refused {
+  constructor(
+    readonly why: 'under_way' | 'not_undelivered' | 'test' | 'payload_removed',
+    message: string,
+  ) {
+    super('conflict', message);
+  }
+}
+
 export interface ResendOptions {
   /** The event type that the monthly limit is for. */
   readonly testEventType: string;
@@ -28,29 +39,43 @@ export interface ResendOptions {
   readonly undeliveredOnly?: boolean;
   /** 0: with what is live; 1: after all of that. Default: 0. */
   readonly priority?: 0 | 1;
+  /** The recovery that it is sent again for. Default: the one before, if any. */
+  readonly recoveryId?: string;
+  /** A partner asks, for one of its own: others do not exist for it, and tests are not sent again. */
+  readonly owner?: EndpointQueue;
 }
 
 /**
  * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
  * body. A test first takes a unit of this month's limit.
- * @throws Refused when it is missing, still under way or has lost its body, or the limit is reached; EndpointMissing.
+ * @throws Refused when it is missing or the limit is reached; NotResendable; EndpointMissing.
  */
 export async function resendNotification(
   tx: DbOrTransaction,
   notificationId: string,
-  { testEventType, undeliveredOnly = false, priority = 0 }: ResendOptions,
+  options: ResendOptions,
 ): Promise<ResentNotification> {
-  const was = await lockNotification(tx, notificationId);
+  const { testEventType, undeliveredOnly = false, priority = 0, recoveryId = null, owner } = options;
+  const was = await lockNotification(tx, notificationId, owner);
   if (was === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
   if (was.state === 'pending' || was.state === 'started') {
-    throw new Refused('conflict', `Notification ${notificationId} is under way: use retry-now instead.`);
+    throw new NotResendable(
+      'under_way',
+      `Notification ${notificationId} is under way: use retry-now instead.`,
+    );
+  }
+  if (owner !== undefined && was.eventType === testEventType) {
+    throw new NotResendable('test', `Notification ${notificationId} is a test: send a new one.`);
   }
   if (undeliveredOnly && (was.deliveredAt !== null || was.state === 'cancelled')) {
-    throw new Refused('conflict', `Notification ${notificationId} was ${was.state} meanwhile.`);
+    throw new NotResendable('not_undelivered', `Notification ${notificationId} was ${was.state} meanwhile.`);
   }
   if (was.body === '') {
     const why = 'its body was removed, as its time of keeping is over (ops retention show)';
-    throw new Refused('conflict', `Notification ${notificationId} cannot be sent again: ${why}.`);
+    throw new NotResendable(
+      'payload_removed',
+      `Notification ${notificationId} cannot be sent again: ${why}.`,
+    );
   }
   const endpoint = await findEndpoint(tx, was.partnerId, was.environment);
   if (endpoint?.state !== 'active') throw new EndpointMissing(was);
@@ -59,6 +84,7 @@ export async function resendNotification(
   await applyEvent(tx, was, 'resend', {
     priority: sql`${priority}`,
     reserved_month: sql`${reservedMonth}::date`,
+    recovery_id: sql`coalesce(${recoveryId}, t.recovery_id)`,
   });
   await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
   return { was, generation };

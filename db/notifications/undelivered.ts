@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
+import { STATUS_SQL } from '../schema';
 import { hasActiveEndpoint } from './hold';
 
 /** What a recovery is about. Moments in ISO 8601; `until` is exclusive. */
@@ -40,6 +41,9 @@ const inSpan = ({ partnerId, environment, since, until }: RecoverySpan) => sql`
   and n.notification_id < 'ntf_' || ulid_floor(${until}::timestamptz)
   and n.delivered_at is null ${environment === null ? sql`` : sql`and n.environment = ${environment}`}`;
 
+/** For the index of partners' statuses: what is delivered is not read. */
+export const RECOVERABLE = sql.raw(`(${STATUS_SQL}) in ('failed', 'held', 'expired')`);
+
 /** Tests have a strict limit, and a test of yesterday tells nobody anything: they are resent one by one. */
 const plan = (testEventType: string): SQL => sql`
   case when n.event_type = ${testEventType} then 'test'
@@ -75,7 +79,7 @@ export async function listRecoverable(
     select notification_id as "notificationId", application, sequence from (
       select n.notification_id, coalesce(n.application_id, '') collate "C" as application,
         coalesce(n.sequence, 0) as sequence
-      from notifications n where ${inSpan(span)} and (${plan(testEventType)}) = 'send') due
+      from notifications n where ${inSpan(span)} and ${RECOVERABLE} and (${plan(testEventType)}) = 'send') due
     where (application, sequence, notification_id) > (${after.application}, ${after.sequence}::int, ${after.notificationId})
     order by application, sequence, notification_id`);
   return [...rows] as unknown as RecoveryItem[];

@@ -1,6 +1,7 @@
 export * from './api-keys';
 export * from './applications';
 export * from './change-log';
+export * from './cursor-secrets';
 export * from './merchants';
 export * from './partners';
 export * from './products';

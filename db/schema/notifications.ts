@@ -6,6 +6,14 @@ import { moment, serviceNow } from './columns';
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
+ * What partners see as the status, as domain/notification-status.ts says it. Unqualified: it is in an index, which each partition
+ * gets by the names of its columns. A query finds that index by the same text.
+ */
+export const STATUS_SQL = `case when state in ('pending', 'started')
+  then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
+  when state <> 'held' and delivered_at is not null then 'delivered' else state end`;
+
+/**
  * Notifications: what is owed to a partner, and what became of it. Written in the transaction of the change that caused
  * them; the dispatcher makes each a workflow. Partitioned by month through the id, as quotes are.
  */
@@ -22,6 +30,8 @@ export const notifications = pgTable(
     /** The credit application it tells of, and its place among the events of that one; null for a test. */
     applicationId: text('application_id'),
     sequence: integer('sequence'),
+    /** The partner's own reference, of the application's quote. */
+    merchantReference: text('merchant_reference'),
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
     state: text('state', { enum: NOTIFICATION_STATES }).notNull().default('pending'),
@@ -50,11 +60,17 @@ export const notifications = pgTable(
     firstAttemptAt: moment('first_attempt_at'),
     /** When the sweep last asked Temporal about it. */
     checkedAt: moment('checked_at'),
+    /** When the next attempt is planned for, once one has failed. */
+    nextAttemptAt: moment('next_attempt_at'),
+    /** Since when an operator has it paused (`ops notifications pause`). */
+    pausedAt: moment('paused_at'),
     /** The first 2xx. Set once, and counted with it. */
     deliveredAt: moment('delivered_at'),
     endedAt: moment('ended_at'),
     /** Since when it is held, while it is. */
     heldAt: moment('held_at'),
+    /** The recovery that sent it again last. */
+    recoveryId: text('recovery_id'),
     requestId: text('request_id'),
     /** Of the request that caused it, where traces are on: `traceparent` of W3C; what is done for it joins that trace. */
     traceParent: text('trace_parent'),
@@ -88,8 +104,27 @@ export const notifications = pgTable(
     index('notifications_held_since')
       .on(t.heldAt)
       .where(sql`${t.state} = 'held'`),
-    // `ops notifications list --partner`.
-    index('notifications_partner').on(t.partnerId, t.notificationId),
+    // `GET /v1/notifications`: pages of a partner and environment, newest first, and the same by each of its filters
+    // (db/notifications/list-for-partner.ts). `ops notifications list --partner` goes by the first. The environment comes first, because
+    // an index that begins with partner and environment is one that the claim could walk instead of its own.
+    index('notifications_page').on(t.environment, t.partnerId, t.notificationId),
+    index('notifications_page_status').on(
+      t.environment,
+      t.partnerId,
+      sql`(${sql.raw(STATUS_SQL)})`,
+      t.notificationId,
+    ),
+    index('notifications_page_event_type').on(t.environment, t.partnerId, t.eventType, t.notificationId),
+    index('notifications_page_application')
+      .on(t.environment, t.partnerId, t.applicationId, t.notificationId)
+      .where(sql`${t.applicationId} is not null`),
+    index('notifications_page_reference')
+      .on(t.environment, t.partnerId, t.merchantReference, t.notificationId)
+      .where(sql`${t.merchantReference} is not null`),
+    // What has come of a recovery.
+    index('notifications_recovery')
+      .on(t.recoveryId)
+      .where(sql`${t.recoveryId} is not null`),
     // Unqualified: it is added to partitions that are there already, by name.
     check('notifications_priority', sql`priority in (0, 1)`),
     check('notifications_state', sql`state in (${sql.raw(quoted(NOTIFICATION_STATES))})`),
@@ -100,7 +135,8 @@ export const notifications = pgTable(
     check('notifications_reason', sql`(state in ('pending', 'started', 'delivered')) = (end_reason is null)`),
     check(
       'notifications_open',
-      sql`state in ('pending', 'started') or taken_at is null and reserved_month is null`,
+      sql`state in ('pending', 'started')
+        or taken_at is null and reserved_month is null and next_attempt_at is null and paused_at is null`,
     ),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
   ],

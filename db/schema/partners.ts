@@ -13,10 +13,15 @@ export const partners = pgTable(
     state: text('state', { enum: ['active', 'inactive'] })
       .notNull()
       .default('active'),
+    /** Whether it may begin recoveries itself (`POST /v1/notifications/recover`). */
+    recovery: text('recovery', { enum: ['enabled', 'disabled'] })
+      .notNull()
+      .default('enabled'),
     createdAt: moment('created_at').notNull().default(serviceNow),
   },
   (t) => [
     check('partners_id_form', sql`${t.partnerId} ~ '^P[0-9]{6}$'`),
     check('partners_state', sql`${t.state} in ('active', 'inactive')`),
+    check('partners_recovery', sql`${t.recovery} in ('enabled', 'disabled')`),
   ],
 );

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { check, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { check, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
 /**
@@ -9,11 +9,13 @@ import { moment, serviceNow } from './columns';
 export const recoveries = pgTable(
   'recoveries',
   {
-    /** `rec_` and a ULID. */
+    /** `rcv_` and a ULID. */
     recoveryId: text('recovery_id').primaryKey(),
     partnerId: text('partner_id').notNull(),
     /** One environment only; null: both. */
     environment: text('environment', { enum: ['sandbox', 'live'] }),
+    /** The API key under which its partner asked for it; null: an operator began it. */
+    keyId: text('key_id'),
     /** Notifications created from `since` (inclusive) to `until` (exclusive). */
     since: moment('since').notNull(),
     until: moment('until').notNull(),
@@ -40,6 +42,10 @@ export const recoveries = pgTable(
   (t) => [
     // `ops notifications recoveries --partner`.
     index('recoveries_partner').on(t.partnerId, t.recoveryId),
+    // One of a partner's own at a time, for each environment; and what a worker has to go on with.
+    uniqueIndex('recoveries_under_way')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),
     check('recoveries_state', sql`${t.state} in ('running', 'interrupted', 'done')`),
   ],
 );

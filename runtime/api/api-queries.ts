@@ -7,18 +7,30 @@ import { recordLenderEvent } from '../../db/applications/record-lender-event';
 import { findServiceKeyByHash } from '../../db/keys/service-keys';
 import { insertTestNotification } from '../../db/notifications/enqueue-test';
 import { readProgress } from '../../db/notifications/progress';
-import type { Database } from '../../db/postgres/connect';
+import { findApplicationForPartner } from '../../db/applications/find-for-partner';
+import { readCursorSecret } from '../../db/notifications/cursor-secret';
+import { findForPartner } from '../../db/notifications/find-for-partner';
+import { listForPartner } from '../../db/notifications/list-for-partner';
+import { recoverForPartner } from '../../db/notifications/recover-for-partner';
+import { recoveryProgress } from '../../db/notifications/recovery-progress';
+import { resendForPartner } from '../../db/notifications/resend-for-partner';
+import { createCursors } from '../../api/notifications/cursor';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import type { Database, Sql } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
 import type { Config } from '../config/config';
 import type { Tracing } from '../telemetry/tracing';
 
 /** What the routes ask of Postgres, quotes and the catalogue apart. */
-export type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress'> &
+export type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
   Omit<ApplicationRoutesDeps, 'metrics' | 'tracer'>;
 
-/** Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace. */
+/**
+ * Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace.
+ * @param database with the pool for what partners read of their notifications.
+ */
 export function apiQueries(
-  { sql, db }: Database,
+  { sql, db, pages }: Database & { readonly pages: Sql },
   config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
   tracing: Tracing | null,
 ): ApiQueries {
@@ -35,6 +47,22 @@ export function apiQueries(
         inTime(insertTestNotification(sql, traced(notification)), 'test notification'),
       ),
     readProgress: (notificationId) => inTime(readProgress(db, notificationId), 'test notification'),
+    events: {
+      listNotifications: (wanted) => inTime(listForPartner(pages, wanted), 'notifications'),
+      findNotification: (id, owner) => inTime(findForPartner(pages, id, owner), 'notification'),
+      resendNotification: (id, by) =>
+        step('resend notification', () =>
+          inTime(resendForPartner(db, id, { ...by, testEventType: TEST_EVENT_TYPE }), 'resend'),
+        ),
+      recoverNotifications: (wanted) =>
+        step('store recovery', () =>
+          inTime(recoverForPartner(db, { ...wanted, testEventType: TEST_EVENT_TYPE }), 'recovery'),
+        ),
+      recoveryProgress: (id, owner) => inTime(recoveryProgress(pages, id, owner), 'recovery'),
+      findPartnerApplication: (id, owner) =>
+        inTime(findApplicationForPartner(pages, id, owner), 'credit application'),
+      cursors: createCursors(() => inTime(readCursorSecret(sql), 'cursor secret')),
+    },
     findServiceKey: (hash) => inTime(findServiceKeyByHash(db, hash), 'service key'),
     createApplication: (wanted) =>
       step('store application', () =>

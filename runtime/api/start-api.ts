@@ -30,6 +30,9 @@ const LAST_GRACE_MS = 1_000;
 /** Redis answers within a millisecond or two. A call that waited longer than this is better counted in memory, and answered. */
 const REDIS_TIMEOUT_MS = 100;
 
+/** Partners who page through all they have wait for one another, and never for or before a quote, a test or a delivery. */
+const PAGES_AT_A_TIME = 2;
+
 export interface ApiProcessOptions {
   readonly config: Config;
   /** Replaces DATABASE_URL, for the embedded stack. */
@@ -75,7 +78,14 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     applicationName: 'pfqs api quotes',
     statementTimeoutMs: timeoutMs,
   });
-  closers.add(() => Promise.all([inserts.close(), database.close(), tracing?.close()]));
+  const pages = connectDatabase({
+    url: databaseUrl,
+    poolSize: PAGES_AT_A_TIME,
+    applicationName: 'pfqs api pages',
+    statementTimeoutMs: timeoutMs,
+    byIndex: true,
+  });
+  closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({
@@ -102,7 +112,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const memory = openApiMemory({ config, sql: database.sql, listenUrl, metrics, logger });
   closers.add(() => memory.feed.close());
 
-  const queries = apiQueries(database, config, tracing);
+  const queries = apiQueries({ ...database, pages: pages.sql }, config, tracing);
   let stopping = false;
   const internal = buildInternalApp({
     logger,
@@ -138,6 +148,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
       return answer;
     },
     readProgress: queries.readProgress,
+    events: queries.events,
     now: () => new Date(),
     newQuoteId,
     newNotificationId,

@@ -31,7 +31,7 @@ export const storeSettings = {
     .max(200)
     .default(10)
     .describe(
-      'Most pooled connections of a process; the inserts of quotes have two more, the change feed one.',
+      'Most pooled connections of a process; the inserts of quotes and the pages of partners have two more each, the change feed one.',
     ),
   DATABASE_TIMEOUT_MS: milliseconds
     .default(3_000)

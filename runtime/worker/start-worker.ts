@@ -25,6 +25,7 @@ import { startWorkerDispatch, type WorkerDispatchOptions } from './worker-dispat
 import { createWorkerEvents } from './worker-events';
 import { createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
+import { startWorkerRecoverer } from './worker-recoverer';
 import { startWorkerOverdueEvents } from './worker-overdue-events';
 import type { WorkerSessionOptions } from './worker-session';
 import { openTogether, type Closers } from '../closers';
@@ -62,8 +63,8 @@ export interface WorkerProcess {
 }
 
 /**
- * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, the loop for overdue lender events, and
- * both Temporal workers. It comes up without Temporal, and keeps trying: until then rows wait in Postgres.
+ * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, the loops for overdue lender events and for
+ * partners' recoveries, and both Temporal workers. It comes up without Temporal, and keeps trying: until then rows wait in Postgres.
  */
 export async function startWorker(options: WorkerProcessOptions): Promise<WorkerProcess> {
   return openTogether(async (closers) => start(options, closers));
@@ -167,8 +168,11 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   closers.add(() => partitions.stop());
   const { production, databaseTimeoutMs: timeoutMs } = options;
   void reportLogin(database.sql, 'worker', { logger, production, timeoutMs });
+  const recoverer = startWorkerRecoverer({ db, logger, everyMs });
   // Nothing new is started while the workers finish.
-  closers.add(() => Promise.all([connection.stopStarting(), keeper.stop(), overdueEvents.stop()]));
+  closers.add(() =>
+    Promise.all([connection.stopStarting(), keeper.stop(), overdueEvents.stop(), recoverer.stop()]),
+  );
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
@@ -178,6 +182,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     },
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
+      else if (subject.startsWith('rcv_')) recoverer.wake();
       else if (channel !== ATTEMPTS_CHANNEL) connection.dispatch()?.dispatcher.wake();
       // What could not be started has freed nothing.
       else if (!subject.endsWith(':delayed')) connection.dispatch()?.dispatcher.attemptEnded();

@@ -9,7 +9,7 @@ export interface Counts {
 
 /** Reads the metrics of an API process: what really arrived on a path, and how it was answered. */
 export async function readCounts(internalPort: number, path: string): Promise<Counts> {
-  const route = `route="${path}"`;
+  const route = `route="${path.replaceAll(/[{}]/g, String.raw`\$&`)}"`;
   const text = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
   const all = (pattern: string) => [...text.matchAll(new RegExp(pattern, 'gm'))];
   const metric = 'pfqs_http_request_seconds';
@@ -30,7 +30,7 @@ export function sum(statuses: ReadonlyMap<string, number>): number {
 /** Prints how the requests were answered. */
 export function printCounts(path: string, counts: Counts, before: Counts, seconds: number): void {
   const { statuses, slow } = counts;
-  console.log(`\nfuzz: ${sum(statuses)} requests to POST ${path} in ${seconds.toFixed(0)} s; answers:`);
+  console.log(`\nfuzz: ${sum(statuses)} requests to ${path} in ${seconds.toFixed(0)} s; answers:`);
   for (const [status, count] of [...statuses].toSorted(([a], [b]) => a.localeCompare(b)))
     console.log(`  ${status}: ${count}`);
   const mebibytes = (bytes: number) => (bytes / 1024 ** 2).toFixed(0);

@@ -26,6 +26,12 @@ const PARTNER_ID = 'P100001';
 const OPERATIONS = [
   { path: '/v1/finance-quote', cases: CASES },
   { path: '/v1/notifications/test', cases: Math.min(200, CASES) },
+  { path: '/v1/notifications', cases: Math.min(2_000, CASES) },
+  { path: '/v1/notifications/{notification_id}', cases: Math.min(200, CASES) },
+  { path: '/v1/notifications/{notification_id}/resend', cases: Math.min(200, CASES) },
+  { path: '/v1/notifications/recover', cases: Math.min(2_000, CASES) },
+  { path: '/v1/notifications/recoveries/{recovery_id}', cases: Math.min(200, CASES) },
+  { path: '/v1/credit-applications/{credit_application_id}', cases: Math.min(200, CASES) },
 ] as const;
 type Operation = (typeof OPERATIONS)[number];
 /** What every key is answered for, and what this script stores. */

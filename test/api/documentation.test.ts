@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
 import { statusOf } from '../../api/errors';
 import { errorCodes } from '../../contracts/errors';
 import { openApiDocument } from '../../contracts/openapi';
@@ -10,6 +11,19 @@ import {
   TEST_EVENT_EXAMPLES,
   TEST_PENDING_EXAMPLES,
 } from '../../contracts/examples';
+import * as events from '../../contracts/event-examples';
+import {
+  readRecoverRequest,
+  recoverDryRunSchema,
+  recoverResponseSchema,
+  recoveryResponseSchema,
+} from '../../contracts/notification-recovery';
+import {
+  notificationListSchema,
+  notificationResponseSchema,
+  resendResponseSchema,
+} from '../../contracts/notifications';
+import { partnerApplicationSchema } from '../../contracts/partner-application';
 import { testNotificationResponseSchema } from '../../contracts/test-notification';
 import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
@@ -56,8 +70,12 @@ test('the partner guide is served as a page, whole', async () => {
 });
 
 test('every error code has an example under its own status', () => {
-  const documented = Object.values(committed.paths).flatMap(({ post }) =>
-    Object.entries(post.responses).flatMap(([status, response]) =>
+  type Responses = Record<string, { content: { 'application/json': { examples: object } } }>;
+  const operations = Object.values(committed.paths).flatMap(
+    (path) => Object.values(path) as { responses: Responses }[],
+  );
+  const documented = operations.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, response]) =>
       Object.keys(response.content['application/json'].examples).map((code) => `${status} ${code}`),
     ),
   );
@@ -68,6 +86,19 @@ test('the examples of answers and events fit the contract', () => {
   for (const { value } of Object.values({ ...TEST_ENDED_EXAMPLES, ...TEST_PENDING_EXAMPLES })) {
     expect(testNotificationResponseSchema.strict().parse(value)).toEqual(value);
   }
+  for (const [shown, schema] of [
+    [events.NOTIFICATION_LIST_EXAMPLES, notificationListSchema],
+    [events.NOTIFICATION_EXAMPLES, notificationResponseSchema],
+    [events.RESEND_EXAMPLES, resendResponseSchema],
+    [events.RECOVER_DRY_RUN_EXAMPLES, recoverDryRunSchema],
+    [events.RECOVER_EXAMPLES, recoverResponseSchema],
+    [events.RECOVERY_EXAMPLES, recoveryResponseSchema],
+    [events.PARTNER_APPLICATION_EXAMPLES, partnerApplicationSchema],
+  ] as const) {
+    for (const { value } of Object.values(shown))
+      expect((schema as z.ZodObject).strict().parse(value)).toEqual(value);
+  }
+  expect(readRecoverRequest(events.RECOVER_REQUEST_EXAMPLES.outage.value)).toHaveProperty('value');
   for (const { value } of Object.values(TEST_EVENT_EXAMPLES)) {
     expect(testEventSchema.strict().parse(value)).toEqual(value);
   }

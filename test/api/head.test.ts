@@ -27,6 +27,7 @@ async function ask(method: 'GET' | 'HEAD', url: string, key?: string) {
   // Of each request its own, or of the moment.
   const { date: _date, 'x-request-id': requestId, ...headers } = answer.headers;
   expect(requestId).toBeDefined();
+  for (const name of Object.keys(headers)) if (/remaining$|reset$/.test(name)) headers[name] = 'counted';
   return { status: answer.statusCode, headers, text: await answer.body.text() };
 }
 
@@ -49,6 +50,7 @@ test.each([
   ['/v1/nothing', 404],
   ['/v1/finance-quote', 404],
   ['/v1/notifications/test', 404],
+  ['/v1/notifications/recover', 404],
 ])('HEAD %s on the public listener', async (path, status) => {
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status);
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
@@ -63,6 +65,17 @@ test.each([
   [`${APPLICATIONS}/app_00000000000000000000000000`, 401],
 ])('HEAD %s on the internal listener', async (path, status) => {
   await expectTheSame(`http://127.0.0.1:${api.internalPort}${path}`, status);
+});
+
+test.each([
+  ['/v1/notifications', 200],
+  ['/v1/notifications?limit=x', 400],
+  ['/v1/notifications/ntf_00000000000000000000000000', 404],
+  ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 404],
+  ['/v1/credit-applications/app_00000000000000000000000000', 404],
+])('HEAD of %s, with a key and without', async (path, status) => {
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, 401);
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
 });
 
 test('HEAD of metrics', async () => {

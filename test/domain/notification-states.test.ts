@@ -30,7 +30,13 @@ test.each(TABLE)('%s changes each field in one way, and happens somewhere', (_ev
 });
 
 /** In which states a field may have a value; in the others it is empty (the constraints of db/schema/notifications.ts). */
-const MAY_HAVE = { taken_at: OPEN_STATES, reserved_month: OPEN_STATES, held_at: ['held'] } as const;
+const MAY_HAVE = {
+  taken_at: OPEN_STATES,
+  reserved_month: OPEN_STATES,
+  next_attempt_at: OPEN_STATES,
+  paused_at: OPEN_STATES,
+  held_at: ['held'],
+} as const;
 
 test.each(into(END_STATES))(
   '%s says when it ended, fills no slot and no quota, and is not held',
@@ -45,7 +51,9 @@ test.each(into(END_STATES))(
 
 test.each(into(['held']))('%s says since when, and leaves no slot and no quota', (_event, one) => {
   expect(one.now).toContain('held_at');
-  expect(one.clears).toEqual(expect.arrayContaining(['taken_at', 'reserved_month']));
+  expect(one.clears).toEqual(
+    expect.arrayContaining(['taken_at', 'reserved_month', 'next_attempt_at', 'paused_at']),
+  );
 });
 
 test.each(into(['failed', 'cancelled', 'held', 'expired']))('%s is given its reason', (_event, one) => {
@@ -65,6 +73,8 @@ test.each(TABLE.filter(([, { newGeneration }]) => newGeneration))(
       'held_at',
       'ended_at',
       'end_reason',
+      'next_attempt_at',
+      'paused_at',
     ];
     expect(one.clears).toEqual(expect.arrayContaining(gone));
     expect(changed(one)).toContain('due_at');

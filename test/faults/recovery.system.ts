@@ -58,7 +58,7 @@ test('a recovery killed with kill -9 and resumed sends each event once, in order
   await until(async () => (await resent()) >= 8, 'some are sent again', 60_000);
   victim.child.kill('SIGKILL');
   await victim.ended;
-  const [, recoveryId = ''] = /--resume (rec_\w+)/.exec(victim.output()) ?? [];
+  const [, recoveryId = ''] = /--resume (rcv_\w+)/.exec(victim.output()) ?? [];
   expect(await resent()).toBeLessThan(total);
 
   const resumed = recover('--resume', recoveryId, '--per-second', '200');

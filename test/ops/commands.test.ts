@@ -33,7 +33,13 @@ test('partners: creates, lists, shows, switches off and on, and writes it down',
   expect(await ops.json('partners', 'deactivate', 'P100001')).toMatchObject({ changed: false });
   expect(await ops.json('partners', 'activate', 'P100001')).toMatchObject({ state: 'active', changed: true });
   expect((await ops.run(['partners', 'show', 'P100001'])).out).toContain('Example Checkout');
+  const off = await ops.json('partners', 'disable-recovery', 'P100001');
+  expect(off).toMatchObject({ state: 'active', recovery: 'disabled', changed: true });
+  expect(await ops.json('partners', 'disable-recovery', 'P100001')).toMatchObject({ changed: false });
+  expect(await ops.json('partners', 'enable-recovery', 'P100001')).toMatchObject({ recovery: 'enabled' });
   expect((await changesOf('P100001')).map(({ action, actor }) => [action, actor])).toEqual([
+    ['partners.enable-recovery', 'tester'],
+    ['partners.disable-recovery', 'tester'],
     ['partners.activate', 'tester'],
     ['partners.deactivate', 'tester'],
     ['partners.create', 'tester'],

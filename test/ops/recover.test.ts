@@ -153,7 +153,7 @@ test('an interrupted one says how to go on, and goes on without sending anything
   ops.interruption.abort();
   const interrupted = await first;
   expect(interrupted.code).toBe(1);
-  const [, recoveryId = ''] = /--resume (rec_\w+)$/m.exec(interrupted.err) ?? [];
+  const [, recoveryId = ''] = /--resume (rcv_\w+)$/m.exec(interrupted.err) ?? [];
   const sent = Object.values(await states()).filter((state) => state === 'pending 2').length;
   expect(sent).toBeLessThan(5);
 
@@ -182,7 +182,7 @@ test('stops when the endpoint is disabled meanwhile, loses nothing, and can be r
   const stopped = await first;
   expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('no active live endpoint') });
   await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, { state: 'active' }));
-  const [, recoveryId = ''] = /--resume (rec_\w+)$/m.exec(stopped.err) ?? [];
+  const [, recoveryId = ''] = /--resume (rcv_\w+)$/m.exec(stopped.err) ?? [];
   expect(await ops.json('notifications', 'recover', '--resume', recoveryId)).toMatchObject({ sent: 2 });
 });
 

@@ -56,7 +56,10 @@ function contractOf(document: { readonly paths: object }): (call: Call, answer: 
 
   return (call, answer) => {
     const [path = ''] = call.path.split('?');
-    const operation = operations.find((one) => one.path.test(path))?.operation[call.method.toLowerCase()];
+    const method = call.method.toLowerCase();
+    // A path with an id in it also matches those that are all words.
+    const operation = operations.find((one) => one.path.test(path) && one.operation[method] !== undefined)
+      ?.operation[method];
     const { responses } = (operation ?? {}) as { responses?: Record<string, DocumentedResponse> };
     if (answer.headers['x-request-id'] === undefined) throw new Error('X-Request-Id is missing');
     if (responses === undefined) {

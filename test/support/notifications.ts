@@ -110,7 +110,7 @@ export function inState(state: NotificationState) {
   const now = new Date().toISOString();
   return {
     state,
-    ...(!open && { taken_at: null, reserved_month: null }),
+    ...(!open && { taken_at: null, reserved_month: null, next_attempt_at: null, paused_at: null }),
     ...(state === 'delivered' && { delivered_at: now }),
     held_at: state === 'held' ? now : null,
     ended_at: open || state === 'held' ? null : now,

@@ -44,6 +44,123 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List notifications
+         * @description What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. Whatever is listed when you begin is in your pages once, whatever is added meanwhile.
+         */
+        get: operations["listNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/{notification_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a notification
+         * @description With its payload, byte for byte, and every attempt.
+         */
+        get: operations["getNotification"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/{notification_id}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a notification again
+         * @description Sends one that has ended, or is held, once more: the same event id and body, a new timestamp and signature, and the whole retry ladder. Send no body. It is counted once, however often it is delivered.
+         */
+        post: operations["resendNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/recover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send all that was missed again
+         * @description Everything `failed`, `held` or `expired` that was created in the span, which may begin at most 30 days ago, is sent again, in order per application, at ten a second and behind what is live. One recovery at a time in each environment. Begin with `dry_run: true`, which only counts.
+         */
+        post: operations["recoverNotifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/recoveries/{recovery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how far a recovery has come */
+        get: operations["getRecovery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/credit-applications/{credit_application_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a credit application
+         * @description The state that it is in now and each of its events, for a receiver that has missed some.
+         */
+        get: operations["getCreditApplication"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     creditApplicationEvent: {
@@ -307,6 +424,402 @@ export interface components {
                 } | null;
             };
         };
+        NotificationListResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @description Newest first. */
+                notifications: components["schemas"]["Notification"][];
+                /** @description Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null. */
+                next_cursor: string | null;
+            };
+        };
+        Notification: {
+            /**
+             * @description The notification.
+             * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+             */
+            notification_id: string;
+            /**
+             * @description The `event_id` of the event and its header `webhook-id`.
+             * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+             */
+            event_id: string;
+            /**
+             * @description Type of the event.
+             * @example credit_application.accepted
+             */
+            event_type: string;
+            /**
+             * @description `pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.
+             * @enum {string}
+             */
+            status: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
+            /**
+             * @description Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
+             * @example exhausted
+             * @example gone
+             * @example webhook_not_registered
+             * @example held_too_long
+             * @example monthly_limit
+             * @example cancelled
+             * @example internal_error
+             */
+            reason: string | null;
+            /**
+             * Format: date-time
+             * @description When the event was made.
+             * @example 2026-11-21T12:00:00.120Z
+             */
+            created_at: string;
+            /** @description Null for a test. */
+            credit_application_id: string | null;
+            /**
+             * @description The reference sent with the quote.
+             * @example basket 2041
+             */
+            merchant_reference: string | null;
+            /**
+             * @description Position among the events of the application; null for a test.
+             * @example 3
+             */
+            sequence: number | null;
+            /**
+             * @description How many attempts have begun, resends included.
+             * @example 2
+             */
+            attempts: number;
+            /** @description The last attempt that has ended; null when none has. */
+            last_attempt: {
+                /**
+                 * Format: date-time
+                 * @description When it began.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
+                at: string;
+                /**
+                 * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
+                 * @example failed
+                 */
+                outcome: string | null;
+                /**
+                 * @description What your endpoint answered; null without an answer.
+                 * @example 503
+                 */
+                http_status: number | null;
+                /**
+                 * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
+                 * @example http_status
+                 */
+                failure: string | null;
+                /**
+                 * @description How long it took.
+                 * @example 83
+                 */
+                duration_ms: number | null;
+            } | null;
+            next_attempt_at: string | null;
+            delivered_at: string | null;
+        };
+        NotificationResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /**
+                 * @description The notification.
+                 * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                 */
+                notification_id: string;
+                /**
+                 * @description The `event_id` of the event and its header `webhook-id`.
+                 * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                 */
+                event_id: string;
+                /**
+                 * @description Type of the event.
+                 * @example credit_application.accepted
+                 */
+                event_type: string;
+                /**
+                 * @description `pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.
+                 * @enum {string}
+                 */
+                status: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
+                /**
+                 * @description Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
+                 * @example exhausted
+                 * @example gone
+                 * @example webhook_not_registered
+                 * @example held_too_long
+                 * @example monthly_limit
+                 * @example cancelled
+                 * @example internal_error
+                 */
+                reason: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the event was made.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
+                created_at: string;
+                /** @description Null for a test. */
+                credit_application_id: string | null;
+                /**
+                 * @description The reference sent with the quote.
+                 * @example basket 2041
+                 */
+                merchant_reference: string | null;
+                /**
+                 * @description Position among the events of the application; null for a test.
+                 * @example 3
+                 */
+                sequence: number | null;
+                /**
+                 * @description How many attempts have begun, resends included.
+                 * @example 2
+                 */
+                attempts: number;
+                /** @description The last attempt that has ended; null when none has. */
+                last_attempt: {
+                    /**
+                     * Format: date-time
+                     * @description When it began.
+                     * @example 2026-11-21T12:00:00.120Z
+                     */
+                    at: string;
+                    /**
+                     * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
+                     * @example failed
+                     */
+                    outcome: string | null;
+                    /**
+                     * @description What your endpoint answered; null without an answer.
+                     * @example 503
+                     */
+                    http_status: number | null;
+                    /**
+                     * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
+                     * @example http_status
+                     */
+                    failure: string | null;
+                    /**
+                     * @description How long it took.
+                     * @example 83
+                     */
+                    duration_ms: number | null;
+                } | null;
+                next_attempt_at: string | null;
+                delivered_at: string | null;
+                /** @description The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over. */
+                payload: string | null;
+                /** @description Every attempt, oldest first. */
+                attempt_log: {
+                    /** @description 1, 2, 3 …, resends included. */
+                    number: number;
+                    /**
+                     * Format: date-time
+                     * @description When it began.
+                     * @example 2026-11-21T12:00:00.120Z
+                     */
+                    at: string;
+                    finished_at: string | null;
+                    /**
+                     * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
+                     * @example failed
+                     */
+                    outcome: string | null;
+                    /**
+                     * @description What your endpoint answered; null without an answer.
+                     * @example 503
+                     */
+                    http_status: number | null;
+                    /**
+                     * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
+                     * @example http_status
+                     */
+                    failure: string | null;
+                    /**
+                     * @description How long it took.
+                     * @example 83
+                     */
+                    duration_ms: number | null;
+                }[];
+            };
+        };
+        ResendResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /**
+                 * @description The notification.
+                 * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                 */
+                notification_id: string;
+                /**
+                 * @description The same event id: a receiver that has it may drop it.
+                 * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                 */
+                event_id: string;
+                /** @constant */
+                status: "pending";
+            };
+        };
+        /** @description Unknown fields are ignored. */
+        RecoverRequest: {
+            /**
+             * Format: date-time
+             * @description Created at this moment or later; at most 30 days ago.
+             */
+            created_from: string;
+            /**
+             * Format: date-time
+             * @description Created before this moment; a later one than now counts as now.
+             */
+            created_to: string;
+            /** @description True: only count. False when omitted. */
+            dry_run?: boolean | null;
+        };
+        RecoverDryRunResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /**
+                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.
+                 * @example 42
+                 */
+                matched: number;
+            };
+        };
+        RecoverResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA */
+                recovery_id: string;
+                /**
+                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.
+                 * @example 42
+                 */
+                matched: number;
+            };
+        };
+        RecoveryResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA */
+                recovery_id: string;
+                /**
+                 * @description `running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.
+                 * @enum {string}
+                 */
+                status: "running" | "delivering" | "finished" | "stopped";
+                /**
+                 * @description How many there were when it began.
+                 * @example 42
+                 */
+                matched: number;
+                /**
+                 * @description Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.
+                 * @example 42
+                 */
+                resent: number;
+                /**
+                 * @description Of these: delivered.
+                 * @example 40
+                 */
+                delivered: number;
+                /**
+                 * @description Of these: ended undelivered again.
+                 * @example 2
+                 */
+                failed: number;
+                /**
+                 * Format: date-time
+                 * @description When it began.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
+                created_at: string;
+                finished_at: string | null;
+            };
+        };
+        CreditApplicationResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /**
+                 * @description The application.
+                 * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 */
+                credit_application_id: string;
+                /**
+                 * @description The quote it came from.
+                 * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 */
+                service_quote_id: string;
+                /**
+                 * @description The reference sent with the quote.
+                 * @example basket 2041
+                 */
+                merchant_reference: string | null;
+                /** @example M100001 */
+                merchant_id: string;
+                /**
+                 * @description Key of the lender.
+                 * @example lender_a
+                 */
+                lender: string;
+                /**
+                 * @description The lender's own reference; its format differs per lender.
+                 * @example AB12CD34
+                 */
+                lender_reference: string;
+                /**
+                 * @description The state that it is in now.
+                 * @example accepted
+                 * @enum {string}
+                 */
+                status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
+                /**
+                 * Format: date-time
+                 * @description When it was opened.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
+                created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When it came into this state here.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
+                updated_at: string;
+                /** @description Every event that you were or will be sent, in order. Those whose time of keeping is over are missing. */
+                events: {
+                    /** @example 3 */
+                    sequence: number;
+                    /**
+                     * @description The `event_id` of the event and its header `webhook-id`.
+                     * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                     */
+                    event_id: string;
+                    /** @example credit_application.accepted */
+                    event_type: string;
+                    /**
+                     * @description State of the application. More may be added: leave alone what you do not know.
+                     * @example accepted
+                     * @enum {string}
+                     */
+                    status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
+                    /** @description Null for the first. */
+                    previous_status: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded") | null;
+                    /**
+                     * Format: date-time
+                     * @description When the lender says it happened.
+                     * @example 2026-11-21T12:00:00.120Z
+                     */
+                    occurred_at: string;
+                }[];
+            };
+        };
         CreditApplicationEvent: {
             /**
              * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
@@ -466,7 +979,7 @@ export interface components {
                  * @description Stable; branch on this.
                  * @enum {string}
                  */
-                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "WEBHOOK_NOT_REGISTERED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE";
+                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "NOTIFICATION_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "APPLICATION_NOT_FOUND" | "WEBHOOK_NOT_REGISTERED" | "NOTIFICATION_NOT_RESENDABLE" | "RECOVERY_UNDER_WAY" | "RECOVERY_DISABLED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE";
                 /** @description For people; may be reworded. */
                 message: string;
                 details?: components["schemas"]["ErrorDetails"];
@@ -489,10 +1002,17 @@ export interface components {
             /** @description MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing. */
             missing_fields?: string[];
             /**
-             * @description WEBHOOK_NOT_REGISTERED / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.
+             * @description WEBHOOK_NOT_REGISTERED / RECOVERY_UNDER_WAY / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.
              * @enum {string}
              */
             environment?: "sandbox" | "live";
+            /**
+             * @description NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.
+             * @enum {string}
+             */
+            reason?: "under_way" | "test" | "payload_removed";
+            /** @description RECOVERY_UNDER_WAY: the one that is. */
+            recovery_id?: string;
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC). */
             limit?: number;
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month. */
@@ -747,6 +1267,643 @@ export interface operations {
                 };
             };
             /** @description More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listNotifications: {
+        parameters: {
+            query?: {
+                /** @description With this status now. */
+                status?: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
+                /** @description Of this type. */
+                event_type?: "credit_application.created" | "credit_application.submitted" | "credit_application.referred" | "credit_application.accepted" | "credit_application.action_required" | "credit_application.deposit_paid" | "credit_application.signed" | "credit_application.ready" | "credit_application.activated" | "credit_application.paid_out" | "credit_application.completed" | "credit_application.declined" | "credit_application.cancelled" | "credit_application.expired" | "credit_application.partially_refunded" | "credit_application.refunded" | "credit_application.test";
+                /** @description About this application. */
+                credit_application_id?: string;
+                /** @description About applications with this reference of yours. */
+                merchant_reference?: string;
+                /** @description Created at this moment or later. */
+                created_from?: string;
+                /** @description Created before this moment. */
+                created_to?: string;
+                /** @description Most notifications in the page; 25 when omitted. */
+                limit?: number;
+                /** @description The `next_cursor` of the page before. It is good for the same partner, environment and filters only; `limit` may differ. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationListResponse"];
+                };
+            };
+            /** @description A filter, `limit` or the cursor is not valid; `details.field` names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such path or method. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getNotification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path: {
+                /** @description The notification. */
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The notification. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationResponse"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resendNotification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path: {
+                /** @description The notification. */
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is sent again. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResendResponse"];
+                };
+            };
+            /** @description The body is not empty, or cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It cannot be sent again now; `details.reason` says why. Or there is no active endpoint. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    recoverNotifications: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 16 KiB. Compressed bodies are not read. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecoverRequest"];
+            };
+        };
+        responses: {
+            /** @description Of a dry run: what would be sent again. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoverDryRunResponse"];
+                };
+            };
+            /** @description The recovery has begun. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoverResponse"];
+                };
+            };
+            /** @description The request breaks the contract; `details.field` names what. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such path or method. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRecovery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path: {
+                /** @description The recovery. */
+                recovery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recovery. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryResponse"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCreditApplication: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path: {
+                /** @description The application. */
+                credit_application_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The application. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditApplicationResponse"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

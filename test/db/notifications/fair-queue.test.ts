@@ -83,7 +83,7 @@ async function attempt(notificationId: string, outcome: DeliveryOutcome, generat
   const opened = await openAttempt(database.db, { notificationId, generation });
   if (opened.kind !== 'open') throw new Error(opened.kind);
   const { attemptNumber } = opened;
-  await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null });
+  await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null, retryInMs: 5_000 });
 }
 
 describe('tests of an endpoint', () => {

@@ -102,6 +102,7 @@ describe('holding', () => {
         eventType: 'credit_application.created',
         applicationId: `app_${ulid()}`,
         sequence: 1,
+        merchantReference: null,
         body: '{}',
         createdAt: new Date(),
         requestId: null,

@@ -36,6 +36,8 @@ const GIVEN: Readonly<Record<string, string>> = {
   failed_month: `'2027-03-01'::date`,
   priority: '1',
   attempts: '2',
+  next_attempt_at: `'2027-03-03 11:00:00+00'::timestamptz`,
+  recovery_id: `'rcv_1'`,
 };
 let database: OpenTestDatabase;
 let endpointId: string;
@@ -59,13 +61,15 @@ afterAll(() => database.close());
 
 const endpointIs = (state: string) => database.sql`update webhook_endpoints set state = ${state}`;
 type Row = Record<string, unknown>;
-const COLUMNS = `state, generation, priority, attempts, end_reason, reserved_month::text, failed_month::text,
+const COLUMNS = `state, generation, priority, attempts, end_reason, recovery_id, reserved_month::text, failed_month::text,
   ${[
     'due_at',
     'taken_at',
     'started_at',
     'first_attempt_at',
     'checked_at',
+    'next_attempt_at',
+    'paused_at',
     'delivered_at',
     'ended_at',
     'held_at',
@@ -100,6 +104,8 @@ async function stored(
     started_at: seen ? BEFORE : null,
     first_attempt_at: seen ? BEFORE : null,
     checked_at: seen ? BEFORE : null,
+    next_attempt_at: open && !fresh ? BEFORE : null,
+    paused_at: open && !fresh ? BEFORE : null,
     delivered_at: delivered ? BEFORE : null,
     ended_at: (END_STATES as readonly string[]).includes(state) ? BEFORE : null,
     held_at: state === 'held' ? BEFORE : null,
@@ -153,6 +159,8 @@ describe.each(EVENTS)('%s', (event) => {
       failed_month: '2027-03-01',
       priority: 1,
       attempts: 2,
+      next_attempt_at: '2027-03-03 11:00:00+00',
+      recovery_id: 'rcv_1',
     };
     const written = Object.fromEntries((transition.given ?? []).map((field) => [field, texts[field]]));
     expect(await rowOf(id)).toEqual(applied ? after(before, event, written) : before);

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { Db } from '../db/postgres/connect';
-import { cursorOf, endRecovery, recoverOne, type Recovery } from '../db/notifications/recoveries';
-import { EndpointMissing } from '../db/notifications/resend';
-import { listRecoverable } from '../db/notifications/undelivered';
+import type { Db } from '../postgres/connect';
+import { cursorOf, recoverOne, type Recovery } from './recoveries';
+import { EndpointMissing } from './resend';
+import { listRecoverable } from './undelivered';
 
 /** People read along; a line a second is enough. */
 const PROGRESS_EVERY_MS = 1_000;
@@ -11,58 +10,48 @@ const PROGRESS_EVERY_MS = 1_000;
 export interface RecoveryRun {
   readonly db: Db;
   readonly actor: string;
-  /** Aborted: finish the one under way, and write down where it stands. */
+  readonly testEventType: string;
+  /** Aborted: finish the one under way, and stop. */
   readonly interrupted: AbortSignal;
   readonly onProgress: (recovery: Pick<Recovery, 'found' | 'sent' | 'skipped'>) => void;
 }
 
-/** How a run of a recovery ended; `stopped` says why it did before its end. */
-export interface RecoveryRunEnd {
-  readonly recovery: Recovery;
-  readonly stopped: 'interrupted' | EndpointMissing | null;
-}
+/** Why a run of a recovery stopped before its end; null at its end. */
+export type RecoveryStop = 'interrupted' | EndpointMissing | null;
 
 /**
  * Works off what a recovery still has to send, one by one, at its rate. What it has dealt with is written down with each,
- * so it may die at any moment.
+ * so it may die at any moment. The caller writes down how it ended.
  * @throws TakenOver when another process has resumed it.
  */
-export async function runRecovery(recovery: Recovery, run: RecoveryRun): Promise<RecoveryRunEnd> {
-  const { db, actor, interrupted, onProgress } = run;
+export async function runRecovery(recovery: Recovery, run: RecoveryRun): Promise<RecoveryStop> {
+  const { db, actor, testEventType, interrupted, onProgress } = run;
   const { recoveryId, runner, partnerId, environment, found, perSecond } = recovery;
   const span = { since: recovery.since.toISOString(), until: recovery.until.toISOString() };
   const items = await listRecoverable(
     db,
     { partnerId, environment, ...span },
-    { testEventType: TEST_EVENT_TYPE, after: cursorOf(recovery) },
+    { testEventType, after: cursorOf(recovery) },
   );
   let { sent, skipped } = recovery;
-  let stopped: RecoveryRunEnd['stopped'] = null;
   const startedAt = performance.now();
   let toldAt = startedAt;
   for (const [at, item] of items.entries()) {
     await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
-    if (interrupted.aborted) {
-      stopped = 'interrupted';
-      break;
-    }
+    if (interrupted.aborted) return 'interrupted';
     const who = { recoveryId, runner, actor };
-    const outcome = await recoverOne(db, who, item, TEST_EVENT_TYPE).catch((error: unknown) => {
+    const outcome = await recoverOne(db, who, item, testEventType).catch((error: unknown) => {
       if (error instanceof EndpointMissing) return error;
       throw error;
     });
-    if (outcome instanceof EndpointMissing) {
-      stopped = outcome;
-      break;
-    }
+    if (outcome instanceof EndpointMissing) return outcome;
     if (outcome === 'sent') sent += 1;
     else skipped += 1;
     if (performance.now() - toldAt < PROGRESS_EVERY_MS) continue;
     toldAt = performance.now();
     onProgress({ found, sent, skipped });
   }
-  const state = stopped === null ? 'done' : 'interrupted';
-  return { recovery: await endRecovery(db, { recoveryId, runner, actor }, state), stopped };
+  return null;
 }
 
 async function pauseUntil(atMs: number, interrupted: AbortSignal): Promise<void> {

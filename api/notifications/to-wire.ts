@@ -1,0 +1,62 @@
+import { decodeTime } from 'ulid';
+import type { NotificationBody, NotificationItem } from '../../contracts/notifications';
+import { notificationReasons } from '../../contracts/notifications';
+import type { PartnerNotification } from '../../db/notifications/find-for-partner';
+import type { Listed, ListedAttempt } from '../../db/notifications/partner-view';
+
+/** Unix milliseconds as a moment of an answer. */
+export const moment = (ms: number) => new Date(ms).toISOString();
+export const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
+
+/**
+ * A notification as the contract has it. The id says when it was created, to the millisecond: filters and pages go by it, so that
+ * what is shown and what is searched for never differ.
+ */
+export function notificationToWire(one: Listed): NotificationItem {
+  return {
+    notification_id: one.notificationId,
+    event_id: one.eventId,
+    event_type: one.eventType,
+    status: one.status,
+    reason: one.status === 'delivered' ? null : reasonOf(one.endReason),
+    created_at: moment(decodeTime(one.notificationId.slice('ntf_'.length))),
+    credit_application_id: one.applicationId,
+    merchant_reference: one.merchantReference,
+    sequence: one.sequence,
+    attempts: one.attempts,
+    last_attempt: one.lastAttempt && { at: moment(one.lastAttempt.atMs), ...attemptToWire(one.lastAttempt) },
+    next_attempt_at: momentOrNull(one.nextAttemptMs),
+    delivered_at: momentOrNull(one.deliveredMs),
+  };
+}
+
+export function notificationWithLog(one: PartnerNotification): NotificationBody {
+  const { body, log } = one;
+  return {
+    success: true,
+    data: {
+      ...notificationToWire(one),
+      payload: body === '' ? null : body,
+      attempt_log: log.map((attempt) => ({
+        number: attempt.number,
+        at: moment(attempt.atMs),
+        finished_at: momentOrNull(attempt.finishedMs),
+        ...attemptToWire(attempt),
+      })),
+    },
+  };
+}
+
+const attemptToWire = ({ outcome, httpStatus, failure, durationMs }: ListedAttempt) => ({
+  outcome,
+  http_status: httpStatus,
+  failure,
+  duration_ms: durationMs,
+});
+
+/** What a partner is told of an end. What it cannot know of is a fault of ours. */
+function reasonOf(endReason: string | null): string | null {
+  if (endReason === null) return null;
+  if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
+  return notificationReasons.find((known) => known === endReason) ?? 'internal_error';
+}

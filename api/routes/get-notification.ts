@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify';
+import { notificationResponseSchema, type NotificationBody } from '../../contracts/notifications';
+import { ID_PATTERNS } from '../../contracts/partner-fields';
+import type { PartnerNotification } from '../../db/notifications/find-for-partner';
+import type { EndpointQueue } from '../../db/notifications/hold';
+import { ApiError } from '../errors';
+import { notificationWithLog } from '../notifications/to-wire';
+import { idRoute } from '../plugins/route-name';
+import { serializer } from '../serializer';
+
+export interface GetNotificationDeps {
+  /** One of this partner and environment; null for all others. */
+  readonly findNotification: (
+    notificationId: string,
+    owner: EndpointQueue,
+  ) => Promise<PartnerNotification | null>;
+}
+
+/** The path parameter of a notification's routes. What is no id is another path, and 404 `NOT_FOUND`. */
+export interface NotificationPath {
+  Params: { readonly notification_id: string };
+}
+
+const { url, options } = idRoute('/v1/notifications/{notification_id}', ID_PATTERNS);
+
+export const noSuchNotification = () =>
+  new ApiError('NOTIFICATION_NOT_FOUND', 'The notification does not exist.', { field: 'notification_id' });
+
+/** `GET /v1/notifications/{notification_id}` (design §11). */
+export function getNotification(app: FastifyInstance, deps: GetNotificationDeps): void {
+  const serialize = serializer<NotificationBody>(notificationResponseSchema);
+
+  app.get<NotificationPath>(url, options, async (request, reply) => {
+    const found = await deps.findNotification(request.params.notification_id, request.caller);
+    if (found === null) throw noSuchNotification();
+    return reply.type('application/json; charset=utf-8').send(serialize(notificationWithLog(found)));
+  });
+}

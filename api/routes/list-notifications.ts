@@ -1,0 +1,84 @@
+import type { FastifyInstance } from 'fastify';
+import { encodeTime } from 'ulid';
+import {
+  notificationListSchema,
+  readListQuery,
+  type ListNotificationsQuery,
+  type NotificationListBody,
+} from '../../contracts/notifications';
+import type { Page, PageWanted } from '../../db/notifications/list-for-partner';
+import { ApiError } from '../errors';
+import type { CursorScope, Cursors } from '../notifications/cursor';
+import { notificationToWire } from '../notifications/to-wire';
+import type { Caller } from '../plugins/authenticate';
+import { bodyOf } from '../plugins/validate-body';
+import { serializer } from '../serializer';
+
+export interface ListNotificationsDeps {
+  readonly listNotifications: (wanted: PageWanted) => Promise<Page>;
+  readonly cursors: Cursors;
+}
+
+/** Above every ULID. */
+const END = 'ntf_~';
+
+/** `GET /v1/notifications` (design §11). */
+export function listNotifications(app: FastifyInstance, deps: ListNotificationsDeps): void {
+  const serialize = serializer<NotificationListBody>(notificationListSchema);
+
+  app.get('/v1/notifications', async (request, reply) => {
+    const { caller } = request;
+    const query = bodyOf(readListQuery, request.query);
+    const scope = scopeOf(caller, query);
+    const { notifications, next } = await deps.listNotifications({
+      partnerId: caller.partnerId,
+      environment: caller.environment,
+      applicationId: query.credit_application_id,
+      merchantReference: query.merchant_reference,
+      status: query.status,
+      eventType: query.event_type,
+      ...(await spanOf(query, scope)),
+      limit: query.limit,
+    });
+    const body: NotificationListBody = {
+      success: true,
+      data: {
+        notifications: notifications.map(notificationToWire),
+        next_cursor: next && (await deps.cursors.seal(next.slice('ntf_'.length), scope)),
+      },
+    };
+    return reply.type('application/json; charset=utf-8').send(serialize(body));
+  });
+
+  /** Ids of the span; a cursor lies within it. */
+  async function spanOf(
+    { created_from: from, created_to: to, cursor }: ListNotificationsQuery,
+    scope: CursorScope,
+  ) {
+    if (from !== undefined && to !== undefined && from >= to) {
+      const message = 'created_to must lie after created_from.';
+      throw new ApiError('INVALID_REQUEST', message, { field: 'created_to' });
+    }
+    const fromId = from === undefined ? 'ntf_' : floorId(from);
+    if (cursor === undefined) return { fromId, beforeId: to === undefined ? END : floorId(to) };
+    const position = await deps.cursors.open(cursor, scope);
+    if (position !== null) return { fromId, beforeId: `ntf_${position}` };
+    const message = 'cursor is not the next_cursor of a page with these filters.';
+    throw new ApiError('INVALID_REQUEST', message, { field: 'cursor' });
+  }
+}
+
+/** What must be the same for the next page. */
+const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQuery): CursorScope => [
+  partnerId,
+  environment,
+  query.status ?? null,
+  query.event_type ?? null,
+  query.credit_application_id ?? null,
+  query.merchant_reference ?? null,
+  query.created_from?.getTime() ?? null,
+  query.created_to?.getTime() ?? null,
+];
+
+/** The smallest id of a moment. */
+const floorId = (at: Date) => `ntf_${encodeTime(at.getTime())}${'0'.repeat(16)}`;

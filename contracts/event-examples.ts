@@ -1,0 +1,161 @@
+import type { RecoverBody, RecoverDryRunBody, RecoveryBody } from './notification-recovery';
+import type { NotificationBody, NotificationItem, NotificationListBody, ResendBody } from './notifications';
+import type { PartnerApplicationBody } from './partner-application';
+import { APPLICATION_EVENT_EXAMPLES } from './examples';
+
+/** Examples of the partners' own endpoints. A test holds them against the schemas. */
+
+const { value: event } = APPLICATION_EVENT_EXAMPLES.accepted;
+
+const notification: NotificationItem = {
+  notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+  event_id: event.event_id,
+  event_type: event.event_type,
+  status: 'retrying',
+  reason: null,
+  created_at: event.created_at,
+  credit_application_id: event.data.credit_application_id,
+  merchant_reference: event.data.merchant_reference,
+  sequence: event.sequence,
+  attempts: 1,
+  last_attempt: {
+    at: '2026-11-21T12:00:00.180Z',
+    outcome: 'failed',
+    http_status: 503,
+    failure: 'http_status',
+    duration_ms: 83,
+  },
+  next_attempt_at: '2026-11-21T12:00:05.900Z',
+  delivered_at: null,
+};
+
+export const NOTIFICATION_LIST_EXAMPLES = {
+  page: {
+    summary: 'A page, and there is another',
+    value: {
+      success: true,
+      data: {
+        notifications: [notification],
+        next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
+      },
+    } satisfies NotificationListBody,
+  },
+};
+
+export const NOTIFICATION_EXAMPLES = {
+  retrying: {
+    summary: 'One that your endpoint has refused once',
+    value: {
+      success: true,
+      data: {
+        ...notification,
+        payload: JSON.stringify(event),
+        attempt_log: [
+          {
+            number: 1,
+            at: '2026-11-21T12:00:00.180Z',
+            finished_at: '2026-11-21T12:00:00.263Z',
+            outcome: 'failed',
+            http_status: 503,
+            failure: 'http_status',
+            duration_ms: 83,
+          },
+        ],
+      },
+    } satisfies NotificationBody,
+  },
+};
+
+const { notification_id, event_id } = notification;
+export const RESEND_EXAMPLES = {
+  resent: {
+    summary: 'It is sent again',
+    value: { success: true, data: { notification_id, event_id, status: 'pending' } } satisfies ResendBody,
+  },
+};
+
+export const RECOVER_REQUEST_EXAMPLES = {
+  outage: {
+    summary: 'What was missed in an outage',
+    value: {
+      created_from: '2026-11-21T00:00:00Z',
+      created_to: '2026-11-21T06:00:00Z',
+      dry_run: true,
+    },
+  },
+};
+
+export const RECOVER_DRY_RUN_EXAMPLES = {
+  counted: {
+    summary: 'What would be sent again',
+    value: { success: true, data: { matched: 42 } } satisfies RecoverDryRunBody,
+  },
+};
+
+const recovery_id = 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
+export const RECOVER_EXAMPLES = {
+  begun: {
+    summary: 'It has begun',
+    value: { success: true, data: { recovery_id, matched: 42 } } satisfies RecoverBody,
+  },
+};
+
+export const RECOVERY_EXAMPLES = {
+  delivering: {
+    summary: 'All are sent again, and one is still being tried',
+    value: {
+      success: true,
+      data: {
+        recovery_id,
+        status: 'delivering',
+        matched: 42,
+        resent: 42,
+        delivered: 41,
+        failed: 0,
+        created_at: '2026-11-21T12:00:00.000Z',
+        finished_at: null,
+      },
+    } satisfies RecoveryBody,
+  },
+};
+
+const {
+  status,
+  previous_status,
+  occurred_at,
+  loan_amount: _,
+  customer_deposit: __,
+  ...application
+} = event.data;
+export const PARTNER_APPLICATION_EXAMPLES = {
+  accepted: {
+    summary: 'Two of its events',
+    value: {
+      success: true,
+      data: {
+        ...application,
+        status,
+        created_at: '2026-11-21T11:40:00.000Z',
+        updated_at: '2026-11-21T12:00:00.120Z',
+        events: [
+          {
+            sequence: 1,
+            event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+            event_type: 'credit_application.created',
+            status: 'created',
+            previous_status: null,
+            occurred_at: '2026-11-21T11:40:00.000Z',
+          },
+          {
+            sequence: 3,
+            event_id,
+            event_type: 'credit_application.accepted',
+            status,
+            previous_status,
+            occurred_at,
+          },
+        ],
+      },
+    } satisfies PartnerApplicationBody,
+  },
+};

@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import { NOTIFICATION_STATUSES } from '../domain/notification-status';
+import {
+  applicationIdField,
+  EVENT_TYPES,
+  eventIdField,
+  ID_PATTERNS,
+  momentField,
+  notificationIdField,
+  sentMoment,
+} from './partner-fields';
+import { queryValidator } from './validate';
+
+/** Most notifications in a page. */
+export const MOST_IN_PAGE = 100;
+const DEFAULT_IN_PAGE = 25;
+
+const wholeLimit = `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`;
+
+/** The query of `GET /v1/notifications`. Other parameters are ignored. */
+export const listNotificationsQuerySchema = z.object({
+  status: z
+    .enum(NOTIFICATION_STATUSES, `status must be one of ${NOTIFICATION_STATUSES.join(', ')}.`)
+    .optional()
+    .meta({ description: 'With this status now.' }),
+  event_type: z
+    .enum(EVENT_TYPES, 'event_type must be the type of an event, such as credit_application.accepted.')
+    .optional()
+    .meta({ description: 'Of this type.' }),
+  credit_application_id: z
+    .string()
+    .regex(
+      new RegExp(`^${ID_PATTERNS.credit_application_id}$`),
+      'credit_application_id must be the id of an application, app_ and 26 characters.',
+    )
+    .optional()
+    .meta({ description: 'About this application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  merchant_reference: z
+    .string()
+    .regex(
+      /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
+      'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
+    )
+    .transform((sent) => sent.trim())
+    .optional()
+    .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
+  created_from: sentMoment('created_from', 'Created at this moment or later.').optional(),
+  created_to: sentMoment('created_to', 'Created before this moment.').optional(),
+  limit: z
+    .string()
+    .regex(/^([1-9]\d?|100)$/, wholeLimit)
+    .transform(Number)
+    .optional()
+    .transform((sent) => sent ?? DEFAULT_IN_PAGE)
+    .meta({
+      description: `Most notifications in the page; ${DEFAULT_IN_PAGE} when omitted.`,
+      type: 'integer',
+      pattern: undefined,
+      minimum: 1,
+      maximum: MOST_IN_PAGE,
+    }),
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,128}$/, 'cursor must be the next_cursor of a page.')
+    .optional()
+    .meta({
+      description:
+        'The `next_cursor` of the page before. It is good for the same partner, environment and filters only; `limit` may differ.',
+    }),
+});
+
+export type ListNotificationsQuery = z.output<typeof listNotificationsQuerySchema>;
+
+export const readListQuery = queryValidator(listNotificationsQuerySchema);
+
+/** Why a notification is held or ended undelivered, as `reason` says it. Open: clients must live with others. */
+export const notificationReasons = [
+  'exhausted',
+  'gone',
+  'webhook_not_registered',
+  'held_too_long',
+  'monthly_limit',
+  'cancelled',
+  'internal_error',
+] as const;
+
+const attemptFields = {
+  outcome: z
+    .string()
+    .nullable()
+    .meta({
+      description:
+        '`delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.',
+      examples: ['failed'],
+    }),
+  http_status: z
+    .int()
+    .nullable()
+    .meta({ description: 'What your endpoint answered; null without an answer.', examples: [503] }),
+  failure: z
+    .string()
+    .nullable()
+    .meta({
+      description:
+        'What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.',
+      examples: ['http_status'],
+    }),
+  duration_ms: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: 'How long it took.', examples: [83] }),
+} as const;
+
+const notificationFields = {
+  notification_id: notificationIdField,
+  event_id: eventIdField,
+  event_type: z
+    .string()
+    .meta({ description: 'Type of the event.', examples: ['credit_application.accepted'] }),
+  status: z.enum(NOTIFICATION_STATUSES).meta({
+    description:
+      '`pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.',
+  }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({
+      description:
+        'Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+      examples: [...notificationReasons],
+    }),
+  created_at: momentField('When the event was made.'),
+  credit_application_id: applicationIdField.nullable().meta({ description: 'Null for a test.' }),
+  merchant_reference: z
+    .string()
+    .nullable()
+    .meta({ description: 'The reference sent with the quote.', examples: ['basket 2041'] }),
+  sequence: z
+    .int()
+    .nullable()
+    .meta({ description: 'Position among the events of the application; null for a test.', examples: [3] }),
+  attempts: z
+    .int()
+    .min(0)
+    .meta({ description: 'How many attempts have begun, resends included.', examples: [2] }),
+  last_attempt: z
+    .object({ at: momentField('When it began.'), ...attemptFields })
+    .nullable()
+    .meta({ description: 'The last attempt that has ended; null when none has.' }),
+  next_attempt_at: momentField(
+    'When the next attempt is planned for, after one has failed. Null when none is, and while we have paused it.',
+  ).nullable(),
+  delivered_at: momentField('The first 2xx; null before.').nullable(),
+} as const;
+
+/** An item of `GET /v1/notifications`. */
+const notificationSchema = z.object(notificationFields).meta({ id: 'Notification' });
+
+export type NotificationItem = z.infer<typeof notificationSchema>;
+
+export const notificationListSchema = z
+  .object({
+    success: z.literal(true),
+    data: z.object({
+      notifications: z.array(notificationSchema).meta({ description: 'Newest first.' }),
+      next_cursor: z.string().nullable().meta({
+        description:
+          'Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null.',
+      }),
+    }),
+  })
+  .meta({ id: 'NotificationListResponse' });
+
+export type NotificationListBody = z.infer<typeof notificationListSchema>;
+
+/** The answer of `GET /v1/notifications/{notification_id}`. */
+export const notificationResponseSchema = z
+  .object({
+    success: z.literal(true),
+    data: z.object({
+      ...notificationFields,
+      payload: z.string().nullable().meta({
+        description:
+          'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
+      }),
+      attempt_log: z
+        .array(
+          z.object({
+            number: z.int().min(1).meta({ description: '1, 2, 3 …, resends included.' }),
+            at: momentField('When it began.'),
+            finished_at: momentField('When it ended; null while it is under way.').nullable(),
+            ...attemptFields,
+          }),
+        )
+        .meta({ description: 'Every attempt, oldest first.' }),
+    }),
+  })
+  .meta({ id: 'NotificationResponse' });
+
+export type NotificationBody = z.infer<typeof notificationResponseSchema>;
+
+/** The answer of `POST /v1/notifications/{notification_id}/resend`. */
+export const resendResponseSchema = z
+  .object({
+    success: z.literal(true),
+    data: z.object({
+      notification_id: notificationIdField,
+      event_id: eventIdField.meta({ description: 'The same event id: a receiver that has it may drop it.' }),
+      status: z.literal('pending'),
+    }),
+  })
+  .meta({ id: 'ResendResponse' });
+
+export type ResendBody = z.infer<typeof resendResponseSchema>;

@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import type { ErrorCode } from './errors';
+import * as examples from './event-examples';
+import { listNotificationsQuerySchema } from './notifications';
+import { errorResponse, keyedHeaders, mayLackLimits, ref, requestIdHeader, type Json } from './openapi-parts';
+import { ID_PATTERNS } from './partner-fields';
+
+/** The partners' own endpoints (design §11), as paths of the document. */
+
+const answer = (description: string, schema: string, shown: Json): Json => ({
+  description,
+  headers: keyedHeaders,
+  content: { 'application/json': { schema: ref('schemas', schema), examples: shown } },
+});
+
+/** What every keyed endpoint can answer, and the codes of this one. */
+function errors(own: {
+  readonly invalid?: readonly [string, ...ErrorCode[]];
+  readonly missing?: ErrorCode;
+  readonly conflict?: readonly [string, ...ErrorCode[]];
+}): Json {
+  const { invalid: [bad, ...invalid] = ['The request cannot be read.'], missing, conflict } = own;
+  const notFound: readonly ErrorCode[] = missing === undefined ? ['NOT_FOUND'] : [missing, 'NOT_FOUND'];
+  return {
+    '400': errorResponse(bad, mayLackLimits, ['INVALID_REQUEST', ...invalid]),
+    '401': errorResponse(
+      'The key is missing or not valid.',
+      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
+      ['UNAUTHENTICATED'],
+    ),
+    '404': errorResponse(
+      missing === undefined
+        ? 'There is no such path or method.'
+        : "It does not exist, belongs to another partner or is of the other environment; or the path's id is none.",
+      mayLackLimits,
+      notFound,
+    ),
+    ...(conflict !== undefined && {
+      '409': errorResponse(conflict[0], keyedHeaders, conflict.slice(1) as ErrorCode[]),
+    }),
+    '429': errorResponse(
+      'More than 100 requests per minute with this key.',
+      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
+      ['RATE_LIMIT_EXCEEDED'],
+    ),
+    '500': errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']),
+  };
+}
+
+const requestIds = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
+
+/** The parameters of a query, from its schema. */
+function queryParameters(schema: z.ZodObject): Json[] {
+  const { properties = {} } = z.toJSONSchema(schema, { io: 'input' }) as {
+    properties?: Record<string, Json>;
+  };
+  return Object.entries(properties).map(([name, { description, ...own }]) => ({
+    name,
+    in: 'query',
+    description,
+    // The format says it; the pattern is a leap year's length.
+    schema: own['format'] === 'date-time' ? { ...own, pattern: undefined } : own,
+  }));
+}
+
+const pathParameter = (name: keyof typeof ID_PATTERNS, description: string): Json => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string', pattern: `^${ID_PATTERNS[name]}$` },
+});
+
+const operation = (own: Json, parameters: readonly Json[]): Json => ({
+  tags: ['Notifications'],
+  security: [{ apiKey: [] }],
+  parameters: [...parameters, ...requestIds],
+  ...own,
+});
+
+const notificationId = pathParameter('notification_id', 'The notification.');
+
+export const eventPaths: Json = {
+  '/v1/notifications': {
+    get: operation(
+      {
+        operationId: 'listNotifications',
+        summary: 'List notifications',
+        description:
+          'What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. ' +
+          'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
+        responses: {
+          '200': answer('A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES),
+          ...errors({ invalid: ['A filter, `limit` or the cursor is not valid; `details.field` names it.'] }),
+        },
+      },
+      queryParameters(listNotificationsQuerySchema),
+    ),
+  },
+  '/v1/notifications/{notification_id}': {
+    get: operation(
+      {
+        operationId: 'getNotification',
+        summary: 'Read a notification',
+        description: 'With its payload, byte for byte, and every attempt.',
+        responses: {
+          '200': answer('The notification.', 'NotificationResponse', examples.NOTIFICATION_EXAMPLES),
+          ...errors({ missing: 'NOTIFICATION_NOT_FOUND' }),
+        },
+      },
+      [notificationId],
+    ),
+  },
+  '/v1/notifications/{notification_id}/resend': {
+    post: operation(
+      {
+        operationId: 'resendNotification',
+        summary: 'Send a notification again',
+        description:
+          'Sends one that has ended, or is held, once more: the same event id and body, a new timestamp and signature, and the whole ' +
+          'retry ladder. Send no body. It is counted once, however often it is delivered.',
+        responses: {
+          '202': answer('It is sent again.', 'ResendResponse', examples.RESEND_EXAMPLES),
+          ...errors({
+            invalid: ['The body is not empty, or cannot be read.'],
+            missing: 'NOTIFICATION_NOT_FOUND',
+            conflict: [
+              'It cannot be sent again now; `details.reason` says why. Or there is no active endpoint.',
+              'NOTIFICATION_NOT_RESENDABLE',
+              'WEBHOOK_NOT_REGISTERED',
+            ],
+          }),
+        },
+      },
+      [notificationId],
+    ),
+  },
+  '/v1/notifications/recover': {
+    post: operation(
+      {
+        operationId: 'recoverNotifications',
+        summary: 'Send all that was missed again',
+        description:
+          'Everything `failed`, `held` or `expired` that was created in the span, which may begin at most 30 days ago, is sent again, in ' +
+          'order per application, at ten a second and behind what is live. One recovery at a time in each environment. Begin with ' +
+          '`dry_run: true`, which only counts.',
+        requestBody: {
+          required: true,
+          description: 'At most 16 KiB. Compressed bodies are not read.',
+          content: {
+            'application/json': {
+              schema: ref('schemas', 'RecoverRequest'),
+              examples: examples.RECOVER_REQUEST_EXAMPLES,
+            },
+          },
+        },
+        responses: {
+          '200': answer(
+            'Of a dry run: what would be sent again.',
+            'RecoverDryRunResponse',
+            examples.RECOVER_DRY_RUN_EXAMPLES,
+          ),
+          '202': answer('The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES),
+          ...errors({
+            invalid: ['The request breaks the contract; `details.field` names what.', 'MISSING_FIELD'],
+            conflict: [
+              'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
+              'RECOVERY_UNDER_WAY',
+              'RECOVERY_DISABLED',
+              'WEBHOOK_NOT_REGISTERED',
+            ],
+          }),
+        },
+      },
+      [],
+    ),
+  },
+  '/v1/notifications/recoveries/{recovery_id}': {
+    get: operation(
+      {
+        operationId: 'getRecovery',
+        summary: 'Read how far a recovery has come',
+        responses: {
+          '200': answer('The recovery.', 'RecoveryResponse', examples.RECOVERY_EXAMPLES),
+          ...errors({ missing: 'RECOVERY_NOT_FOUND' }),
+        },
+      },
+      [pathParameter('recovery_id', 'The recovery.')],
+    ),
+  },
+  '/v1/credit-applications/{credit_application_id}': {
+    get: operation(
+      {
+        operationId: 'getCreditApplication',
+        summary: 'Read a credit application',
+        description:
+          'The state that it is in now and each of its events, for a receiver that has missed some.',
+        tags: ['Applications'],
+        responses: {
+          '200': answer(
+            'The application.',
+            'CreditApplicationResponse',
+            examples.PARTNER_APPLICATION_EXAMPLES,
+          ),
+          ...errors({ missing: 'APPLICATION_NOT_FOUND' }),
+        },
+      },
+      [pathParameter('credit_application_id', 'The application.')],
+    ),
+  },
+};

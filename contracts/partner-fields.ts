@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { APPLICATION_STATES } from '../domain/application-states';
+import { TEST_EVENT_TYPE } from './webhook-event';
+
+/** Prefixed ULIDs of what partners may name in a path or filter; anything else in their place is another path. */
+export const ID_PATTERNS = {
+  notification_id: 'ntf_[0-9A-HJKMNP-TV-Z]{26}',
+  recovery_id: 'rcv_[0-9A-HJKMNP-TV-Z]{26}',
+  credit_application_id: 'app_[0-9A-HJKMNP-TV-Z]{26}',
+} as const;
+
+/** Event types that a partner can ask for. */
+export const EVENT_TYPES = [
+  ...APPLICATION_STATES.map((state) => `credit_application.${state}` as const),
+  TEST_EVENT_TYPE,
+] as const;
+
+/** A moment of an answer. */
+export const momentField = (description: string) =>
+  z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.120Z'] });
+
+/** A moment that a partner sends, with Z or an offset. */
+export const sentMoment = (field: string, description: string) =>
+  z.iso
+    .datetime({
+      offset: true,
+      error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.`,
+    })
+    .refine((text) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text)), {
+      error: `${field} must lie between the years 2000 and 2099.`,
+    })
+    .transform((text) => new Date(text))
+    .meta({ description, examples: ['2026-11-21T00:00:00Z'] });
+
+export const notificationIdField = z
+  .string()
+  .meta({ description: 'The notification.', examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'] });
+export const eventIdField = z.string().meta({
+  description: 'The `event_id` of the event and its header `webhook-id`.',
+  examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'],
+});
+export const applicationIdField = z
+  .string()
+  .meta({ description: 'The application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] });

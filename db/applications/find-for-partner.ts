@@ -1,0 +1,58 @@
+import type { ApplicationState } from '../../domain/application-states';
+import type { EndpointQueue } from '../notifications/hold';
+import { runPrepared, type Reader } from '../postgres/prepared';
+
+/** An event of an application as its partner was or will be sent it. Moments in Unix milliseconds. */
+export interface PartnerEvent {
+  readonly sequence: number;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly previousStatus: ApplicationState | null;
+  readonly occurredMs: number;
+}
+
+/** An application as its partner sees it. Moments in Unix milliseconds. */
+export interface PartnerApplication {
+  readonly applicationId: string;
+  readonly quoteId: string;
+  readonly merchantReference: string | null;
+  readonly merchantId: string;
+  readonly lender: string;
+  readonly lenderReference: string;
+  readonly state: ApplicationState;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  /** In their order. Those whose month has been dropped are missing. */
+  readonly events: readonly PartnerEvent[];
+}
+
+const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+
+// One statement, so that state and events are of one moment. An event without one of the lender's is the opening.
+const FIND = `
+  select p.application_id as "applicationId", p.quote_id as "quoteId", p.merchant_reference as "merchantReference",
+    p.merchant_id as "merchantId", p.lender, p.lender_reference as "lenderReference", p.state,
+    ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
+    (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'eventType', n.event_type,
+        'previousStatus', e.previous_state, 'occurredMs', ${ms('coalesce(e.occurred_at, p.created_at)')})
+        order by n.sequence), '[]')
+      from notifications n
+      left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence
+      where n.application_id = p.application_id)::text as events
+  from credit_applications p
+  where p.application_id = $1 and p.partner_id = $2 and p.environment = $3`;
+
+/** Reads an application of this partner and environment with its events; null for all others. */
+export async function findApplicationForPartner(
+  reader: Reader,
+  applicationId: string,
+  { partnerId, environment }: EndpointQueue,
+): Promise<PartnerApplication | null> {
+  const parameters = [applicationId, partnerId, environment];
+  const [row] = await runPrepared<Omit<PartnerApplication, 'events'> & { events: string }>(
+    reader,
+    FIND,
+    parameters,
+  );
+  return row === undefined ? null : { ...row, events: JSON.parse(row.events) as PartnerEvent[] };
+}

@@ -1,0 +1,106 @@
+import { eq, sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { findEndpoint } from '../endpoints/endpoints';
+import { appendChange } from '../audit/change-log';
+import { partners } from '../schema';
+import { RECOVERABLE } from './undelivered';
+import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import type { EndpointQueue } from './hold';
+
+/** 36,000 an hour, and far from what one worker delivers beside its live traffic. */
+export const RECOVERED_PER_SECOND = 10;
+
+/** A recovery that a partner asks for. `until` is exclusive. */
+export interface WantedRecovery {
+  readonly owner: EndpointQueue;
+  readonly keyId: string;
+  readonly since: Date;
+  readonly until: Date;
+  /** How far back `since` may lie. */
+  readonly longestDays: number;
+  readonly dryRun: boolean;
+  readonly testEventType: string;
+}
+
+export type PartnerRecovery =
+  | { readonly kind: 'counted'; readonly matched: number }
+  | { readonly kind: 'begun'; readonly recoveryId: string; readonly matched: number }
+  | { readonly kind: 'under_way'; readonly recoveryId: string }
+  | { readonly kind: 'disabled' | 'too_long_ago' | 'empty_span' | 'no_endpoint' };
+
+/**
+ * Writes down a recovery for a worker to carry out (dispatcher/recoverer.ts), or counts what it would send. That a partner has
+ * one at a time in each environment is an index's to say, whatever is asked at once.
+ */
+export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise<PartnerRecovery> {
+  const { owner, keyId, longestDays, dryRun } = wanted;
+  return db.transaction(async (tx) => {
+    const [partner] = await tx
+      .select({ recovery: partners.recovery })
+      .from(partners)
+      .where(eq(partners.partnerId, owner.partnerId));
+    if (partner?.recovery !== 'enabled') return { kind: 'disabled' };
+    const span = await spanOf(tx, wanted);
+    if (span.tooLongAgo) return { kind: 'too_long_ago' };
+    if (span.since >= span.until) return { kind: 'empty_span' };
+    const active = (await findEndpoint(tx, owner.partnerId, owner.environment))?.state === 'active';
+    if (!dryRun && !active) return { kind: 'no_endpoint' };
+    const matched = await countMatched(tx, { ...wanted, ...span });
+    if (dryRun) return { kind: 'counted', matched };
+    const recoveryId = `rcv_${ulid()}`;
+    const inserted = await tx.execute(sql`
+      insert into recoveries
+        (recovery_id, partner_id, environment, key_id, since, until, per_second, found, runner)
+      values (${recoveryId}, ${owner.partnerId}, ${owner.environment}, ${keyId}, ${span.since}::timestamptz,
+        ${span.until}::timestamptz, ${RECOVERED_PER_SECOND}, ${matched}, '')
+      on conflict (partner_id, environment) where state = 'running' and key_id is not null do nothing
+      returning 1`);
+    if (inserted.length === 0) return { kind: 'under_way', recoveryId: await underWay(tx, owner) };
+    const { partnerId: partner_id, environment } = owner;
+    const details = { partner_id, environment, since: span.since, until: span.until, found: matched };
+    await appendChange(tx, { actor: keyId, action: 'recoveries.begin', subject: recoveryId, details });
+    await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${recoveryId})`);
+    return { kind: 'begun', recoveryId, matched };
+  });
+
+  /** By the database's clock, in ISO 8601; its end is never in the future, so that it stands still while it is worked off. */
+  async function spanOf(tx: DbOrTransaction, { since, until }: WantedRecovery) {
+    const [row] = await tx.execute<{ nowMs: number }>(
+      sql`select (extract(epoch from service_now()) * 1000)::float8 as "nowMs"`,
+    );
+    const nowMs = Math.floor(row?.nowMs ?? Number.NaN);
+    return {
+      tooLongAgo: nowMs - since.getTime() > longestDays * 86_400_000,
+      since: since.toISOString(),
+      until: new Date(Math.min(until.getTime(), nowMs)).toISOString(),
+    };
+  }
+}
+
+/** By the index of partners' statuses: what is delivered is not read. */
+async function countMatched(
+  tx: DbOrTransaction,
+  {
+    owner,
+    since,
+    until,
+    testEventType,
+  }: Pick<WantedRecovery, 'owner' | 'testEventType'> & { readonly since: string; readonly until: string },
+): Promise<number> {
+  const [row] = await tx.execute<{ matched: number }>(sql`
+    select count(*)::int as matched from notifications
+    where environment = ${owner.environment} and partner_id = ${owner.partnerId} and ${RECOVERABLE}
+      and notification_id >= 'ntf_' || ulid_floor(${since}::timestamptz)
+      and notification_id < 'ntf_' || ulid_floor(${until}::timestamptz)
+      and delivered_at is null and event_type <> ${testEventType} and body <> ''`);
+  return row?.matched ?? 0;
+}
+
+/** The one that was in the way; empty when it has just ended. */
+async function underWay(tx: DbOrTransaction, { partnerId, environment }: EndpointQueue): Promise<string> {
+  const [row] = await tx.execute<{ id: string }>(sql`
+    select recovery_id as id from recoveries
+    where partner_id = ${partnerId} and environment = ${environment} and state = 'running' and key_id is not null`);
+  return row?.id ?? '';
+}

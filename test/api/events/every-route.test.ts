@@ -1,0 +1,92 @@
+import { startTestApi, type TestApi } from '../../support/api';
+import type { Answer } from '../../support/http-call';
+
+/** What holds for each of the partners' own endpoints, as for the quote. */
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi({ plain: true });
+});
+afterAll(() => api.close());
+
+const NONE = '00000000000000000000000000';
+const ROUTES = [
+  ['GET', '/v1/notifications', 200],
+  ['GET', `/v1/notifications/ntf_${NONE}`, 404],
+  ['POST', `/v1/notifications/ntf_${NONE}/resend`, 404],
+  ['POST', '/v1/notifications/recover', 400],
+  ['GET', `/v1/notifications/recoveries/rcv_${NONE}`, 404],
+  ['GET', `/v1/credit-applications/app_${NONE}`, 404],
+] as const;
+
+const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
+
+describe.each(ROUTES)('%s %s', (method, path, status) => {
+  const call = (options: Parameters<TestApi['call']>[0] = {}) => api.call({ method, path, ...options });
+
+  test('has the request id and both forms of the rate limit on its answer', async () => {
+    const answer = await call({ headers: { 'x-request-id': 'mine-1' } });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject({
+      'x-request-id': 'mine-1',
+      'content-type': 'application/json; charset=utf-8',
+      'ratelimit-policy': '1000000;w=60',
+      'ratelimit-remaining': expect.stringMatching(/^\d+$/),
+      'x-ratelimit-remaining': expect.stringMatching(/^\d+$/),
+    });
+  });
+
+  test('needs a key that is valid', async () => {
+    for (const key of [null, '', 'sk_test_x', `${api.keys.test}x`, api.keys.test.toLowerCase()]) {
+      const answer = await call({ key });
+      expect(codeOf(answer)).toEqual([401, 'UNAUTHENTICATED']);
+      expect(answer.headers['www-authenticate']).toBe('Bearer');
+      expect(answer.headers['ratelimit-limit']).toBeUndefined();
+    }
+    const scheme = await call({ key: null, headers: { authorization: `Basic ${api.keys.test}` } });
+    expect(scheme.status).toBe(401);
+  });
+
+  test('knows no other method, whoever asks', async () => {
+    for (const other of ['PUT', 'PATCH', 'DELETE', 'OPTIONS', method === 'GET' ? 'POST' : 'GET'])
+      for (const key of [api.keys.test, null])
+        expect(codeOf(await call({ method: other, key }))).toEqual([404, 'NOT_FOUND']);
+  });
+
+  test('is no other path: no slash at its end, no other case, nothing behind it', async () => {
+    for (const other of [`${path}/`, path.toUpperCase(), `${path}/x`, path.replace('/v1/', '/v2/')])
+      expect(codeOf(await call({ path: other }))).toEqual([404, 'NOT_FOUND']);
+  });
+
+  test('does not read compressed bodies, and wants HTTPS', async () => {
+    if (method === 'POST') {
+      const headers = { 'content-encoding': 'gzip' };
+      expect(codeOf(await call({ headers, body: '{}' }))).toEqual([400, 'INVALID_REQUEST']);
+    }
+    const plain = await fetch(`http://127.0.0.1:${api.plainPort}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${api.keys.test}` },
+    });
+    expect(plain.status).toBe(400);
+  });
+
+  test('is named in the log without what was asked', async () => {
+    await call({ headers: { 'x-request-id': 'find-me' }, path: `${path}?secret=hunter2` });
+    const line = api.logs.findLast((one) => one.includes('find-me')) ?? '';
+    expect(JSON.parse(line)).toMatchObject({ method, keyId: expect.stringMatching(/^key_/) });
+    expect((JSON.parse(line) as { route: string }).route).not.toMatch(/[\^$]|0000|hunter2/);
+  });
+});
+
+test('they count against the limit of the key, together', async () => {
+  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '5' } });
+  try {
+    const answers: Answer[] = [];
+    for (const [method, path] of ROUTES) answers.push(await limited.call({ method, path }));
+    expect(answers.map(({ status }) => status)).toEqual([...ROUTES.slice(0, 5).map((one) => one[2]), 429]);
+    const last = answers.at(-1);
+    expect(last?.body.error.code).toBe('RATE_LIMIT_EXCEEDED');
+    expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0);
+  } finally {
+    await limited.close();
+  }
+});

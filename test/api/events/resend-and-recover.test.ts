@@ -1,0 +1,312 @@
+import { ulid } from 'ulid';
+import { startTestApi, type TestApi } from '../../support/api';
+import { inState } from '../../support/notifications';
+import { addPartner, addSilentEndpoint, storeRow } from '../../support/partner-events';
+
+/** There is no worker here: rows say what a worker would find. */
+let api: TestApi;
+let other: { partnerId: string; test: string; live: string };
+beforeAll(async () => {
+  api = await startTestApi();
+  other = await addPartner(api.database, 'P100002');
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  await api.database.sql`truncate notifications, delivery_attempts, recoveries`;
+  await api.database.sql`delete from webhook_secrets`;
+  await api.database.sql`delete from webhook_endpoints`;
+  await api.database.sql`update partners set recovery = 'enabled'`;
+  await addSilentEndpoint(api.database, api.partnerId);
+});
+
+const store = (wanted: Partial<Parameters<typeof storeRow>[1]> = {}) =>
+  storeRow(api.database, { partnerId: api.partnerId, state: 'failed', ...wanted });
+const resend = (id: string, key: string | null = api.keys.test, body?: string) =>
+  api.call({ path: `/v1/notifications/${id}/resend`, key, ...(body !== undefined && { body }) });
+const rowOf = async (id: string) => {
+  const [row] = await api.database.sql`select * from notifications where notification_id = ${id}`;
+  return row as Record<string, unknown>;
+};
+const changes = (subject: string) => api.database.sql`
+  select actor, action, details from change_log where subject = ${subject} order by change_id`;
+const keyId = async (environment = 'sandbox') => {
+  const [row] = await api.database.sql`
+    select key_id from api_keys where partner_id = ${api.partnerId} and environment = ${environment}`;
+  return row?.['key_id'] as string;
+};
+
+describe('resend', () => {
+  test.each(['failed', 'delivered', 'cancelled', 'expired', 'held'] as const)(
+    'one that is %s is pending again, as the same event, under a new generation',
+    async (state) => {
+      const id = await store({ state });
+      const before = await rowOf(id);
+      const answer = await resend(id);
+      expect(answer.status).toBe(202);
+      expect(answer.body.data).toEqual({
+        notification_id: id,
+        event_id: before['event_id'],
+        status: 'pending',
+      });
+      expect(await rowOf(id)).toMatchObject({
+        state: 'pending',
+        generation: 2,
+        priority: 0,
+        body: before['body'],
+        delivered_at: before['delivered_at'],
+      });
+      expect(await changes(id)).toEqual([
+        {
+          actor: await keyId(),
+          action: 'notifications.resend',
+          details: { partner_id: api.partnerId, generation: 2, was: state },
+        },
+      ]);
+      const read = await api.call({ method: 'GET', path: `/v1/notifications/${id}` });
+      expect(read.body.data).toMatchObject({ status: 'pending', reason: null });
+    },
+  );
+
+  test('of ten calls at once one is 202, and the others find it under way', async () => {
+    const id = await store();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => resend(id)));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(9);
+    for (const { status, body } of answers) {
+      if (status === 409)
+        expect(body.error).toMatchObject({
+          code: 'NOTIFICATION_NOT_RESENDABLE',
+          details: { reason: 'under_way' },
+        });
+    }
+    expect(await rowOf(id)).toMatchObject({ generation: 2 });
+    expect(await changes(id)).toHaveLength(1);
+  });
+
+  test.each([
+    ['under_way', { state: 'pending' }],
+    ['under_way', { state: 'started' }],
+    ['test', { eventType: 'credit_application.test' }],
+    ['payload_removed', { body: '' }],
+  ] as const)('%s: 409, and nothing changes', async (reason, wanted) => {
+    const id = await store(wanted);
+    const before = await rowOf(id);
+    const answer = await resend(id);
+    expect(answer.status).toBe(409);
+    expect(answer.body.error).toMatchObject({ code: 'NOTIFICATION_NOT_RESENDABLE', details: { reason } });
+    expect(await rowOf(id)).toEqual(before);
+    expect(await changes(id)).toEqual([]);
+  });
+
+  test('without an active endpoint it is 409', async () => {
+    const id = await store({ environment: 'live' });
+    const answer = await resend(id, api.keys.live);
+    expect(answer.status).toBe(409);
+    expect(answer.body.error).toMatchObject({
+      code: 'WEBHOOK_NOT_REGISTERED',
+      details: { environment: 'live' },
+    });
+    expect(await rowOf(id)).toMatchObject({ state: 'failed', generation: 1 });
+  });
+
+  test("another's, or the other environment's, is 404 as one that is not there, and is not waited for", async () => {
+    const theirs = await storeRow(api.database, { partnerId: other.partnerId, state: 'failed' });
+    const live = await store({ environment: 'live' });
+    const nothing = await resend(`ntf_${ulid()}`);
+    expect(nothing).toMatchObject({ status: 404, body: { error: { code: 'NOTIFICATION_NOT_FOUND' } } });
+    await api.database.sql.begin(async (tx) => {
+      // Their delivery is at work: who may not see it must not notice.
+      await tx`select 1 from notifications for update`;
+      for (const id of [theirs, live])
+        expect(await resend(id)).toMatchObject({ status: 404, body: nothing.body });
+    });
+    expect(await rowOf(theirs)).toMatchObject({ state: 'failed' });
+    expect((await resend('ntf_1')).body.error.code).toBe('NOT_FOUND');
+    expect((await resend(live, null)).status).toBe(401);
+  });
+
+  it.each(['{}', ' ', 'x'])('a body such as %j is 400', async (body) => {
+    const id = await store();
+    expect(await resend(id, api.keys.test, body)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST' } },
+    });
+    expect(await rowOf(id)).toMatchObject({ state: 'failed' });
+  });
+});
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const ago = (ms: number) => new Date(Date.now() - ms);
+const iso = (ms: number) => ago(ms).toISOString();
+const recover = (fields: Record<string, unknown> = {}, key: string | null = api.keys.test) =>
+  api.call({
+    path: '/v1/notifications/recover',
+    key,
+    body: { created_from: iso(DAY_MS), created_to: iso(-HOUR_MS), ...fields },
+  });
+const progress = (id: string, key = api.keys.test) =>
+  api.call({ method: 'GET', path: `/v1/notifications/recoveries/${id}`, key });
+
+describe('recover', () => {
+  test('matches what failed, expired or is held in the span, and nothing else', async () => {
+    for (const state of ['failed', 'expired', 'held'] as const) await store({ state, at: ago(HOUR_MS) });
+    // None of these.
+    for (const state of ['pending', 'started', 'delivered', 'cancelled'] as const) await store({ state });
+    await store({ at: ago(2 * DAY_MS) });
+    await store({ environment: 'live' });
+    await store({ body: '' });
+    await store({ eventType: 'credit_application.test' });
+    await storeRow(api.database, { partnerId: other.partnerId, state: 'failed' });
+    const once = await store();
+    await api.database.sql`update notifications set delivered_at = now() where notification_id = ${once}`;
+    const counted = await recover({ dry_run: true });
+    expect(counted.status).toBe(200);
+    expect(counted.body.data).toEqual({ matched: 3 });
+    expect((await recover({ dry_run: true, created_to: iso(2 * HOUR_MS) })).body.data).toEqual({
+      matched: 0,
+    });
+    expect(await api.database.sql`select 1 from recoveries`).toHaveLength(0);
+
+    const begun = await recover();
+    expect(begun.status).toBe(202);
+    const { recovery_id: id, matched } = begun.body.data;
+    expect(matched).toBe(3);
+    expect((await progress(id)).body.data).toEqual({
+      recovery_id: id,
+      status: 'running',
+      matched: 3,
+      resent: 0,
+      delivered: 0,
+      failed: 0,
+      created_at: expect.any(String),
+      finished_at: null,
+    });
+    expect(await changes(id)).toMatchObject([{ actor: await keyId(), action: 'recoveries.begin' }]);
+  });
+
+  test('of ten at once one begins, in each environment, and the next may once it has ended', async () => {
+    await addSilentEndpoint(api.database, api.partnerId, 'live');
+    await addSilentEndpoint(api.database, other.partnerId);
+    const many = (key: string) => Promise.all(Array.from({ length: 10 }, () => recover({}, key)));
+    for (const [key, environment] of [
+      [api.keys.test, 'sandbox'],
+      [api.keys.live, 'live'],
+      [other.test, 'sandbox'],
+    ] as const) {
+      const answers = await many(key);
+      const begun = answers.filter(({ status }) => status === 202);
+      expect(begun).toHaveLength(1);
+      for (const { status, body } of answers.filter((answer) => answer !== begun[0])) {
+        expect(status).toBe(409);
+        expect(body.error).toMatchObject({
+          code: 'RECOVERY_UNDER_WAY',
+          details: { environment, recovery_id: begun[0]?.body.data.recovery_id },
+        });
+      }
+    }
+    await api.database.sql`update recoveries set state = 'done', ended_at = now()`;
+    expect((await recover()).status).toBe(202);
+  });
+
+  test("one of an operator's does not stand in its way", async () => {
+    await api.database.sql`insert into recoveries
+      (recovery_id, partner_id, environment, since, until, per_second, found, runner)
+      values ('rcv_1', ${api.partnerId}, 'sandbox', now(), now(), 1, 1, 'somebody')`;
+    expect((await recover()).status).toBe(202);
+  });
+
+  test('without an active endpoint it is 409, and counting is not', async () => {
+    const answer = await recover({}, api.keys.live);
+    expect(answer).toMatchObject({ status: 409, body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } } });
+    expect((await recover({ dry_run: true }, api.keys.live)).status).toBe(200);
+  });
+
+  test('switched off it is 409, also to count', async () => {
+    await api.database.sql`update partners set recovery = 'disabled' where partner_id = ${api.partnerId}`;
+    for (const dry_run of [true, false])
+      expect(await recover({ dry_run })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'RECOVERY_DISABLED' } },
+      });
+    expect((await recover({ dry_run: true }, other.test)).status).toBe(200);
+  });
+
+  test.each([
+    ['created_from', { created_from: 'yesterday' }],
+    ['created_from', { created_from: 5 }],
+    ['created_from', { created_from: iso(30 * DAY_MS + 60_000) }],
+    ['created_from', { created_from: iso(-60_000) }],
+    ['created_to', { created_to: iso(2 * DAY_MS) }],
+    ['created_to', { created_to: '2026-02-30T00:00:00Z' }],
+    ['dry_run', { dry_run: 'true' }],
+  ])('a bad %s is 400 that names it: %j', async (field, fields) => {
+    const answer = await recover(fields);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field } });
+  });
+
+  test('fields that are missing are all named, and no body is none', async () => {
+    const answer = await api.call({ path: '/v1/notifications/recover', body: {} });
+    expect(answer.body.error).toMatchObject({
+      code: 'MISSING_FIELD',
+      details: { fields: ['created_from', 'created_to'] },
+    });
+    expect(answer.status).toBe(400);
+    expect((await api.call({ path: '/v1/notifications/recover' })).status).toBe(400);
+    expect((await recover({}, null)).status).toBe(401);
+  });
+
+  test('a month ago to the day is not too long ago', async () => {
+    expect((await recover({ created_from: iso(30 * DAY_MS - 60_000), dry_run: true })).status).toBe(200);
+  });
+});
+
+describe('the progress of a recovery', () => {
+  test('follows what it has sent: delivering, then finished', async () => {
+    const begun = await recover();
+    const { recovery_id: id } = begun.body.data;
+    const ids = await Promise.all([store(), store(), store()]);
+    await api.database.sql`update notifications set recovery_id = ${id}`;
+    await api.database
+      .sql`update recoveries set found = 4, sent = 3, skipped = 1, state = 'done', ended_at = now()`;
+    const become = (at: number, state: 'delivered' | 'failed' | 'started') => api.database.sql`
+      update notifications set ${api.database.sql(inState(state))} where notification_id = ${ids[at] ?? ''}`;
+    await become(0, 'delivered');
+    await become(1, 'started');
+    expect((await progress(id)).body.data).toMatchObject({
+      status: 'delivering',
+      matched: 4,
+      resent: 3,
+      delivered: 1,
+      failed: 1,
+      finished_at: null,
+    });
+    await become(1, 'delivered');
+    expect((await progress(id)).body.data).toMatchObject({
+      status: 'finished',
+      resent: 3,
+      delivered: 2,
+      failed: 1,
+      finished_at: expect.stringMatching(/Z$/),
+    });
+    // Another one takes up what had failed: of this one it has failed still.
+    await api.database
+      .sql`update notifications set recovery_id = 'rcv_2' where notification_id = ${ids[2] ?? ''}`;
+    expect((await progress(id)).body.data).toMatchObject({ status: 'finished', delivered: 2, failed: 1 });
+    await api.database.sql`update recoveries set state = 'interrupted', ended_at = null`;
+    expect((await progress(id)).body.data).toMatchObject({
+      status: 'stopped',
+      finished_at: expect.stringMatching(/Z$/),
+    });
+  });
+
+  test("another's, or the other environment's, is 404 as one that is not there", async () => {
+    const { recovery_id: id } = (await recover()).body.data;
+    const nothing = await progress(`rcv_${ulid()}`);
+    expect(nothing).toMatchObject({ status: 404, body: { error: { code: 'RECOVERY_NOT_FOUND' } } });
+    for (const key of [api.keys.live, other.test])
+      expect(await progress(id, key)).toMatchObject({ status: 404, body: nothing.body });
+    expect((await progress('rcv_1')).body.error.code).toBe('NOT_FOUND');
+  });
+});

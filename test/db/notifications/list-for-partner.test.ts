@@ -1,0 +1,238 @@
+import { sql } from 'drizzle-orm';
+import * as fc from 'fast-check';
+import { ulid } from 'ulid';
+import {
+  listForPartner,
+  MOST_SCANNED,
+  pageQuery,
+  type PageWanted,
+} from '../../../db/notifications/list-for-partner';
+import { STATUS_SQL } from '../../../db/schema';
+import { NOTIFICATION_STATES } from '../../../domain/notification-states';
+import { notificationStatus, type NotificationStatus } from '../../../domain/notification-status';
+import { BY_INDEX, connectDatabase, type Database } from '../../../db/postgres/connect';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { storeRow } from '../../support/partner-events';
+
+const PARTNER_ID = 'P100001';
+let database: OpenTestDatabase;
+/** As the API has it. */
+let pages: Database;
+beforeAll(async () => {
+  database = await openTestDatabase({ statementTimeoutMs: 60_000 });
+  pages = connectDatabase({
+    url: database.url,
+    poolSize: 1,
+    applicationName: 'test',
+    statementTimeoutMs: 10_000,
+    byIndex: true,
+  });
+});
+afterAll(async () => {
+  await pages.close();
+  await database.close();
+});
+
+const all: PageWanted = {
+  partnerId: PARTNER_ID,
+  environment: 'sandbox',
+  fromId: 'ntf_',
+  beforeId: 'ntf_~',
+  limit: 25,
+};
+
+/** Every page of what is wanted, one after the other. */
+async function pagesOf(wanted: PageWanted, between: () => Promise<void> = async () => undefined) {
+  const ids: string[] = [];
+  for (let { beforeId } = wanted; ;) {
+    const page = await listForPartner(pages.sql, { ...wanted, beforeId });
+    ids.push(...page.notifications.map(({ notificationId }) => notificationId));
+    if (page.next === null) return ids;
+    beforeId = page.next;
+    await between();
+  }
+}
+
+test('SQL says the status as the domain does, whatever a row has', async () => {
+  const moment = [null, '2027-01-01'] as const;
+  for (const state of NOTIFICATION_STATES) {
+    for (const deliveredAt of moment)
+      for (const firstAttemptAt of moment)
+        for (const takenAt of moment) {
+          const rows = await database.db.execute(sql`
+            select ${sql.raw(STATUS_SQL)} as status from (select ${state}::text as state,
+              ${deliveredAt}::timestamptz as delivered_at, ${firstAttemptAt}::timestamptz as first_attempt_at,
+              ${takenAt}::timestamptz as taken_at) n`);
+          expect(rows[0]?.['status']).toBe(
+            notificationStatus({ state, deliveredAt, firstAttemptAt, takenAt }),
+          );
+        }
+  }
+});
+
+describe('while others are stored', () => {
+  beforeEach(() => database.sql`truncate notifications, delivery_attempts`);
+
+  test('what was there at the beginning is in the pages once, in order', async () => {
+    const at = Date.now();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 0, maxLength: 30 }),
+        fc.integer({ min: 1, max: 7 }),
+        fc.array(fc.integer({ min: -10, max: 60 }), { maxLength: 12 }),
+        async (moments, limit, later) => {
+          await database.sql`truncate notifications`;
+          const store = (ms: number) => storeRow(database, { partnerId: PARTNER_ID, at: new Date(at + ms) });
+          const before = new Set<string>();
+          for (const ms of moments) before.add(await store(ms));
+          await storeRow(database, { partnerId: 'P100002' });
+          await storeRow(database, { partnerId: PARTNER_ID, environment: 'live' });
+          const rest = [...later];
+          const seen = await pagesOf({ ...all, limit }, async () => {
+            const ms = rest.pop();
+            if (ms !== undefined) await store(ms);
+          });
+          expect(new Set(seen).size).toBe(seen.length);
+          expect(seen.toSorted().toReversed()).toEqual(seen);
+          expect(seen.filter((id) => before.has(id)).toSorted()).toEqual([...before].toSorted());
+        },
+      ),
+      { numRuns: 40 },
+    );
+  }, 60_000);
+});
+
+describe('among 60,000 in four months', () => {
+  const APPLICATION = `app_${ulid()}`;
+
+  beforeAll(async () => {
+    await database.sql`truncate notifications, delivery_attempts`;
+    // The months before this one have partitions of their own, as in production.
+    for (const month of [3, 2, 1]) {
+      await database.sql
+        .unsafe(`create or replace function service_now() returns timestamptz language sql volatile
+        as $$select clock_timestamp() - interval '${month} months'$$`);
+      await database.sql`select ensure_month_partitions('notifications', 'notification_id', 'ntf_', 0)`;
+    }
+    await database.sql
+      .unsafe(`create or replace function service_now() returns timestamptz language sql volatile
+      as $$select clock_timestamp()$$`);
+    // Nearly all are delivered; one in 1,000 has failed, one in 5,000 is held. A tenth belong to others.
+    await database.sql`
+      insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence,
+        merchant_reference, body, state, end_reason, delivered_at, ended_at, held_at, created_at)
+      select 'ntf_' || left(ulid_floor(at), 10) || lpad(g::text, 16, '0'), 'evt_' || g,
+        'credit_application.' || (array['accepted', 'signed', 'paid_out'])[1 + g % 3],
+        case when g % 10 = 0 then 'P100002' else ${PARTNER_ID} end, 'sandbox', 'app_' || g / 4, 1 + g % 4,
+        'order ' || g / 4, '{}', state,
+        case state when 'failed' then 'exhausted' when 'held' then 'webhook_not_registered' end,
+        case state when 'delivered' then at end, case when state <> 'held' then at end,
+        case state when 'held' then at end, at
+      from generate_series(1, 60000) g,
+        lateral (select now() - (60000 - g) * interval '150 seconds' as at,
+          case when g % 5000 = 7 then 'held' when g % 1000 = 3 then 'failed' else 'delivered' end as state) one`;
+    await database.sql`update notifications set application_id = ${APPLICATION}
+      where partner_id = ${PARTNER_ID} and merchant_reference in ('order 9000', 'order 5000')`;
+    await database.sql`analyze notifications`;
+  }, 120_000);
+
+  interface Plan {
+    readonly 'Node Type': string;
+    readonly 'Index Name'?: string;
+    readonly 'Relation Name'?: string;
+    readonly 'Actual Rows': number;
+    readonly 'Actual Loops': number;
+    readonly 'Rows Removed by Filter'?: number;
+    readonly Plans?: readonly Plan[];
+  }
+
+  /** How a page is read, as the API's pool plans it. */
+  async function planOf(wanted: PageWanted) {
+    const { text, parameters } = pageQuery(wanted);
+    const [row] = await database.sql.begin(async (tx): Promise<{ 'QUERY PLAN': { Plan: Plan }[] }[]> => {
+      for (const [name, value] of Object.entries(BY_INDEX)) await tx.unsafe(`set local ${name} = ${value}`);
+      await tx.unsafe(`prepare page as ${text}`);
+      const values = [...parameters, wanted.limit + 1].map((value) => `'${String(value)}'`).join(', ');
+      const rows = await tx.unsafe(`explain (analyze, format json) execute page (${values})`);
+      await tx.unsafe('deallocate page');
+      return [...rows] as unknown as { 'QUERY PLAN': { Plan: Plan }[] }[];
+    });
+    const nodes: Plan[] = [];
+    const walk = (plan: Plan) => {
+      nodes.push(plan);
+      plan.Plans?.forEach(walk);
+    };
+    const [{ Plan: top } = { Plan: null }] = row?.['QUERY PLAN'] ?? [];
+    expect(top).not.toBeNull();
+    if (top !== null) walk(top);
+    const scans = nodes.filter((one) => one['Relation Name']?.startsWith('notifications'));
+    const used = scans.filter((one) => one['Actual Loops'] > 0);
+    const read = used.reduce(
+      (sum, one) => sum + one['Actual Loops'] * (one['Actual Rows'] + (one['Rows Removed by Filter'] ?? 0)),
+      0,
+    );
+    return { nodes, read, entered: used.length };
+  }
+
+  /** Which index of the parent a partition's is; the columns of one with an expression are named after nothing. */
+  const indexOf = (scan: Plan) => indexes.get(scan['Index Name'] ?? '');
+  let indexes: Map<string, string>;
+  beforeAll(async () => {
+    const rows = await database.sql<{ child: string; parent: string }[]>`
+      select inhrelid::regclass::text as child, inhparent::regclass::text as parent from pg_inherits`;
+    indexes = new Map(rows.map(({ child, parent }) => [child, parent]));
+  });
+
+  const inTheMiddle = `ntf_${ulid(Date.now() - 60 * 86_400_000).slice(0, 10)}${'0'.repeat(16)}`;
+  const of = (status: NotificationStatus) => ({ status });
+
+  test.each<[string, Partial<PageWanted>, string]>([
+    ['no filter', {}, 'notifications_page'],
+    ['the rarest status', of('held'), 'notifications_page_status'],
+    ['a rare status', of('failed'), 'notifications_page_status'],
+    ['the commonest status', of('delivered'), 'notifications_page_status'],
+    ['a status that nothing has', of('retrying'), 'notifications_page_status'],
+    ['a type', { eventType: 'credit_application.signed' }, 'notifications_page_event_type'],
+    ['a type that nothing has', { eventType: 'credit_application.test' }, 'notifications_page_event_type'],
+    ['an application', { applicationId: APPLICATION }, 'notifications_page_application'],
+    ['a reference', { merchantReference: 'order 9000' }, 'notifications_page_reference'],
+  ])('%s: one index, no sort, no more than a page and one', async (_what, filter, index) => {
+    for (const span of [{}, { beforeId: inTheMiddle }, { fromId: inTheMiddle }]) {
+      for (const limit of [1, 25, 100]) {
+        const { nodes, read, entered } = await planOf({ ...all, ...filter, ...span, limit });
+        expect(nodes.filter((one) => /Sort|Bitmap|Seq Scan|Hash/.test(one['Node Type']))).toEqual([]);
+        const scans = nodes.filter((one) => one['Relation Name']?.startsWith('notifications'));
+        for (const scan of scans) {
+          expect(scan['Node Type']).toBe('Index Scan');
+          expect(scan['Rows Removed by Filter'] ?? 0).toBe(0);
+        }
+        // The merge looks at the first of each month; what it does not need stays there.
+        expect(read).toBeLessThanOrEqual(limit + 1 + Math.max(0, entered - 1));
+        expect(new Set(scans.map(indexOf))).toEqual(new Set([index]));
+      }
+    }
+  });
+
+  test('several filters read no more than a bound, and every one is found all the same', async () => {
+    const wanted = {
+      ...all,
+      status: 'delivered',
+      eventType: 'credit_application.nothing',
+      limit: 25,
+    } as const;
+    const { nodes, read } = await planOf(wanted);
+    expect(nodes.filter((one) => /Sort|Bitmap|Seq Scan|Hash/.test(one['Node Type']))).toEqual([]);
+    expect(read).toBeLessThanOrEqual(MOST_SCANNED + 4);
+    const rare = { ...all, status: 'delivered', eventType: 'credit_application.signed' } as const;
+    const [{ count } = { count: 0 }] = await database.sql<{ count: number }[]>`
+      select count(*)::int as count from notifications where partner_id = ${PARTNER_ID} and state = 'delivered'
+        and event_type = 'credit_application.signed'`;
+    expect(await pagesOf({ ...rare, limit: 100 })).toHaveLength(count);
+    // Two in 60,000: pages in between are empty.
+    await database.sql`update notifications set event_type = 'credit_application.refunded'
+      where notification_id in (select min(notification_id) from notifications where partner_id = ${PARTNER_ID} and state = 'delivered')
+        or notification_id in (select max(notification_id) from notifications where partner_id = ${PARTNER_ID} and state = 'delivered')`;
+    const two = { ...all, status: 'delivered', eventType: 'credit_application.refunded' } as const;
+    expect(await pagesOf(two)).toHaveLength(2);
+  });
+});

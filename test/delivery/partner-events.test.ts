@@ -1,0 +1,198 @@
+import { setEndpointState } from '../../db/endpoints/endpoints';
+import { setPartnerRecovery } from '../../db/catalogue/partners';
+import type { TestApi } from '../support/api';
+import { openApplication, tell } from '../support/applications';
+import { until } from '../support/delivery';
+import { addEndpoint } from '../support/notifications';
+import { startTestService, type TestService } from '../support/service';
+import { testTemporal } from '../support/temporal';
+import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+
+/** What partners do for themselves, with a real worker, Temporal and endpoint. */
+const temporal = testTemporal();
+let service: TestService;
+let api: TestApi;
+let receiver: WebhookReceiver;
+let endpoint: { endpointId: string; secret: string };
+
+beforeAll(async () => {
+  service = await startTestService(temporal, {
+    worker: { DELIVERY_LADDER_SECONDS: '0,1', RECONCILE_AFTER_MS: '2000' },
+  });
+  ({ api, receiver } = service);
+}, 300_000);
+afterAll(() => service?.close());
+beforeEach(async () => {
+  await api.database.sql`truncate notifications, delivery_attempts, monthly_counts, recoveries`;
+  await api.database.sql`update partners set recovery = 'enabled'`;
+  const { partnerId } = api;
+  endpoint = await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: service.keys });
+  receiver.received.length = 0;
+  receiver.behave(() => 200);
+});
+
+const get = async (path: string) => {
+  const answer = await api.call({ method: 'GET', path });
+  expect(answer.status).toBe(200);
+  return answer.body.data;
+};
+const listed = async (query = '') =>
+  (await get(`/v1/notifications?${query}`)).notifications as {
+    notification_id: string;
+    event_id: string;
+    status: string;
+    next_attempt_at: string | null;
+  }[];
+const all = (status: string, count: number) =>
+  until(
+    async () => {
+      const statuses = (await listed()).map((one) => one.status);
+      return statuses.length === count && statuses.every((one) => one === status);
+    },
+    `${count} are ${status}`,
+    40_000,
+  );
+const counts = () => api.database.sql`
+  select delivered, failed, reserved from monthly_counts order by event_type`;
+/** An application with so many events, the opening included. */
+async function application(...statuses: ('submitted' | 'accepted' | 'signed')[]) {
+  const opened = await openApplication(api.database, { partnerId: api.partnerId });
+  for (const status of statuses) await tell(api.database, opened.applicationId, status);
+  return opened.applicationId;
+}
+const hourAgo = () => new Date(Date.now() - 3_600_000).toISOString();
+const recover = (fields = {}) =>
+  api.call({
+    path: '/v1/notifications/recover',
+    body: { created_from: hourAgo(), created_to: new Date(Date.now() + 60_000).toISOString(), ...fields },
+  });
+
+test('an event that failed is listed with its attempts, resent with the same id, and counted once', async () => {
+  receiver.behave(() => 503);
+  await application();
+  await until(async () => (await listed())[0]?.status === 'retrying', 'it is tried again');
+  expect((await listed())[0]?.next_attempt_at).toMatch(/Z$/);
+  await all('failed', 1);
+  const [failed] = await listed('status=failed');
+  const { notification_id: id, event_id: eventId } = failed ?? { notification_id: '', event_id: '' };
+  expect(await counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
+
+  receiver.behave(() => 200);
+  for (let times = 1; times <= 2; times += 1) {
+    expect((await api.call({ path: `/v1/notifications/${id}/resend` })).status).toBe(202);
+    await until(() => receiver.received.length === 2 + times, 'it has arrived again');
+    await all('delivered', 1);
+    expect(await counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
+  }
+  const { attempt_log: log, payload, ...read } = await get(`/v1/notifications/${id}`);
+  expect(read).toMatchObject({ status: 'delivered', attempts: 4, next_attempt_at: null, reason: null });
+  expect(log.map((one: { http_status: number }) => one.http_status)).toEqual([503, 503, 200, 200]);
+  for (const request of receiver.received) {
+    expect(request.body).toBe(payload);
+    expect(request.headers['webhook-id']).toBe(eventId);
+    verifySignatures(request, endpoint.secret);
+  }
+}, 90_000);
+
+test('what an outage has cost comes back in order, each once, and the recovery reports it', async () => {
+  receiver.behave(() => 500);
+  const ids = await Promise.all([application('submitted', 'accepted'), application('submitted')]);
+  await all('failed', 5);
+  receiver.behave(() => 200);
+  receiver.received.length = 0;
+  expect((await recover({ dry_run: true })).body.data).toEqual({ matched: 5 });
+  expect(receiver.received).toHaveLength(0);
+
+  const begun = await recover();
+  expect(begun.status).toBe(202);
+  const { recovery_id: id, matched } = begun.body.data;
+  expect(matched).toBe(5);
+  const progress = () => get(`/v1/notifications/recoveries/${id}`);
+  await until(async () => (await progress()).status === 'finished', 'the recovery is finished', 40_000);
+  expect(await progress()).toMatchObject({ matched: 5, resent: 5, delivered: 5, failed: 0 });
+  await all('delivered', 5);
+
+  const events = receiver.received.map(
+    ({ body }) =>
+      JSON.parse(body) as { event_id: string; sequence: number; data: { credit_application_id: string } },
+  );
+  expect(new Set(events.map((event) => event.event_id)).size).toBe(5);
+  expect(events).toHaveLength(5);
+  for (const [at, applicationId] of ids.entries()) {
+    const own = events.filter((event) => event.data.credit_application_id === applicationId);
+    expect(own.map((event) => event.sequence)).toEqual(at === 0 ? [1, 2, 3] : [1, 2]);
+  }
+  // A second one finds nothing.
+  expect((await recover({ dry_run: true })).body.data).toEqual({ matched: 0 });
+  const again = await recover();
+  expect(again.body.data.matched).toBe(0);
+  const { recovery_id: second } = again.body.data;
+  await until(
+    async () => (await get(`/v1/notifications/recoveries/${second}`)).status === 'finished',
+    'it is finished, too',
+  );
+  const rows = await counts();
+  expect(rows.reduce((sum, row) => sum + Number(row['delivered']), 0)).toBe(5);
+  expect(rows.reduce((sum, row) => sum + Number(row['failed']), 0)).toBe(0);
+  const actors = await api.database.sql`
+    select distinct actor from change_log where action = 'notifications.resend' and details ->> 'recovery_id' = ${id}`;
+  expect(actors).toEqual([{ actor: expect.stringMatching(/^key_/) }]);
+}, 120_000);
+
+describe('a recovery under way', () => {
+  /** So many that failed, without waiting for their ladders. */
+  async function failed(count: number): Promise<void> {
+    receiver.behave(() => 500);
+    for (let at = 0; at < count; at += 1) await application();
+    await all('failed', count);
+    receiver.behave(() => 200);
+    receiver.received.length = 0;
+  }
+  const statusOf = async (id: string) =>
+    (await get(`/v1/notifications/recoveries/${id}`)) as {
+      status: string;
+      resent: number;
+    };
+
+  test('stops when the endpoint is gone, and another one takes up the rest', async () => {
+    await failed(12);
+    const { recovery_id: id } = (await recover()).body.data;
+    await until(async () => (await statusOf(id)).resent >= 2, 'it has begun');
+    await api.database.db.transaction((tx) =>
+      setEndpointState(tx, endpoint.endpointId, { state: 'disabled', reason: 'operator' }),
+    );
+    await until(async () => (await statusOf(id)).status === 'stopped', 'it has stopped');
+    const { resent } = await statusOf(id);
+    expect(resent).toBeLessThan(12);
+    await api.database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
+    expect((await recover()).status).toBe(202);
+    await all('delivered', 12);
+  }, 120_000);
+
+  test('stops when recoveries are switched off', async () => {
+    await failed(12);
+    const { recovery_id: id } = (await recover()).body.data;
+    await until(async () => (await statusOf(id)).resent >= 1, 'it has begun');
+    await setPartnerRecovery(api.database.db, api.partnerId, 'disabled');
+    const { status, resent } = await statusOf(id);
+    expect(status).toBe('stopped');
+    expect((await recover()).body.error.code).toBe('RECOVERY_DISABLED');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await statusOf(id)).resent).toBe(resent);
+  }, 120_000);
+
+  test('left by a worker that died is taken up by another when its lease is over', async () => {
+    await failed(3);
+    // As a dead worker leaves it: in its name, and nothing written for longer than the lease.
+    await api.database.sql`insert into recoveries
+      (recovery_id, partner_id, environment, key_id, since, until, per_second, found, runner, updated_at)
+      values ('rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', ${api.partnerId}, 'sandbox', 'key_x', now() - interval '1 hour', now(),
+        10, 3, 'dead', now() - interval '31 seconds')`;
+    await until(
+      async () => (await statusOf('rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA')).status === 'finished',
+      'another has finished it',
+      40_000,
+    );
+    expect(receiver.received).toHaveLength(3);
+  }, 120_000);
+});

@@ -1,0 +1,88 @@
+import { sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import { createPartner } from '../../db/catalogue/partners';
+import { issueKey } from '../../db/keys/api-key-changes';
+import type { Database } from '../../db/postgres/connect';
+import { recordAttempt } from '../../db/notifications/record-attempt';
+import { openAttempt } from '../../db/notifications/open-attempt';
+import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { addEndpoint, inState, newKeyRingText } from './notifications';
+
+/** Another partner with a key for each environment. */
+export async function addPartner(
+  { db }: Pick<Database, 'db'>,
+  partnerId: string,
+): Promise<{ readonly partnerId: string; readonly test: string; readonly live: string }> {
+  return db.transaction(async (tx) => {
+    await createPartner(tx, { partnerId, name: 'Another' });
+    const issue = async (environment: 'sandbox' | 'live') =>
+      (await issueKey(tx, { partnerId, environment, expiresInSeconds: null })).key;
+    return { partnerId, test: await issue('sandbox'), live: await issue('live') };
+  });
+}
+
+export interface StoredRow {
+  readonly partnerId: string;
+  readonly environment?: 'sandbox' | 'live';
+  readonly state?: Parameters<typeof inState>[0];
+  readonly eventType?: string;
+  readonly applicationId?: string | null;
+  readonly merchantReference?: string | null;
+  readonly sequence?: number;
+  readonly body?: string;
+  readonly at?: Date;
+}
+
+/** Puts a notification into the table as it would be in a state. @returns its id */
+export async function storeRow({ sql }: Database, wanted: StoredRow): Promise<string> {
+  const { partnerId, environment = 'sandbox', state = 'delivered', at = new Date() } = wanted;
+  const { eventType = 'credit_application.accepted', merchantReference = null, body } = wanted;
+  const isTest = eventType === 'credit_application.test';
+  const applicationId = isTest ? null : (wanted.applicationId ?? `app_${ulid()}`);
+  const notificationId = `ntf_${ulid(at.getTime())}`;
+  const eventId = `evt_${ulid()}`;
+  await sql`insert into notifications ${sql({
+    notification_id: notificationId,
+    event_id: eventId,
+    event_type: eventType,
+    partner_id: partnerId,
+    environment,
+    application_id: applicationId,
+    sequence: isTest ? null : (wanted.sequence ?? 1),
+    merchant_reference: merchantReference,
+    body: body ?? JSON.stringify({ event_id: eventId, event_type: eventType }),
+    created_at: at.toISOString(),
+    ...inState(state),
+  })}`;
+  return notificationId;
+}
+
+/** Registers an active endpoint that nothing is sent to. */
+export async function addSilentEndpoint(
+  database: Database,
+  partnerId: string,
+  environment: 'sandbox' | 'live' = 'sandbox',
+): Promise<void> {
+  const url = 'https://hooks.partner.test/';
+  await addEndpoint(database, { partnerId, environment, url, keyRing: newKeyRingText() });
+}
+
+/** Makes an attempt in place of a worker. */
+export async function attempt(
+  { db }: Pick<Database, 'db'>,
+  notificationId: string,
+  outcome: DeliveryOutcome,
+  retryInMs: number | null = null,
+): Promise<void> {
+  const [row] = await db.execute<{ generation: number }>(
+    sql`select generation from notifications where notification_id = ${notificationId}`,
+  );
+  const opened = await openAttempt(db, { notificationId, generation: row?.generation ?? 0 });
+  if (opened.kind !== 'open') throw new Error(opened.kind);
+  const { attemptNumber } = opened;
+  const end =
+    outcome.kind === 'delivered' || retryInMs !== null
+      ? null
+      : ({ state: 'failed', reason: 'exhausted' } as const);
+  await recordAttempt(db, { notificationId, attemptNumber }, { outcome, address: null }, end, retryInMs);
+}
