@@ -97,6 +97,24 @@ export async function findEndpoint(
   return row ?? null;
 }
 
+/** Whether there is an endpoint to send to. API processes may know no more of it. */
+export async function hasActiveEndpoint(
+  db: DbOrTransaction,
+  { partnerId, environment }: Pick<WebhookEndpoint, 'partnerId' | 'environment'>,
+): Promise<boolean> {
+  const rows = await db
+    .select({ state: webhookEndpoints.state })
+    .from(webhookEndpoints)
+    .where(
+      and(
+        eq(webhookEndpoints.partnerId, partnerId),
+        eq(webhookEndpoints.environment, environment),
+        eq(webhookEndpoints.state, 'active'),
+      ),
+    );
+  return rows.length > 0;
+}
+
 /** @throws Refused when there is no such endpoint. */
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
   const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.endpointId, endpointId));

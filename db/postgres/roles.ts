@@ -13,12 +13,17 @@ export const roleOf = (process: Process) => `quotes_${process}` as const;
 type Rights = Readonly<Partial<Record<Process, string>>>;
 
 const APPLICATION_MOVES = 'update (state, state_occurred_at, sequence, updated_at)';
+const SENT_AGAIN =
+  'state, generation, priority, end_reason, reserved_month, due_at, taken_at, started_at, first_attempt_at, checked_at, ' +
+  'next_attempt_at, paused_at, ended_at, held_at, recovery_id';
+const RECOVERY_MOVES =
+  'state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
 const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
 
 /** Partitions have none of their own, but for the default ones: rights on their parent are enough for what goes through it. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   // Whom and what quotes are for. Only people change it.
-  partners: { api: 'select', ops: 'select, insert, update (state)' },
+  partners: { api: 'select', ops: 'select, insert, update (state, recovery)' },
   api_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   service_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   lenders: { api: 'select', ops: 'select, insert, update (name, reference_format)' },
@@ -50,13 +55,10 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 
   // The API stores notifications; workers deliver them; people send again, and cancel.
   notifications: {
-    api: 'select, insert',
-    worker:
-      'select, insert, update (state, generation, end_reason, attempts, reserved_month, failed_month, due_at, taken_at, ' +
-      'started_at, first_attempt_at, checked_at, delivered_at, ended_at, held_at, body)',
-    ops:
-      'select, insert, update (state, generation, priority, end_reason, reserved_month, due_at, taken_at, started_at, ' +
-      'first_attempt_at, checked_at, ended_at, held_at)',
+    // Partners have theirs sent again.
+    api: `select, insert, update (${SENT_AGAIN})`,
+    worker: `select, insert, update (${SENT_AGAIN}, attempts, failed_month, delivered_at, body)`,
+    ops: `select, insert, update (${SENT_AGAIN})`,
   },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
@@ -75,9 +77,10 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert, update (reserved)',
   },
   recoveries: {
-    ops:
-      'select, insert, update (state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, ' +
-      'updated_at, ended_at)',
+    // A partner asks, a worker does it; an operator does both.
+    api: 'select, insert',
+    worker: `select, update (${RECOVERY_MOVES})`,
+    ops: `select, insert, update (${RECOVERY_MOVES})`,
   },
 
   // The API knows whether there is an endpoint, and neither where it is nor its secrets.
@@ -90,7 +93,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   webhook_secrets: { worker: 'select', ops: 'select, insert, update (key_id, ciphertext, expires_at)' },
 
   // Append-only for everybody.
-  change_log: { worker: 'insert', ops: 'select, insert' },
+  change_log: { api: 'insert', worker: 'insert', ops: 'select, insert' },
+  cursor_secrets: { api: 'select' },
   operator_events: { worker: 'select, insert', ops: 'select' },
   retention_marks: { worker: 'select, insert, update (done_up_to, updated_at)', ops: 'select' },
 };
@@ -98,7 +102,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 /** `usage`: the next number. */
 export const SEQUENCE_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   lender_events_event_number_seq: ['api'],
-  change_log_change_id_seq: ['worker', 'ops'],
+  change_log_change_id_seq: PROCESSES,
   operator_events_event_id_seq: ['worker'],
 };
 
@@ -106,7 +110,7 @@ export const SEQUENCE_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
 export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,
   'service_month()': PROCESSES,
-  'ulid_floor(timestamptz)': ['worker', 'ops'],
+  'ulid_floor(timestamptz)': PROCESSES,
   'claim_notifications(int, int, interval, interval, text, text)': ['worker'],
   'ids_that_stay(text, text, text)': ['worker', 'ops'],
   // With the rights of their owner; each refuses what is not its business.
