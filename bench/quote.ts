@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { migrateDatabase } from '../db/postgres/migrate';
 import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
+import { migrateWithLogins } from '../test/support/roles';
 import { quoteBody } from './quote-body';
 import { compare, jsonFigures, tableHead, tableRows, type Comparison } from './figures';
 import { load } from './load';
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
     settings: { shared_buffers: '256MB', max_wal_size: '4GB' },
   });
   try {
-    await migrateDatabase(postgres.url);
+    await migrateWithLogins(postgres.url);
     const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
     const nodeArgs = options.node.split(' ').filter((argument) => argument !== '');
     if (options.profile !== undefined) nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);

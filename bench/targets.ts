@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../test/support/free-port';
+import { asRole } from '../test/support/roles';
 
 /** A server under load, in a process of its own. */
 export interface Target {
@@ -31,7 +32,7 @@ export async function startOurs(options: TargetOptions & { readonly key: string 
   const port = await freePort();
   const internalPort = await freePort();
   const child = launch('ours', 'bin/api.ts', [], options, {
-    DATABASE_URL: options.databaseUrl,
+    DATABASE_URL: asRole(options.databaseUrl, 'api'),
     API_PORT: String(port),
     INTERNAL_PORT: String(internalPort),
     TRUSTED_PROXIES: '127.0.0.1',

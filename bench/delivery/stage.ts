@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { migrateDatabase } from '../../db/postgres/migrate';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { freePort } from '../../dev/free-port';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
@@ -14,6 +13,7 @@ import { endChild, nextMessage, startChild } from './children';
 import { trackStatements } from './statements';
 import { addPartners } from './partners';
 import { startReceivers, type Receivers } from './receivers';
+import { asRole, migrateWithLogins } from '../../test/support/roles';
 
 /** Everything that takes part. */
 export interface Stage {
@@ -71,7 +71,7 @@ export async function setStage({ directory, nodeArgs, say }: StageOptions): Prom
       onProgress: say,
     });
     closers.push(() => temporal.stop());
-    await migrateDatabase(ours.url);
+    await migrateWithLogins(ours.url);
     const database = connectDatabase({
       url: ours.url,
       poolSize: 10,
@@ -113,7 +113,7 @@ export async function setStage({ directory, nodeArgs, say }: StageOptions): Prom
     const worker = startChild('bin/worker.ts', {
       // How the watchdog finds it.
       args: [`--files=${directory}`],
-      env: { ...env, DATABASE_URL: ours.url, WORKER_PORT: String(port) },
+      env: { ...env, DATABASE_URL: asRole(ours.url, 'worker'), WORKER_PORT: String(port) },
       nodeArgs,
       logFile: join(directory, 'worker.log'),
     });

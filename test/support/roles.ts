@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { openClient } from '../../db/postgres/driver/client';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { PROCESSES, roleOf, type Process } from '../../db/postgres/roles';
 
@@ -12,7 +12,7 @@ export function asRole(url: string, process: Process): string {
 /** Brings a test's own server up to date, and lets the roles log in with the password of its superuser. */
 export async function migrateWithLogins(url: string): Promise<void> {
   await migrateDatabase(url);
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = openClient(url, { max: 1, quietMs: 0 });
   try {
     const password = decodeURIComponent(new URL(url).password);
     for (const process of PROCESSES)
