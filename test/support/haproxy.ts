@@ -18,6 +18,7 @@ export interface HaProxy {
   readonly url: string;
   /** The same without TLS. */
   readonly plainUrl: string;
+  readonly pid: number;
   /** Of the proxy itself. */
   readonly healthUrl: string;
   /** Authority of its certificate, PEM. */
@@ -89,6 +90,7 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]): Pro
   return {
     url: `https://localhost:${https}`,
     plainUrl: `http://localhost:${http}`,
+    pid: child.pid ?? 0,
     healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
     async up() {
