@@ -32,11 +32,11 @@ export async function measureIsolation(stage: Stage, options: IsolationOptions):
   const { slow, receivers, database } = stage;
   const pairs: { without: number; with: number }[] = [];
   for (let at = 0; at < options.pairs; at += 1) {
-    const without = await others(stage, options);
+    const without = await othersP95(stage, options);
     receivers.hang([slow.host]);
     await Promise.all(Array.from({ length: options.due }, () => storeChange(database, slow.partnerId)));
     await pause(1_000);
-    pairs.push({ without, with: await others(stage, options) });
+    pairs.push({ without, with: await othersP95(stage, options) });
     receivers.hang([]);
     await settled(stage);
   }
@@ -47,7 +47,11 @@ export async function measureIsolation(stage: Stage, options: IsolationOptions):
   };
 }
 
-async function others(stage: Stage, { count, everyMs }: IsolationOptions): Promise<number> {
+/** p95 of the others' notifications from commit to arrival, ms. */
+export async function othersP95(
+  stage: Stage,
+  { count, everyMs }: Pick<IsolationOptions, 'count' | 'everyMs'>,
+): Promise<number> {
   const { receivers, partners, database } = stage;
   receivers.arrivals.clear();
   receivers.onArrival = () => undefined;

@@ -8,6 +8,11 @@ export interface HangMessage {
   readonly hang: readonly string[];
 }
 
+/** To the receivers: hosts that from now on answer 503 at once. */
+export interface FailMessage {
+  readonly fail: readonly string[];
+}
+
 /** From the receivers, when they listen. */
 export interface ListeningMessage {
   readonly port: number;

@@ -44,7 +44,8 @@ export async function measureOvertake(stage: Stage, { due, singles }: OvertakeOp
   const [row] = await database.sql<{ left: number }[]>`
     select /* bench */ count(*)::int as left from notifications where state = 'pending'`;
   // To send them all would take a minute and a half, and say nothing more.
-  await database.sql`update /* bench */ notifications set state = 'cancelled', ended_at = service_now()
+  await database.sql`update /* bench */ notifications
+    set state = 'cancelled', end_reason = 'operator', ended_at = service_now()
     where state = 'pending' and due_at <= service_now()`;
   await settled(stage);
   times.sort((a, b) => a - b);

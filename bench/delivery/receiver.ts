@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
-import type { HangMessage, ListeningMessage, Moment, ReceivedMessage } from './messages';
+import type { FailMessage, HangMessage, ListeningMessage, Moment, ReceivedMessage } from './messages';
 import { monotonicMs } from './monotonic';
 
 /**
@@ -10,9 +10,11 @@ import { monotonicMs } from './monotonic';
  */
 const [certFile = '', keyFile = ''] = process.argv.slice(2);
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+const REFUSAL = 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n';
 const HEAD_END = '\r\n\r\n';
 
 let hanging: ReadonlySet<string> = new Set();
+let failing: ReadonlySet<string> = new Set();
 const unanswered = new Set<TLSSocket>();
 let batch: Moment[] = [];
 
@@ -30,12 +32,17 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
     pending = '';
     report([eventId, monotonicMs()]);
     if (hanging.has(socket.servername || '')) unanswered.add(socket);
-    else socket.write(ANSWER);
+    else socket.write(failing.has(socket.servername || '') ? REFUSAL : ANSWER);
   });
 });
 server.listen(0, '127.0.0.1', () => send({ port: (server.address() as AddressInfo).port }));
 
-process.on('message', ({ hang }: HangMessage) => {
+process.on('message', (message: HangMessage | FailMessage) => {
+  if ('fail' in message) {
+    failing = new Set(message.fail);
+    return;
+  }
+  const { hang } = message;
   hanging = new Set(hang);
   for (const socket of unanswered) if (!hanging.has(socket.servername || '')) socket.write(ANSWER);
 });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { endChild, nextMessage, startChild } from './children';
-import type { HangMessage, ListeningMessage, ReceivedMessage } from './messages';
+import type { FailMessage, HangMessage, ListeningMessage, ReceivedMessage } from './messages';
 
 /** The partners' endpoints, in a process of their own, so that their cost is nobody's whom we measure. */
 export interface Receivers {
@@ -17,6 +17,8 @@ export interface Receivers {
   onArrival: (eventId: string) => void;
   /** These accept and do not answer, all others do; what waits at the others is answered now. */
   hang(hosts: readonly string[]): void;
+  /** These answer 503 at once, all others 200. */
+  fail(hosts: readonly string[]): void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function startReceivers(directory: string, hosts: readonly string[]
     arrivals,
     onArrival: () => undefined,
     hang: (which) => void child.send({ hang: which } satisfies HangMessage),
+    fail: (which) => void child.send({ fail: which } satisfies FailMessage),
     close: () => endChild(child),
   };
   child.on('message', ({ received }: ReceivedMessage) => {

@@ -20,6 +20,7 @@ export interface HaProxy {
   readonly plainUrl: string;
   /** `https://localhost:…` of the lender integrations. */
   readonly lendersUrl: string;
+  readonly pid: number;
   /** Of the proxy itself. */
   readonly healthUrl: string;
   /** Authority of its certificate, PEM. */
@@ -105,6 +106,7 @@ export async function startHaProxy(
     url: `https://localhost:${https}`,
     plainUrl: `http://localhost:${http}`,
     lendersUrl: `https://localhost:${lenders}`,
+    pid: child.pid ?? 0,
     healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
     async up() {
