@@ -17,7 +17,8 @@ module.exports = {
   transformIgnorePatterns: ['/node_modules/(?!@opentelemetry/otlp-exporter-base/)'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testTimeout: 30_000,
+  // Most tests take milliseconds; a machine may be slow, or busy.
+  testTimeout: 60_000,
   // Two cores: a second worker hides waits, a third only adds contention.
   maxWorkers: 2,
 };

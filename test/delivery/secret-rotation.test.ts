@@ -1,3 +1,4 @@
+import { DELIVERY_SIGNALS, deliveryWorkflowId } from '../../workflows/names';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -26,7 +27,7 @@ beforeAll(async () => {
     taskQueue: randomTaskQueue(),
     receiver,
     keys: ops.webhookKeys ?? '',
-    environment: { DELIVERY_LADDER_SECONDS: '0,8,1' },
+    environment: { DELIVERY_LADDER_SECONDS: '0,600,1' },
   });
   await worker.ready();
 }, 300_000);
@@ -79,11 +80,13 @@ test('while traffic flows, receivers with the old and with the new secret accept
 test('in an emergency the old secret signs nothing that begins after the rotation, ladders in flight neither', async () => {
   const leaked = await register();
   const climbing: string[] = [];
+  const notifications: string[] = [];
   const SEQUENCE = 7;
   receiver.behave((_nth, { body }) => (JSON.parse(body).sequence === SEQUENCE ? 503 : 200));
   for (let nth = 0; nth < 12; nth += 1) {
-    const { eventId } = await storeStatus(ops.database, { partnerId: 'P100001', sequence: SEQUENCE });
-    climbing.push(eventId);
+    const stored = await storeStatus(ops.database, { partnerId: 'P100001', sequence: SEQUENCE });
+    climbing.push(stored.eventId);
+    notifications.push(stored.notificationId);
   }
   const tries = (id: string) => receiver.received.filter(({ headers }) => headers['webhook-id'] === id);
   const traffic = startTraffic(ops.database, receiver, ['P100001']);
@@ -94,6 +97,8 @@ test('in an emergency the old secret signs nothing that begins after the rotatio
   receiver.behave(() => 200);
   await traffic.during('after', 20);
   await traffic.stop();
+  for (const id of notifications)
+    await temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)).signal(DELIVERY_SIGNALS.retryNow);
   await until(() => climbing.every((id) => tries(id).length > 1), 'the next attempt of each', 30_000);
 
   expect(otherwise(traffic.of('after'), alone, 'accepts')).toEqual([]);

@@ -17,6 +17,8 @@ let site: Server;
 let siteUrl: string;
 let archive: Buffer;
 let asked: string[];
+/** The archive is held back until then. */
+let released: Promise<void>;
 let answer: 'archive' | 'nothing there';
 
 beforeAll(async () => {
@@ -27,9 +29,10 @@ beforeAll(async () => {
   archive = await readFile(join(directory, 'archive.tar.gz'));
   site = createServer((request, response) => {
     asked.push(request.url ?? '');
-    // Long enough for a second process to come meanwhile.
-    if (answer === 'archive') setTimeout(() => response.end(archive), 1_500);
-    else response.writeHead(404).end();
+    if (answer === 'archive') {
+      response.flushHeaders();
+      void released.then(() => response.end(archive));
+    } else response.writeHead(404).end();
   });
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
@@ -38,6 +41,7 @@ beforeAll(async () => {
 beforeEach(() => {
   asked = [];
   answer = 'archive';
+  released = Promise.resolve();
 });
 
 afterAll(async () => {
@@ -46,8 +50,8 @@ afterAll(async () => {
   await removeDirectory(directory);
 });
 
-function search(toolsDir: string, path: string) {
-  const options = JSON.stringify({ toolsDir, downloadSite: siteUrl });
+function search(toolsDir: string, path: string, ignorePath = true) {
+  const options = JSON.stringify({ toolsDir, downloadSite: siteUrl, ignorePath });
   const script = `require('./dev/temporal/executable.ts').findTemporal({ ...${options}, onProgress: console.log })
     .then((file) => console.log('found ' + file), (error) => console.log(error.message))`;
   return startNode(['--import', 'tsx', '-e', script], {
@@ -59,7 +63,11 @@ function search(toolsDir: string, path: string) {
 test('downloads one fixed version, once for two processes, and keeps it', async () => {
   const toolsDir = join(directory, 'kept here');
   const path = process.env['PATH'] ?? '';
+  let release = () => {};
+  released = new Promise((resolve) => (release = resolve));
   const searches = [search(toolsDir, path), search(toolsDir, path)];
+  await Promise.race(searches.map((one) => one.waitFor(/waiting for process \d+/, 60_000)));
+  release();
   await Promise.all(searches.map(({ ended }) => ended));
   const folder = `temporal-cli-${CLI_VERSION}-${process.platform}-${process.arch}`;
   for (const found of searches)
@@ -77,7 +85,7 @@ test('downloads one fixed version, once for two processes, and keeps it', async 
 
 test('prefers the one on the PATH', async () => {
   const toolsDir = join(directory, 'never used');
-  const found = search(toolsDir, `${directory}:${process.env['PATH']}`);
+  const found = search(toolsDir, `${directory}:${process.env['PATH']}`, false);
   await found.ended;
   expect(found.stdout()).toBe(`found ${join(directory, 'temporal')}\n`);
   expect(asked).toEqual([]);

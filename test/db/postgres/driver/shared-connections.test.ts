@@ -161,7 +161,7 @@ test('transactions never share a connection while connections are ended, cut off
   const { findings, counts } = await run(TRANSACTIONS, true);
   expect(findings).toEqual([]);
   // The run was one: transactions of every outcome took part.
-  expect(Math.min(counts.committed, counts.refused, counts.lost)).toBeGreaterThan(TRANSACTIONS / 20);
+  expect(Math.min(counts.committed, counts.refused, counts.lost)).toBeGreaterThan(TRANSACTIONS / 50);
 }, 120_000);
 
 test('the same checks find a statement that leaves its transaction', async () => {
