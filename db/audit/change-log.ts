@@ -1,23 +1,11 @@
-import { and, desc, eq, type SQL } from 'drizzle-orm';
+import { and, desc } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
+import { given } from '../schema/columns';
 
+export type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
 /** One change, as it is written down. */
-export interface Change {
-  /** Operating-system user that ran the command, or the process that acted. */
-  readonly actor: string;
-  /** `<noun>.<verb>`, for example `keys.revoke`. */
-  readonly action: string;
-  /** Id of what was changed. */
-  readonly subject: string;
-  /** What changed; never a key or a secret. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
-export interface RecordedChange extends Change {
-  readonly changeId: number;
-  readonly changedAt: Date;
-}
+export type Change = Omit<RecordedChange, 'changeId' | 'changedAt'>;
 
 /** Postgres takes at most 65,534 parameters in a statement; four to a row. */
 const ROWS_PER_STATEMENT = 1_000;
@@ -44,15 +32,11 @@ export async function listChanges(
     limit: number;
   },
 ): Promise<RecordedChange[]> {
-  const conditions: SQL[] = [];
-  if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));
-  if (filter.actor !== undefined) conditions.push(eq(changeLog.actor, filter.actor));
-  if (filter.action !== undefined) conditions.push(eq(changeLog.action, filter.action));
-  const rows = await db
+  const { subject, actor, action } = changeLog;
+  return db
     .select()
     .from(changeLog)
-    .where(and(...conditions))
+    .where(and(given(subject, filter.subject), given(actor, filter.actor), given(action, filter.action)))
     .orderBy(desc(changeLog.changeId))
     .limit(filter.limit);
-  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
 }

@@ -1,7 +1,8 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import { given } from '../schema/columns';
 import type { EndpointQueue } from './hold';
 import type { NotificationState } from '../../domain/notification-states';
 
@@ -22,7 +23,7 @@ const LAST_OUTCOME = sql<string | null>`(
   where a.notification_id = notifications.notification_id and a.finished_at is not null
   order by a.attempt_number desc limit 1)`;
 
-export interface NotificationFilter {
+interface NotificationFilter {
   readonly partnerId?: string | undefined;
   readonly environment?: KeyEnvironment | undefined;
   /** In one of these states. */
@@ -87,16 +88,21 @@ export async function listNotifications(
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
   const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
-  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
-  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
-  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
-  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
-  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
   return db
     .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
     .from(notifications)
-    .where(and(...conditions))
+    .where(
+      and(
+        sql`${notifications.notificationId} >= (select ${oldest})`,
+        given(notifications.partnerId, partnerId),
+        given(notifications.environment, environment),
+        states && inArray(notifications.state, [...states]),
+        after === undefined ? undefined : lt(notifications.notificationId, after),
+        undelivered
+          ? and(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'))
+          : undefined,
+      ),
+    )
     .orderBy(desc(notifications.notificationId))
     .limit(limit);
 }

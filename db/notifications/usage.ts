@@ -1,40 +1,27 @@
-import { and, asc, eq, sql, type SQL } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { monthlyCounts } from '../schema';
+import { given } from '../schema/columns';
 
 /** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
-export interface MonthlyCount {
-  readonly environment: KeyEnvironment;
-  readonly eventType: string;
-  readonly delivered: number;
-  readonly failed: number;
-  /** Places held by tests under way. */
-  readonly reserved: number;
-}
+export type MonthlyCount = Omit<typeof monthlyCounts.$inferSelect, 'partnerId' | 'month'>;
 
 /** The counts of a partner and month, by environment and event type. @param month its first day, `2026-11-01`. */
 export async function monthlyUsage(
   db: DbOrTransaction,
-  {
-    partnerId,
-    environment,
-    month,
-  }: { partnerId: string; environment?: KeyEnvironment | undefined; month: string },
+  wanted: { partnerId: string; environment?: KeyEnvironment | undefined; month: string },
 ): Promise<MonthlyCount[]> {
-  const conditions: SQL[] = [eq(monthlyCounts.partnerId, partnerId), eq(monthlyCounts.month, month)];
-  if (environment !== undefined) conditions.push(eq(monthlyCounts.environment, environment));
-  const { delivered, failed, reserved, eventType } = monthlyCounts;
+  const { partnerId, month, ...shown } = getTableColumns(monthlyCounts);
   return db
-    .select({ environment: monthlyCounts.environment, eventType, delivered, failed, reserved })
+    .select(shown)
     .from(monthlyCounts)
-    .where(and(...conditions))
-    .orderBy(asc(monthlyCounts.environment), asc(eventType));
-}
-
-/** First day of the current UTC month by the database's clock, `2026-11-01`. */
-export async function currentMonth(db: DbOrTransaction): Promise<string> {
-  const [row] = await db.execute<{ month: string }>(sql`select service_month()::text as month`);
-  if (row === undefined) throw new Error('service_month() returned nothing');
-  return row.month;
+    .where(
+      and(
+        eq(partnerId, wanted.partnerId),
+        eq(month, wanted.month),
+        given(monthlyCounts.environment, wanted.environment),
+      ),
+    )
+    .orderBy(asc(monthlyCounts.environment), asc(monthlyCounts.eventType));
 }

@@ -14,7 +14,7 @@ export const changeLog = pgTable(
     /** Id of what was changed. */
     subject: text('subject').notNull(),
     /** What changed; never a key or a secret. */
-    details: jsonb('details').notNull().default({}),
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
   // `ops changes --subject`.
   (t) => [index('change_log_subject').on(t.subject)],
