@@ -18,7 +18,6 @@ export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'war
   };
 }
 
-/** Signs and sends an attempt whose row is open. */
 export function createMakeAttempt(deps: ActivityDeps) {
   const { db, send, now, warn, monotonicMs } = deps;
   const refuse = createRefuse(deps);

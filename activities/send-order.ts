@@ -8,13 +8,12 @@ export interface NotificationRef {
   readonly generation: number;
 }
 
-/** What `sendAttempt` is asked to send. */
 export interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on what is under way to it. */
   readonly queue: string;
 }
 
-/** What became of one step of the ladder. Ids and outcomes only: it is stored in the workflow's history. */
+/** Ids and outcomes only: it is stored in the workflow's history. */
 export type SendResult =
   | {
       readonly kind: 'sent';

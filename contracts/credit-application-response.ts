@@ -26,7 +26,6 @@ export const createdApplicationSchema = z
 
 export type CreatedApplicationBody = z.infer<typeof createdApplicationSchema>;
 
-/** An application with its history. */
 export const applicationResponseSchema = z
   .object({
     success: z.literal(true),

@@ -64,7 +64,6 @@ export const lenderEventResponseSchema = z
 
 export type LenderEventBody = z.infer<typeof lenderEventResponseSchema>;
 
-/** An event in the history of its application. */
 export const lenderEventSchema = z
   .object({
     ...told,

@@ -129,7 +129,6 @@ const notificationFields = {
   delivered_at: momentField('The first 2xx; null before.').nullable(),
 } as const;
 
-/** An item of `GET /v1/notifications`. */
 const notificationSchema = z.object(notificationFields).meta({ id: 'Notification' });
 
 export type NotificationItem = z.infer<typeof notificationSchema>;

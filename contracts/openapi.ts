@@ -76,7 +76,7 @@ const financeQuote: Json = {
   },
 };
 
-/** The whole public contract as an OpenAPI 3.1 document, made from the same schemas that requests are checked with. */
+/** The public contract, made from the schemas that requests are checked with. */
 export function openApiDocument(): Json {
   return {
     openapi: '3.1.0',

@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type { ErrorCode, ErrorDetails } from './errors';
 import type { InternalErrorCode } from './internal-errors';
 
-/** A request that breaks the contract, in the contract's own words. */
 export interface Violation {
   readonly code: ErrorCode | InternalErrorCode;
   readonly message: string;

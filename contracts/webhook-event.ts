@@ -16,7 +16,6 @@ export const statusField = z.enum(APPLICATION_STATES).meta({
   examples: ['accepted'],
 });
 
-/** Everything but the status, which is where a test event differs. */
 export const applicationFields = {
   credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
   service_quote_id: z
@@ -60,7 +59,6 @@ const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: 
   data: z.object({ ...applicationFields, ...state, ...amounts }),
 });
 
-/** A change of a credit application's state. */
 export const applicationEventSchema = z
   .object(
     event(

@@ -1,12 +1,10 @@
-/** `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the request is wrong. */
-export type RefusalReason = 'not_found' | 'conflict' | 'invalid';
-
 /** A change that cannot be made as asked. Thrown, so that the transaction around it rolls back. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 
   constructor(
-    readonly reason: RefusalReason,
+    /** `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the request is wrong. */
+    readonly reason: 'not_found' | 'conflict' | 'invalid',
     message: string,
   ) {
     super(message);

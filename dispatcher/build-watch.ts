@@ -2,19 +2,18 @@ import type { Client } from '@temporalio/client';
 import { startLoop } from '../timing/loop';
 import { inTime } from './in-time';
 
-/** How often Temporal is asked which build is current. */
+/** How often Temporal is asked. */
 const WATCH_EVERY_MS = 2_000;
 /** An answer is good for so long after it was asked for; two may go missing in between. */
 const ANSWER_VALID_MS = 5_000;
 const ASK_MS = 1_500;
 
-/** One build of a worker deployment. */
 export interface Build {
   readonly deploymentName: string;
   readonly buildId: string;
 }
 
-export interface BuildWatchDeps {
+interface BuildWatchDeps {
   readonly client: Client;
   readonly taskQueue: string;
   /** What this process runs; null: it takes no part in versioning. */

@@ -8,7 +8,7 @@ const MOST_OWED_MS = 100;
 const LONGEST_REST_MS = 50;
 
 /** Keeps claims from following one another without end: what comes in a crowd goes with the next one. */
-export interface ClaimPace {
+interface ClaimPace {
   /** A claim has taken so many milliseconds. */
   spent(ms: number): void;
   /** How long to rest before the next one: 0 unless there have been many of late; at most 50 ms. */

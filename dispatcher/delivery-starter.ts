@@ -11,16 +11,12 @@ import { deliveryWorkflowId } from '../workflows/names';
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
 const START_DEADLINE_MS = 1_500;
 
-const keyword = (name: string) => defineSearchAttributeKey(name, 'KEYWORD');
-const KEYS = {
-  partner: keyword(SEARCH_ATTRIBUTE.partner),
-  environment: keyword(SEARCH_ATTRIBUTE.environment),
-  eventType: keyword(SEARCH_ATTRIBUTE.eventType),
-  application: keyword(SEARCH_ATTRIBUTE.application),
-  status: keyword(SEARCH_ATTRIBUTE.status),
-};
+const keyword = (name: keyof typeof SEARCH_ATTRIBUTE, value: string) => ({
+  key: defineSearchAttributeKey(SEARCH_ATTRIBUTE[name], 'KEYWORD'),
+  value,
+});
 
-export interface DeliveryStarterDeps {
+interface DeliveryStarterDeps {
   /** On the worker's own connection: then the first workflow task needs no polling (eager start). */
   readonly client: Client;
   readonly taskQueue: string;
@@ -35,7 +31,7 @@ export interface DeliveryStarterDeps {
 }
 
 /** As the fast path answers, unless it was not asked: another build may get the first workflow task. */
-export type StartPath = FastPathAnswer | 'not_eager';
+type StartPath = FastPathAnswer | 'not_eager';
 
 export type StartDelivery = (
   notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
@@ -59,24 +55,16 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
-          args: [
-            {
-              notificationId,
-              generation,
-              ladderMs,
-              queue: `${partnerId}/${environment}`,
-              fast,
-            },
-          ],
+          args: [{ notificationId, generation, ladderMs, queue: `${partnerId}/${environment}`, fast }],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: eager,
           staticSummary: `${eventType} to ${partnerId}, ${environment}`,
           typedSearchAttributes: [
-            { key: KEYS.partner, value: partnerId },
-            { key: KEYS.environment, value: environment },
-            { key: KEYS.eventType, value: eventType },
-            { key: KEYS.status, value: 'sending' },
-            ...(applicationId === null ? [] : [{ key: KEYS.application, value: applicationId }]),
+            keyword('partner', partnerId),
+            keyword('environment', environment),
+            keyword('eventType', eventType),
+            keyword('status', 'sending'),
+            ...(applicationId === null ? [] : [keyword('application', applicationId)]),
           ],
         }),
       );

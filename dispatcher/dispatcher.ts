@@ -18,7 +18,7 @@ const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
 
-export interface DispatcherDeps {
+interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
@@ -29,7 +29,6 @@ export interface DispatcherDeps {
   readonly monotonicMs: () => number;
   /** Longest time until what was not heard of is found, in milliseconds. */
   readonly sweepMs: number;
-  /** Most that are being started at once. */
   readonly batch: number;
 }
 
@@ -43,7 +42,7 @@ export interface Dispatcher {
 }
 
 /**
- * Turns rows into workflows: takes what is due from Postgres, starts it, and says so in Postgres. Whatever happens in
+ * Turns rows into workflows: takes what is due from Postgres, starts it, and notes it in Postgres. Whatever happens in
  * between, the row stays and is taken again; starting the same workflow twice is harmless. What one claim has brought is
  * still being started while the next is made, so that nobody waits for another partner's starts.
  */
@@ -58,7 +57,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let again: NodeJS.Timeout | undefined;
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
-  const notes = createStartNotes({ markStarted: deps.markStarted, onError: unreachable });
+  const notes = createStartNotes(deps.markStarted, unreachable);
 
   const loop = startLoop({
     round,

@@ -1,15 +1,10 @@
+import type { EndpointQueue } from '../db/notifications/hold';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 
 /** So many attempts in a row must have been fast. */
 const IN_A_ROW = 10;
 /** A fast attempt succeeds within this. */
 const FAST_MS = 500;
-
-/** Whose endpoint. */
-export interface EndpointOf {
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
-}
 
 /** What an attempt came to, as far as it says how fast an endpoint is. */
 export interface AttemptPace {
@@ -23,18 +18,18 @@ export interface EndpointHistory {
   readonly attempts: readonly AttemptPace[];
 }
 
-export interface EndpointSpeedDeps {
+interface EndpointSpeedDeps {
   /** Reads the present endpoint and its last attempts; null when there is none. */
-  readonly recall: (of: EndpointOf) => Promise<EndpointHistory | null>;
+  readonly recall: (of: EndpointQueue) => Promise<EndpointHistory | null>;
   readonly onError: (error: unknown) => void;
 }
 
 /** Which endpoints answer fast, as this process sees it: from its own attempts, and at first from the database. */
 export interface EndpointSpeed {
   /** The id of the endpoint when its last ten attempts succeeded in under 500 ms each; else, or not yet known, null. */
-  readonly fast: (of: EndpointOf) => string | null;
+  readonly fast: (of: EndpointQueue) => string | null;
   /** An attempt of this process has ended. Another endpoint than before: it has to prove itself anew. */
-  readonly observe: (of: EndpointOf & { readonly endpointId: string }, attempt: AttemptPace) => void;
+  readonly observe: (of: EndpointQueue & { readonly endpointId: string }, attempt: AttemptPace) => void;
 }
 
 interface Known {
@@ -46,9 +41,9 @@ interface Known {
 
 export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps): EndpointSpeed {
   const endpoints = new Map<string, Known>();
-  const keyOf = ({ partnerId, environment }: EndpointOf) => `${partnerId}/${environment}`;
+  const keyOf = ({ partnerId, environment }: EndpointQueue) => `${partnerId}/${environment}`;
 
-  function meet(of: EndpointOf): Known {
+  function meet(of: EndpointQueue): Known {
     const key = keyOf(of);
     const present = endpoints.get(key);
     if (present !== undefined) return present;

@@ -1,4 +1,5 @@
-import type { EndpointOf, EndpointSpeed } from './endpoint-speed';
+import type { EndpointQueue } from '../db/notifications/hold';
+import type { EndpointSpeed } from './endpoint-speed';
 
 /** A slot that nobody came for in this time is free again: its workflow began elsewhere, or not at all. */
 const RESERVED_MS = 5_000;
@@ -8,7 +9,7 @@ const SLOW_MS = 1_000;
 /** Why a delivery starts on the fast path, or does not: its endpoint is not known to be fast, or no slot is free. */
 export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
-export interface FastPathDeps {
+interface FastPathDeps {
   readonly speed: EndpointSpeed;
   /**
    * Most first attempts as local activities at once. Each holds a workflow-task slot while it runs, so: half of those,
@@ -21,7 +22,7 @@ export interface FastPathDeps {
 /** The slots of a worker process for first attempts that run within their workflow task (local activities). */
 export interface FastPath {
   /** Asks for a slot before a delivery is started. */
-  readonly reserve: (notification: EndpointOf & { readonly notificationId: string }) => FastPathAnswer;
+  readonly reserve: (notification: EndpointQueue & { readonly notificationId: string }) => FastPathAnswer;
   /** Gives a slot back that nobody will come for. */
   readonly cancel: (notificationId: string) => void;
   /**

@@ -7,7 +7,7 @@ const BATCH = 200;
 /** Warnings are given once a day; looking for them reads all that is about to expire. */
 const WARN_EVERY_MS = 300_000;
 
-export interface KeeperDeps {
+interface KeeperDeps {
   readonly queuesToHold: () => Promise<readonly EndpointQueue[]>;
   readonly hold: (queue: EndpointQueue, limit: number) => Promise<number>;
   readonly queuesToRelease: () => Promise<readonly EndpointQueue[]>;

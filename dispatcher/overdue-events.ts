@@ -4,14 +4,12 @@ import { startLoop, type Loop } from '../timing/loop';
 /** Applications of one round; each is a transaction of some milliseconds. */
 const PER_ROUND = 200;
 
-export interface OverdueEventsDeps {
+interface OverdueEventsDeps {
   /** Applications for which the wait of an event is over. */
   readonly overdue: (limit: number) => Promise<readonly string[]>;
-  /** Applies what is overdue for one of them. */
   readonly apply: (applicationId: string) => Promise<OperatorEvent | null>;
   readonly onEvent: (event: OperatorEvent) => void;
   readonly onError: (error: unknown, what: string) => void;
-  /** How often it looks, in milliseconds. */
   readonly everyMs: number;
 }
 

@@ -9,7 +9,7 @@ const DESCRIBE_DEADLINE_MS = 2_000;
 /** Describes per round: a round of 10 s then costs Temporal next to nothing. */
 const PER_ROUND = 50;
 
-export interface ReconcilerDeps {
+interface ReconcilerDeps {
   readonly client: Client;
   readonly claimUnchecked: (options: {
     limit: number;

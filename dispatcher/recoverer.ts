@@ -3,13 +3,12 @@ import { startLoop, type Loop } from '../timing/loop';
 /** Of one worker at a time; each sends ten notifications a second at most, and they leave after everything that is live. */
 const MOST_AT_A_TIME = 8;
 
-export interface RecovererDeps<Recovery> {
+interface RecovererDeps<Recovery> {
   /** Takes up a recovery that nobody carries out; null when there is none. */
   readonly claim: () => Promise<Recovery | null>;
   /** Carries it out, and writes down how it ended, or gives it back when the signal is aborted. */
   readonly run: (recovery: Recovery, stopped: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown, what: string) => void;
-  /** How often it looks, in milliseconds. */
   readonly everyMs: number;
 }
 

@@ -3,23 +3,14 @@ import type { ClaimedNotification } from '../db/notifications/claim';
 /** Far below the lease: until it is noted, what was started would be due again when that ends. */
 const GATHER_MS = 1_000;
 
-export interface StartNotesDeps {
-  /** One statement for all of them. */
-  readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
-  readonly onError: (error: unknown) => void;
-}
-
 /**
  * Notes in Postgres which workflows exist, a second's worth at a time. There is no hurry: a first attempt notes it too, so
  * that nearly always nothing is left to write; and what nobody has noted is started again after its lease, which is harmless.
  */
-export interface StartNotes {
-  add(started: readonly ClaimedNotification[]): void;
-  /** Writes down what is left. */
-  flush(): Promise<void>;
-}
-
-export function createStartNotes({ markStarted, onError }: StartNotesDeps): StartNotes {
+export function createStartNotes(
+  markStarted: (started: readonly ClaimedNotification[]) => Promise<void>,
+  onError: (error: unknown) => void,
+) {
   const gathered: ClaimedNotification[] = [];
   let timer: NodeJS.Timeout | undefined;
 
@@ -29,7 +20,7 @@ export function createStartNotes({ markStarted, onError }: StartNotesDeps): Star
     await markStarted(gathered.splice(0)).catch(onError);
   }
   return {
-    add(started) {
+    add(started: readonly ClaimedNotification[]): void {
       gathered.push(...started);
       if (gathered.length > 0) timer ??= setTimeout(() => void flush(), GATHER_MS);
     },

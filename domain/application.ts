@@ -10,7 +10,6 @@ export interface ApplicationTerms {
 
 /** A change of an application's state, as its notification tells it. No personal data. */
 export interface ApplicationChange extends ApplicationTerms {
-  /** `evt_` and a ULID. */
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';
   /** When the change was recorded. */
@@ -24,7 +23,6 @@ export interface ApplicationChange extends ApplicationTerms {
   readonly lender: string;
   readonly lenderReference: string;
   readonly status: ApplicationState;
-  /** Null for the first. */
   readonly previousStatus: ApplicationState | null;
   /** When the lender says it happened. */
   readonly occurredAt: Date;

@@ -52,11 +52,7 @@ export function sharedDepositRule(products: readonly Product[]): DepositRule | n
   return shared ? first : null;
 }
 
-/**
- * The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else
- * none.
- * @param activeProducts the merchant's products that are valid on the day of the quote.
- */
+/** The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else none. */
 export function merchantDepositRule(
   merchant: Pick<Merchant, 'depositFloor'>,
   activeProducts: readonly Product[],

@@ -55,7 +55,6 @@ export function nameError({ type, code, table, constraint }: ErrorFacts): string
   return about === '' ? type : `${type} (${about})`;
 }
 
-/** Without characters that end a line or steer a terminal, and not too long. */
 export function plainText(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
   return plain.length > LONGEST_MESSAGE ? `${plain.slice(0, LONGEST_MESSAGE)}…` : plain;

@@ -50,7 +50,7 @@ function encodeName(name: string): string {
   return encoded;
 }
 
-/** What a query without any of our parameters does not hold; a name may be written with escapes. */
+/** A query without a match holds none of our parameters; a name may be written with escapes. */
 const MAYBE_OURS = new RegExp(`[%+]|${[...OUR_PARAMETERS].join('|')}`);
 
 /** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */

@@ -20,36 +20,23 @@ export function isOpen(state: NotificationState): state is (typeof OPEN_STATES)[
   return (OPEN_STATES as readonly NotificationState[]).includes(state);
 }
 
-/** What a notification's row says of its course; each is a column. */
+/** What a notification's row says of its course; each is a column (db/schema/notifications.ts). */
 type NotificationField =
-  /** From when on the dispatcher takes it. */
   | 'due_at'
-  /** When the dispatcher took it; until its first attempt has ended it fills one of its endpoint's slots. */
   | 'taken_at'
-  /** When its workflow was first seen. */
   | 'started_at'
-  /** When the first attempt of this generation began. */
   | 'first_attempt_at'
-  /** When its workflow was last seen. */
   | 'checked_at'
-  /** When the next attempt is planned for, once one has failed. */
   | 'next_attempt_at'
-  /** Since when an operator has it paused, while it is. */
   | 'paused_at'
-  /** The first 2xx, ever. */
   | 'delivered_at'
   | 'ended_at'
-  /** Since when it is held. */
   | 'held_at'
-  /** Why it is held, or ended without a delivery. */
   | 'end_reason'
-  /** The month whose quota a test fills a unit of. */
   | 'reserved_month'
-  /** The month that counted it as failed. */
   | 'failed_month'
   | 'priority'
   | 'attempts'
-  /** The recovery that sent it again last. */
   | 'recovery_id';
 
 /** What happens to a notification. */

@@ -10,7 +10,7 @@ type RateBasis =
 export type InstalmentRounding = 'half_up' | 'floor' | 'ceil';
 
 /** What the last payment is: the same as the others, what is left of an interest-free sum, or what clears the balance. */
-export type FinalPayment = 'equal' | 'remainder' | 'clear_balance';
+type FinalPayment = 'equal' | 'remainder' | 'clear_balance';
 
 /** What is taken first, and so what `first_payment_amount` says (see docs/partner-guide.md). */
 export type FirstPaymentType =

@@ -1,5 +1,5 @@
 import { formatPence } from './money';
-import type { FinalPayment, ProductTerms } from './product';
+import type { ProductTerms } from './product';
 import { checkApr, checkCost } from './product-figures';
 import { planRepayments } from './repayment-plan';
 
@@ -15,12 +15,8 @@ export interface PublishedExample {
 /** The final payment of an example that does not publish one: the same as the others, or what the rule leaves. */
 function defaultFinal(terms: ProductTerms, example: PublishedExample, planned: number): number {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
-  const finals: Record<FinalPayment, number> = {
-    equal: monthly,
-    remainder: loanPence - monthly * (terms.numberOfRepayments - 1),
-    clear_balance: planned,
-  };
-  return finals[terms.finalPayment];
+  const remainder = loanPence - monthly * (terms.numberOfRepayments - 1);
+  return { equal: monthly, remainder, clear_balance: planned }[terms.finalPayment];
 }
 
 function compare(name: string, published: number | undefined, computed: number, from: string): string | null {

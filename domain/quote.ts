@@ -7,7 +7,7 @@ import { offeredProducts } from './offered-products';
 import { planRepayments, type RepaymentPlan } from './repayment-plan';
 import { summaryHtml } from './summary';
 
-/** What a quote is asked for; amounts in integer pence, `loanPence + depositPence` being the purchase price. */
+/** Amounts in integer pence; `loanPence + depositPence` is the purchase price. */
 export interface QuoteRequest {
   readonly merchant: Merchant;
   /** Requested loan, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE. */
@@ -42,13 +42,11 @@ export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'>
 export interface DepositAdjustment {
   readonly requestedDepositPence: number;
   readonly correctedDepositPence: number;
-  /** For people: why it was raised. */
   readonly reason: string;
   /** Shown products whose deposit was raised; empty when no list is shown. */
   readonly affectedProducts: readonly PricedProduct[];
 }
 
-/** What a quote request is answered with. */
 export interface Quote {
   /** Whether finance may be shown: something fits, or the merchant is not authorised and has no products at all. */
   readonly display: boolean;

@@ -11,14 +11,13 @@ export type RetentionDays = Readonly<Record<RetentionKind, number>>;
 /** Nothing is removed sooner, whatever anybody asks for: recoveries reach back 30 days, and so long are notifications held. */
 export const LEAST_RETENTION_DAYS = 31;
 
-/** A step of the retention. */
 export interface RetentionTask {
   readonly kind: RetentionKind;
   /** Id of the notification that the step before came to, for `payloads`; null: from the beginning. */
   readonly cursor: string | null;
 }
 
-/** What was asked for is not for the one who asks to decide. Nothing was removed. */
+/** Nothing was removed. */
 export class RetentionRefused extends Error {
   override readonly name = 'RetentionRefused';
 }

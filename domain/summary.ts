@@ -8,7 +8,6 @@ const LEARN_MORE = 'Learn more';
 /** Says nothing that only an authorised merchant may say: no digit, no % and no £. */
 const HEADLINE = 'Spread the cost with finance.';
 
-/** What a summary needs to know of a priced product. */
 export interface SummaryOffer {
   readonly monthlyRepaymentPence: number;
   readonly product: { readonly aprBasisPoints: number };
@@ -19,7 +18,6 @@ export interface SummaryRequest {
   readonly summaryStyle: 'offer' | 'headline';
   /** The offers at exactly the link's loan and deposit, in the merchant's order; may be none. */
   readonly offers: readonly SummaryOffer[];
-  /** Where "Learn more" goes. */
   readonly link: string;
 }
 

@@ -8,7 +8,6 @@ interface TestMerchant {
   readonly shows: string;
 }
 
-/** Interest-bearing, twelve months, every loan there is; what the others are variations of. */
 const INTEREST_BEARING: Product = {
   productId: 'test-interest-bearing-12',
   version: 1,

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import * as ipaddr from 'ipaddr.js';
 
-/** Says whether we may connect to an address. */
 export type AddressGuard = (address: string) => boolean;
 
 /** Public by number, private by use: the metadata service of Azure hosts. */

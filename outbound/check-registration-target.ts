@@ -4,6 +4,7 @@ import { DeliveryFault } from './delivery-fault';
 import { resolveTarget } from './resolve';
 import { SEND_TIMEOUTS, type SenderOptions } from './sender';
 
+type Reason = WebhookUrlFault | 'dns' | 'blocked_address';
 export type RegistrationCheck =
   | {
       readonly ok: true;
@@ -11,11 +12,7 @@ export type RegistrationCheck =
       readonly hostname: string;
       readonly addresses: readonly string[];
     }
-  | {
-      readonly ok: false;
-      readonly reason: WebhookUrlFault | 'dns' | 'blocked_address';
-      readonly message: string;
-    };
+  | { readonly ok: false; readonly reason: Reason; readonly message: string };
 
 /**
  * Checks a URL before it is registered: its form, that its name resolves, and that every address is one we may connect
@@ -37,12 +34,10 @@ export async function checkRegistrationTarget(
     return { ok: true, url: target.url, hostname: target.hostname, addresses };
   } catch (error) {
     if (!(error instanceof DeliveryFault)) throw error;
-    return error.failure === 'dns'
-      ? { ok: false, reason: 'dns', message: `The URL's host does not resolve (${error.detail}).` }
-      : {
-          ok: false,
-          reason: 'blocked_address',
-          message: `The URL leads to where webhooks may not go: ${error.detail}.`,
-        };
+    const { failure, detail } = error;
+    if (failure === 'dns')
+      return { ok: false, reason: 'dns', message: `The URL's host does not resolve (${detail}).` };
+    const message = `The URL leads to where webhooks may not go: ${detail}.`;
+    return { ok: false, reason: 'blocked_address', message };
   }
 }

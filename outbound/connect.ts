@@ -7,7 +7,7 @@ import { within } from '../timing/deadline';
 /** Tried of one name, each with an equal share of the time that is left. */
 const MOST_ADDRESSES = 4;
 
-export interface OpenOptions {
+interface OpenOptions {
   /** What the certificate must be for. */
   readonly hostname: string;
   readonly port: number;
@@ -92,22 +92,14 @@ function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void>
 }
 
 /** Others are ours: too many open files, a firewall that forbids it. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-]);
+const UNREACHABLE = /^E(CONNREFUSED|CONNRESET|CONNABORTED|HOSTUNREACH|HOSTDOWN|NETUNREACH|TIMEDOUT)$/;
 /** This machine has no IPv6: for a name that has nothing else, no more than an unreachable network. */
-const NO_IPV6: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
+const NO_IPV6 = /^E(ADDRNOTAVAIL|AFNOSUPPORT)$/;
 
 function faultOfConnecting(error: Error, address: string): Error {
   if (error instanceof DeliveryFault) return error;
   const code = codeOf(error);
-  const unreachable = UNREACHABLE.has(code) || (isIPv6(address) && NO_IPV6.has(code));
+  const unreachable = UNREACHABLE.test(code) || (isIPv6(address) && NO_IPV6.test(code));
   return unreachable ? new DeliveryFault('connect', code, { cause: error }) : error;
 }
 

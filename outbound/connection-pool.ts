@@ -10,7 +10,6 @@ const LONGEST_LIFE_MS = 30_000;
 /** As many as deliveries to one endpoint run at a time. */
 const IDLE_PER_HOST = 16;
 
-/** A request that knows how to open its connection. */
 export interface PooledRequestOptions extends RequestOptions {
   readonly open: () => Promise<TLSSocket>;
 }

@@ -21,13 +21,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** Ends of a connection that the other side, or something on the way to it, brought about. */
-const RESETS: ReadonlySet<string> = new Set([
-  'ECONNRESET',
-  'EPIPE',
-  'ECONNABORTED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
+const RESETS = /^E(CONNRESET|PIPE|CONNABORTED|HOSTUNREACH|NETUNREACH)$/;
 
 /**
  * What an error on an open connection means. An error that is not the partner's (too many open files, a header that
@@ -37,7 +31,7 @@ export function faultOfOpenConnection(error: Error): Error {
   if (error instanceof DeliveryFault) return error;
   const code = codeOf(error);
   if (code.startsWith('HPE_')) return new DeliveryFault('protocol', code, { cause: error });
-  if (RESETS.has(code)) return new DeliveryFault('reset', code, { cause: error });
+  if (RESETS.test(code)) return new DeliveryFault('reset', code, { cause: error });
   if (code === 'ETIMEDOUT') return new DeliveryFault('timeout', code, { cause: error });
   // After the handshake: TLS 1.3 tells only then that a client certificate is wanted.
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ConnectionPool, PooledRequestOptions } from './connection-pool';
 import { DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
-/** The bytes of an answer's status line and headers. Node's own default, against a change of it by an option. */
+/** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;
 
 /**
@@ -32,7 +32,6 @@ export interface ExchangeOptions {
   readonly body: Uint8Array;
   /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
-  /** Told which address the request goes to. */
   readonly onConnected: (address: string | null) => void;
 }
 

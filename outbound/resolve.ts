@@ -29,7 +29,7 @@ export function createResolver(servers?: readonly string[]): Resolver {
   return resolver;
 }
 
-export interface ResolveDeps {
+interface ResolveDeps {
   readonly resolver: AddressResolver;
   /** Names that are not asked for: the embedded stack's own. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
@@ -78,20 +78,10 @@ async function ask(hostname: string, resolver: AddressResolver): Promise<readonl
 }
 
 /** Codes that speak of the name or of its servers. Any other (no DNS server reachable, no memory) is a fault of ours. */
-const OF_THE_NAME: ReadonlySet<string> = new Set([
-  'ENODATA',
-  'ENOTFOUND',
-  'ESERVFAIL',
-  'EREFUSED',
-  'ENOTIMP',
-  'EFORMERR',
-  'EBADRESP',
-  'EBADNAME',
-  'ETIMEOUT',
-]);
+const OF_THE_NAME = /^E(NODATA|NOTFOUND|SERVFAIL|REFUSED|NOTIMP|FORMERR|BADRESP|BADNAME|TIMEOUT)$/;
 
 function noAddress(errors: readonly Error[]): Error {
-  const ours = errors.find((error) => !OF_THE_NAME.has(codeOf(error)));
+  const ours = errors.find((error) => !OF_THE_NAME.test(codeOf(error)));
   if (ours !== undefined) return ours;
   const cause = errors.find((error) => codeOf(error) !== 'ENODATA') ?? errors[0];
   return new DeliveryFault('dns', codeOf(cause), { cause });

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { outcomeOfStatus, type DeliveryFailure, type DeliveryOutcome } from '../domain/delivery-outcome';
-import { parseRetryAfter } from '../domain/retry-after';
+import { outcomeOfStatus, type DeliveryOutcome } from '../domain/delivery-outcome';
+import { parseHttpDate, parseRetryAfter } from '../domain/retry-after';
 import { checkWebhookUrl } from '../domain/webhook-url';
 import { createAddressGuard } from './addresses';
-import { clockSkewOf } from './clock-skew';
 import { openConnection } from './connect';
 import { ConnectionPool } from './connection-pool';
 import { DeliveryFault } from './delivery-fault';
@@ -13,16 +12,13 @@ import { readAnswer } from './read-answer';
 import { resolveTarget, type AddressResolver } from './resolve';
 
 /** All in milliseconds. */
-export interface SendTimeouts {
-  /** For the addresses of the name. */
+interface SendTimeouts {
   readonly dnsMs: number;
-  /** For TCP and TLS together. */
   readonly connectMs: number;
   /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
   /** For the answer's body, which decides nothing any more: a slow one must not hold its place for long. */
   readonly bodyMs: number;
-  /** For everything together. */
   readonly totalMs: number;
 }
 
@@ -50,7 +46,7 @@ export interface SenderOptions {
   readonly now: () => number;
 }
 
-export interface SendInput {
+interface SendInput {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent byte for byte as UTF-8. */
@@ -157,8 +153,10 @@ export function createSender(options: SenderOptions): Sender {
       };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
-      const outcome = failed(error.failure, elapsed());
-      return { outcome, answer: null, address, detail: error.detail, clockSkewMs: null };
+      const { failure, detail } = error;
+      const none = { httpStatus: null, retryAfterMs: null } as const;
+      const outcome = { kind: 'failed', failure, durationMs: elapsed(), ...none } as const;
+      return { outcome, answer: null, address, detail, clockSkewMs: null };
     } finally {
       clearTimeout(timer);
       input.signal?.removeEventListener('abort', cancel);
@@ -168,6 +166,7 @@ export function createSender(options: SenderOptions): Sender {
   return { send, close: () => pool.destroy() };
 }
 
-function failed(failure: DeliveryFailure, durationMs: number): DeliveryOutcome {
-  return { kind: 'failed', failure, httpStatus: null, durationMs, retryAfterMs: null };
+function clockSkewOf(date: string | undefined, nowMs: number): number | null {
+  const theirsMs = date === undefined ? null : parseHttpDate(date.trim(), nowMs);
+  return theirsMs === null ? null : nowMs - theirsMs;
 }

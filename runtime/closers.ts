@@ -1,4 +1,3 @@
-/** What has been opened and must be closed again. */
 export interface Closers {
   /** @param close is called once, after everything that was opened later has been closed. */
   add(close: () => unknown): void;

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 
 /**
- * Keeps a process until it is told to stop (SIGTERM, SIGINT), then closes what runs and leaves with 0. A second
- * signal leaves at once. A fault that nobody caught is logged and ends the process with 1: its supervisor starts a
- * clean one, and what was acknowledged is in Postgres.
+ * Keeps a process until it is told to stop (SIGTERM, SIGINT), then closes what runs and leaves with 0. A second signal
+ * leaves at once. A fault that nobody caught ends the process with 1: its supervisor starts a clean one, and what was
+ * acknowledged is in Postgres.
  */
 export function runUntilSignal(running: { close(): Promise<void> }, logger: Logger): void {
   let stopping = false;

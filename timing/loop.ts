@@ -1,6 +1,17 @@
-import { createPause } from './pause';
+/** A pause that can be ended early; one `wait` at a time. */
+function createPause() {
+  let end: () => void = () => undefined;
+  return {
+    wait: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        end = () => (clearTimeout(timer), resolve());
+      }),
+    end: () => end(),
+  };
+}
 
-export interface LoopOptions {
+interface LoopOptions {
   /**
    * One round, which ends early when `stopped` says so. After `again` the next follows without a pause; after `done` there is
    * none.

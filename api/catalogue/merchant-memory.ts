@@ -20,7 +20,6 @@ export interface MerchantMemoryOptions {
 }
 
 interface Entry {
-  /** Undefined: no such merchant. */
   readonly merchant: CatalogueMerchant | undefined;
 }
 

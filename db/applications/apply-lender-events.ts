@@ -42,7 +42,7 @@ export async function applyLenderEvent(
 }
 
 /** An event that was applied, and the state that the application was in. */
-export interface Move {
+interface Move {
   readonly from: Application['state'];
   readonly to: Application['state'];
 }

@@ -56,21 +56,21 @@ export async function applyOverdueEvents(
   });
 }
 
-/** What waits, as metrics show it. */
-export interface WaitingFigures {
-  readonly waiting: number;
+type WaitingFigures = {
+  waiting: number;
   /** Seconds since the oldest of them was received; 0 when none waits. */
-  readonly oldestSeconds: number;
+  oldestSeconds: number;
   /** Seconds since the first wait was over that a worker has not ended yet; 0 when there is none. */
-  readonly overdueSeconds: number;
-}
+  overdueSeconds: number;
+};
 
+/** What waits, as metrics show it. */
 export async function waitingFigures(db: DbOrTransaction): Promise<WaitingFigures> {
-  const [row] = await db.execute<{ waiting: number; oldest: number; overdue: number }>(sql`
+  const [row] = await db.execute<WaitingFigures>(sql`
     select count(*)::int as waiting,
-      coalesce(extract(epoch from service_now() - min(received_at)), 0)::float8 as oldest,
-      greatest(coalesce(extract(epoch from service_now() - min(waits_until)), 0), 0)::float8 as overdue
+      coalesce(extract(epoch from service_now() - min(received_at)), 0)::float8 as "oldestSeconds",
+      greatest(coalesce(extract(epoch from service_now() - min(waits_until)), 0), 0)::float8 as "overdueSeconds"
     from lender_events where waits_until is not null`);
   if (row === undefined) throw new Error('the figures of waiting events came back empty');
-  return { waiting: row.waiting, oldestSeconds: row.oldest, overdueSeconds: row.overdue };
+  return row;
 }

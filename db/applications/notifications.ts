@@ -16,17 +16,14 @@ export async function insertStatusNotification(
   tx: DbOrTransaction,
   application: Application,
   previousStatus: ApplicationState | null,
-  {
-    requestId,
-    traceParent = null,
-    write,
-  }: {
+  cause: {
     readonly requestId: string | null;
     readonly traceParent?: string | null;
     readonly write: WriteChange;
   },
 ): Promise<void> {
-  const { applicationId, partnerId, environment, sequence, merchantReference, state } = application;
+  const { requestId, traceParent = null, write } = cause;
+  const { state } = application;
   const createdAt = application.updatedAt;
   const notificationId = `ntf_${ulid(createdAt.getTime())}`;
   const eventId = `evt_${ulid(createdAt.getTime())}`;
@@ -39,14 +36,10 @@ export async function insertStatusNotification(
     occurredAt: application.stateOccurredAt,
   });
   await storeStatusNotification(tx, {
+    ...application,
     notificationId,
     eventId,
     eventType: `credit_application.${state}`,
-    partnerId,
-    environment,
-    applicationId,
-    sequence,
-    merchantReference,
     body,
     createdAt,
     requestId,
@@ -56,17 +49,10 @@ export async function insertStatusNotification(
 
 /** The notifications of an application without their bodies, in their order. Those of dropped months are not there. */
 export async function listStatusNotifications(db: DbOrTransaction, applicationId: string) {
+  const { notificationId, eventId, eventType, sequence, state, endReason, createdAt, deliveredAt } =
+    notifications;
   return db
-    .select({
-      notificationId: notifications.notificationId,
-      eventId: notifications.eventId,
-      eventType: notifications.eventType,
-      sequence: notifications.sequence,
-      state: notifications.state,
-      endReason: notifications.endReason,
-      createdAt: notifications.createdAt,
-      deliveredAt: notifications.deliveredAt,
-    })
+    .select({ notificationId, eventId, eventType, sequence, state, endReason, createdAt, deliveredAt })
     .from(notifications)
     .where(eq(notifications.applicationId, applicationId))
     .orderBy(asc(notifications.sequence));

@@ -22,7 +22,6 @@ export function inScope({ lender, environment }: KeyBinding): SQL | undefined {
   return and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
 }
 
-/** Whether there is such an application, whoever may see it. */
 export async function applicationExists(db: DbOrTransaction, applicationId: string): Promise<boolean> {
   const rows = await db
     .select({ one: sql`1` })
@@ -56,7 +55,7 @@ export async function findApplication(
   return { application, events, notifications: await listStatusNotifications(db, applicationId) };
 }
 
-export interface ApplicationFilter {
+interface ApplicationFilter {
   readonly partnerId?: string | undefined;
   readonly environment?: Application['environment'] | undefined;
   readonly lender?: string | undefined;
@@ -69,8 +68,6 @@ export interface ApplicationFilter {
   readonly sinceSeconds: number;
   readonly limit: number;
 }
-
-const waitingIds = sql`select application_id from lender_events where waits_until is not null`;
 
 /** What waits in these applications, in the order of arrival. */
 export async function listWaitingEvents(
@@ -96,7 +93,9 @@ export async function listApplications(
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(eq(creditApplications[column as keyof typeof equal], value));
   }
-  if (waiting) conditions.push(sql`${creditApplications.applicationId} in (${waitingIds})`);
+  if (waiting)
+    conditions.push(sql`${creditApplications.applicationId} in (
+      select application_id from lender_events where waits_until is not null)`);
   return db
     .select()
     .from(creditApplications)

@@ -5,24 +5,21 @@ import { runPrepared, type Reader } from '../postgres/prepared';
 import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';
 import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
 
-export type PartnerAccess = 'all' | 'restricted';
-
 /** A merchant with everything that a quote depends on. */
 export interface StoredMerchant {
   readonly setup: MerchantSetup;
-  readonly partnerAccess: PartnerAccess;
+  readonly partnerAccess: 'all' | 'restricted';
   /** Partners that a restricted merchant exists for; ignored when access is `all`. */
   readonly partnerIds: readonly string[];
 }
 
 /** All of a merchant's own set-up, its products aside. */
 export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corruptFields'> {
-  readonly partnerAccess: PartnerAccess;
+  readonly partnerAccess: 'all' | 'restricted';
   /** Ascending; empty unless access is `restricted`. */
   readonly partnerIds: readonly string[];
 }
 
-/** A line of `ops merchants list`. */
 export interface MerchantSummary extends Omit<MerchantFields, 'depositFloor' | 'partnerIds'> {
   readonly activeProducts: number;
 }

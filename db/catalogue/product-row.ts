@@ -86,7 +86,6 @@ export function corruptFieldsOf(row: StoredProductRow): string[] {
   return CHECKS.filter(([, holds]) => !holds(row)).map(([name]) => name);
 }
 
-/** Reads a definition from a row without faults. */
 export function toDefinition(creditProduct: string, row: VersionColumns): ProductDefinition {
   const {
     depositMinBasisPoints,
@@ -137,7 +136,6 @@ export function toDepositRule(
   return { basisPoints: basisPoints ?? withoutShare, fixedPence: fixedPence ?? 0 };
 }
 
-/** Columns that are not part of a definition, taken from a row of one product. */
 export type ProductIdentity = Pick<Product, 'productId' | 'version' | 'displayOrder'>;
 
 const isNull = (value: unknown) => value === null || value === undefined;

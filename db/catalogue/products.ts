@@ -18,7 +18,6 @@ export interface StoredProduct {
   readonly creditProduct: string;
 }
 
-/** One version of a product's terms. */
 interface ProductVersion {
   readonly version: number;
   readonly createdAt: Date;
@@ -35,7 +34,6 @@ interface NewProduct {
 /** 22 columns a row: stays below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 500;
 
-/** Products in the merchant's order, switched off ones too. */
 export async function listProducts(
   db: DbOrTransaction,
   filter: { merchantId?: string | undefined; limit: number },
@@ -57,7 +55,6 @@ export async function loadProductsOf(
   return (await select(db).where(sql`${products.merchantId} = any(${ids}::text[])`)).map(toStored);
 }
 
-/** One product by its merchant and name; null when there is none. */
 export async function findProduct(
   db: DbOrTransaction,
   merchantId: string,
@@ -69,7 +66,6 @@ export async function findProduct(
   return row === undefined ? null : toStored(row);
 }
 
-/** Every version of a product, newest first. */
 export async function listVersions(db: DbOrTransaction, productId: string): Promise<ProductVersion[]> {
   const rows = await db
     .select({ creditProduct: products.creditProduct, columns: getTableColumns(productVersions) })

@@ -43,13 +43,7 @@ const ATTEMPTS_REMEMBERED = 40;
 export async function endpointHistory(
   db: DbOrTransaction,
   { partnerId, environment }: { readonly partnerId: string; readonly environment: KeyEnvironment },
-): Promise<{
-  readonly endpointId: string;
-  readonly attempts: {
-    readonly outcome: 'delivered' | 'failed' | 'unknown';
-    readonly durationMs: number | null;
-  }[];
-} | null> {
+) {
   const endpoint = await findEndpoint(db, partnerId, environment);
   if (endpoint === null) return null;
   const attempts = await lastAttempts(db, endpoint, ATTEMPTS_REMEMBERED);

@@ -6,7 +6,7 @@ import { webhookSecrets } from '../schema';
 /** Per statement. */
 const BATCH = 1_000;
 
-export interface SecretsChecked {
+interface SecretsChecked {
   /** All there are, those of removed endpoints too. */
   readonly found: number;
   /** How many are sealed with which key. */

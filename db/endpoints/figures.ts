@@ -54,7 +54,6 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
   };
 }
 
-/** An endpoint, and how many notifications are held for its partner and environment. */
 export type EndpointWithHeld = WebhookEndpoint & { readonly held: number };
 
 /** Adds what is held. An endpoint that was removed has none of it: that waits for the one in its place. */

@@ -16,7 +16,6 @@ export interface SealedFor {
 }
 
 export interface Sealed {
-  /** Id of the key that sealed it. */
   readonly keyId: string;
   /** Nonce (12 bytes), ciphertext, tag (16 bytes). */
   readonly ciphertext: Uint8Array;
@@ -24,9 +23,7 @@ export interface Sealed {
 
 /** Seals with its first key, opens with any. Keys stay inside: printing or logging a ring shows none. */
 export interface KeyRing {
-  /** Id of the key that seals. */
   readonly currentKeyId: string;
-  /** All ids, the current one first. */
   readonly keyIds: readonly string[];
   seal(secret: string, place: SealedFor): Sealed;
   /** @throws KeyRingError when the key is not in the ring, or the ciphertext was changed or belongs elsewhere. */

@@ -1,5 +1,6 @@
 import { and, asc, count, eq, gt, ne } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import type { SealedSecret } from './endpoints';
 import { KeyRingError, type KeyRing } from './key-ring';
 import { webhookSecrets } from '../schema';
 
@@ -15,7 +16,7 @@ export interface ResealReport {
   readonly unreadable: readonly { readonly secretId: string; readonly reason: string }[];
 }
 
-export interface ResealOptions {
+interface ResealOptions {
   readonly keyRing: KeyRing;
   /** Opens everything, changes nothing. */
   readonly dryRun: boolean;
@@ -68,9 +69,7 @@ export async function resealSecrets(db: Db, options: ResealOptions): Promise<Res
   }
 }
 
-type Row = typeof webhookSecrets.$inferSelect;
-
-function reseal(keyRing: KeyRing, row: Row) {
+function reseal(keyRing: KeyRing, row: SealedSecret) {
   try {
     return keyRing.seal(keyRing.open(row, row), row);
   } catch (error) {

@@ -45,12 +45,10 @@ const toSummary = (row: Row<ApiKeySummary>): ApiKeySummary => ({
   revokedAt: moment(row.revokedAt),
 });
 
-/** Every key, whatever its state, for filling the API's memory. */
 export async function loadAllKeys(db: Reader): Promise<ApiKeyRecord[]> {
   return (await runPrepared<Row<ApiKeyRecord>>(db, RECORD)).map(toRecord);
 }
 
-/** Every key of one partner, whatever its state; empty when there is none or no such partner. */
 export async function loadKeysOfPartner(db: Reader, partnerId: string): Promise<ApiKeyRecord[]> {
   return (await runPrepared<Row<ApiKeyRecord>>(db, `${RECORD} where k.partner_id = $1`, [partnerId])).map(
     toRecord,

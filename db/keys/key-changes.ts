@@ -19,7 +19,6 @@ export interface KeySummary {
   readonly replacedBy: string | null;
 }
 
-/** A key at the only moment it can be seen. */
 export interface Issued<S extends KeySummary> {
   /** The key itself: hand it over, never log it. */
   readonly key: string;
@@ -38,7 +37,6 @@ interface KeyKind<S extends KeySummary> {
   readonly issueSuccessor: (tx: DbOrTransaction, old: S) => Promise<Issued<S>>;
 }
 
-/** What can be done to a key of one kind. */
 export interface KeyChanges<S extends KeySummary> {
   /**
    * Issues a successor, and lets the old key live for the overlap; an earlier expiry of its own stands. Only an active,

@@ -1,4 +1,4 @@
-import { asc, eq, sql, type SQL } from 'drizzle-orm';
+import { asc, eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { generateKey, hashKey, type KeyEnvironment } from './key';
@@ -26,18 +26,10 @@ export interface ServiceKeySummary extends KeySummary, KeyBinding {
 
 const LONGEST_NAME = 120;
 
+const { keyHash: _, ...SHOWN } = getTableColumns(serviceKeys);
 const SUMMARY = {
-  keyId: serviceKeys.keyId,
-  name: serviceKeys.name,
-  lender: serviceKeys.lender,
-  environment: serviceKeys.environment,
-  lastFour: serviceKeys.lastFour,
-  state: serviceKeys.state,
+  ...SHOWN,
   expired: sql<boolean>`coalesce(${serviceKeys.expiresAt} <= service_now(), false)`,
-  expiresAt: serviceKeys.expiresAt,
-  createdAt: serviceKeys.createdAt,
-  revokedAt: serviceKeys.revokedAt,
-  replacedBy: serviceKeys.replacedBy,
 };
 
 async function findOne(db: DbOrTransaction, condition: SQL): Promise<ServiceKeySummary | null> {
@@ -51,7 +43,6 @@ const findServiceKey = (db: DbOrTransaction, keyId: string) => findOne(db, eq(se
 export const findServiceKeyByHash = (db: DbOrTransaction, hash: Buffer) =>
   findOne(db, eq(serviceKeys.keyHash, hash));
 
-/** All of them, newest last. */
 export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySummary[]> {
   return db.select(SUMMARY).from(serviceKeys).orderBy(asc(serviceKeys.keyId));
 }

@@ -6,7 +6,7 @@ import { ATTEMPTS_CHANNEL } from './record-attempt';
 import { Refused } from '../refused';
 import { applyEnd } from './transition';
 
-export type CancelAnswer =
+type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState }
   /** Its workflow has to be told; nothing was changed. */
   | { readonly kind: 'under_way'; readonly generation: number };

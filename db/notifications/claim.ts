@@ -16,7 +16,6 @@ export interface ClaimedNotification {
   readonly requestId: string | null;
   /** W3C `traceparent` of the request that caused it, where traces were on. */
   readonly traceParent: string | null;
-  /** Milliseconds since it was stored. */
   readonly ageMs: number;
 }
 
@@ -26,14 +25,12 @@ export interface Turn {
   readonly environment: string;
 }
 
-/** Before everybody. */
 export const FIRST_TURN: Turn = { partnerId: '', environment: '' };
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
   /** Something due was left: its endpoint has no place, an earlier event is open, or there was more than `limit`. */
   readonly waiting: boolean;
-  /** Where the next claim goes on. */
   readonly turn: Turn;
 }
 
@@ -113,10 +110,7 @@ export async function giveBack(
 }
 
 /** A started notification whose workflow nobody has asked after for a while. */
-export interface UncheckedNotification {
-  readonly notificationId: string;
-  readonly generation: number;
-}
+export type UncheckedNotification = Pick<ClaimedNotification, 'notificationId' | 'generation'>;
 
 /** Takes some of the started notifications that were last checked longest ago. */
 export async function claimUnchecked(
@@ -153,11 +147,9 @@ export async function restartNotification(
 /** What waits for its workflow; ages in milliseconds, 0 when nothing waits. */
 export interface Backlog {
   readonly pending: number;
-  /** Since the oldest of it was stored. */
   readonly oldestMs: number;
   /** Of it, what is due and whose endpoint has no place. */
   readonly capped: number;
-  /** Since the oldest of that was due. */
   readonly oldestCappedMs: number;
 }
 

@@ -11,7 +11,7 @@ export const closeUnfinishedText = (rows: string) => `
 
 /** The same for one notification. */
 export async function closeUnfinished(tx: DbOrTransaction, notificationId: string): Promise<void> {
-  await tx.execute(sql`
-    update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
-    where a.notification_id = ${notificationId} and a.finished_at is null`);
+  await tx.execute(
+    sql`with one as (select ${notificationId}::text as notification_id) ${sql.raw(closeUnfinishedText('one'))}`,
+  );
 }

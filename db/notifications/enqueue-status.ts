@@ -6,20 +6,11 @@ import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 
 type Stored = typeof notifications.$inferSelect;
 
-export type NewStatusNotification = Pick<
+type NewStatusNotification = Pick<
   Stored,
-  | 'notificationId'
-  | 'eventId'
-  | 'eventType'
-  | 'partnerId'
-  | 'environment'
-  | 'applicationId'
-  | 'sequence'
-  | 'merchantReference'
-  | 'body'
-  | 'createdAt'
-  | 'requestId'
+  'notificationId' | 'eventId' | 'eventType' | 'partnerId' | 'environment' | 'applicationId' | 'sequence'
 > &
+  Pick<Stored, 'merchantReference' | 'body' | 'createdAt' | 'requestId'> &
   Partial<Pick<Stored, 'traceParent'>>;
 
 /**

@@ -10,7 +10,6 @@ export interface NewTestNotification {
   readonly eventType: string;
   readonly partnerId: string;
   readonly environment: 'sandbox' | 'live';
-  /** Sent byte for byte. */
   readonly body: string;
   readonly requestId: string;
   /** `traceparent` of the request; none where no traces are made. */

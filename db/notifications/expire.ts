@@ -85,7 +85,6 @@ export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {
   });
 }
 
-/** Any fixed number. */
 const WARNING_TURN = 6_720_114;
 
 /** Two keepers at once would both find that nobody has warned yet. */

@@ -19,7 +19,6 @@ export interface DeliveryFigures {
   }[];
 }
 
-/** Counts them: open notifications by their partial indexes, the month by its counts. */
 export async function deliveryFigures(db: DbOrTransaction, testEventType: string): Promise<DeliveryFigures> {
   const [open] = await db.execute<{ pending: number; started: number; held: number }>(sql`
     select (select count(*) from notifications where state = 'pending')::int as pending,

@@ -34,7 +34,7 @@ export const queuesWith = (state: 'pending' | 'held') => {
         order by n.partner_id, n.environment limit 1) following)`;
 };
 
-/** SendSlots with pending notifications and no active endpoint. */
+/** Queues with pending notifications and no active endpoint. */
 export async function queuesToHold(db: DbOrTransaction): Promise<EndpointQueue[]> {
   const rows = await db.execute(sql`${queuesWith('pending')}
     select l.partner_id as "partnerId", l.environment from queues l where not ${hasActiveEndpoint('l')}`);

@@ -32,9 +32,8 @@ export interface PageWanted extends EndpointQueue {
   readonly merchantReference?: string | undefined;
   readonly status?: NotificationStatus | undefined;
   readonly eventType?: string | undefined;
-  /** Ids from this one on, inclusive. */
+  /** Ids from the first, inclusive, to the second, exclusive. */
   readonly fromId: string;
-  /** Ids up to this one, exclusive. */
   readonly beforeId: string;
   /** 1 to 100. */
   readonly limit: number;

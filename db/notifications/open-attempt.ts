@@ -17,7 +17,6 @@ export type OpenedAttempt =
         Notification,
         'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId' | 'traceParent'
       > & {
-        /** Milliseconds since it was stored. */
         readonly ageMs: number;
       };
       readonly endpoint: { readonly endpointId: string; readonly url: string };
@@ -68,9 +67,7 @@ export async function openAttempt(
   });
 }
 
-/**
- * Takes back the row of an attempt that could not be signed: nothing was sent, so it is none. Its number is free again.
- */
+/** Takes back the row of an attempt that could not be signed: nothing was sent. Its number is free again. */
 export async function forgetAttempt(
   db: Db,
   { notificationId, attemptNumber }: { notificationId: string; attemptNumber: number },

@@ -5,8 +5,8 @@ import { updateText } from './update';
 
 /**
  * `openAttempt` for the common case, in one statement: the first attempt ever of a live notification, to the expected
- * endpoint, whose place in the limit, if it has one, is of this month. Locking the row with these conditions checks them
- * again on the row as it is after a wait, and before the first attempt there is no other row that could be out of date.
+ * endpoint, whose unit of the quota, if it has one, is of this month. Locking the row with these conditions checks them
+ * again after a wait.
  */
 const OPEN = `
   with n as (

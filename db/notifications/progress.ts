@@ -11,7 +11,6 @@ export interface NotificationProgress {
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
 }
 
-/** Reads where a notification stands; null when it does not exist. */
 export async function readProgress(
   db: DbOrTransaction,
   notificationId: string,

@@ -5,8 +5,7 @@ import { runPrepared, type Reader } from '../postgres/prepared';
 /** Successful test deliveries per partner, environment and UTC month (spec §8). */
 export const TEST_LIMIT_PER_MONTH = 100;
 
-/** Whose month it is. */
-export interface CountedBy {
+interface CountedBy {
   readonly partnerId: string;
   readonly environment: 'sandbox' | 'live';
   readonly eventType: string;
@@ -16,8 +15,8 @@ export interface CountedBy {
 export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
 /**
- * Takes a unit of the quota of the current month: one conditional UPDATE, so that concurrent callers can never take more than there
- * are. It waits for whoever holds the row; a full month is seen without waiting.
+ * One conditional UPDATE, so that concurrent callers can never take more than there are. It waits for whoever holds the
+ * row; a full month is seen without waiting.
  */
 export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
@@ -29,16 +28,12 @@ export const TAKE_UNIT = `
  */
 export async function reserveMonth(tx: Reader, counted: CountedBy): Promise<string | null> {
   await addMonth(tx, counted);
-  const { partnerId, environment, eventType } = counted;
-  const taken = await runPrepared<{ month: string }>(tx, `${TAKE_UNIT} returning month::text as month`, [
-    partnerId,
-    environment,
-    eventType,
-  ]);
-  return taken[0]?.month ?? null;
+  const parameters = [counted.partnerId, counted.environment, counted.eventType];
+  const text = `${TAKE_UNIT} returning month::text as month`;
+  const [taken] = await runPrepared<{ month: string }>(tx, text, parameters);
+  return taken?.month ?? null;
 }
 
-/** Makes the count of the current month, if there is none yet. */
 export async function addMonth(
   reader: Reader,
   { partnerId, environment, eventType }: CountedBy,
@@ -58,7 +53,6 @@ export async function currentMonth(tx: DbOrTransaction): Promise<string> {
   return row.month;
 }
 
-/** Gives a reserved unit back. */
 export async function releaseMonth(
   tx: DbOrTransaction,
   { partnerId, environment, eventType }: CountedBy,
@@ -71,7 +65,6 @@ export async function releaseMonth(
 }
 
 export interface MonthUse {
-  /** Delivered this month. */
   readonly delivered: number;
   /** Under way: each counts against the limit until it has ended. */
   readonly reserved: number;
@@ -81,7 +74,6 @@ export interface MonthUse {
   readonly secondsToMonthEnd: number;
 }
 
-/** What counts against the limit this month, and when the month ends. */
 export async function monthUse(
   reader: Reader,
   { partnerId, environment, eventType }: CountedBy,

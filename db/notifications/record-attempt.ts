@@ -50,7 +50,7 @@ export async function recordAttempt(
     const row = await lockNotification(tx, notificationId);
     const finished = await finishRow(tx, attempt, result);
     const { month, generation } = finished;
-    // A late word of an older generation is no end of the one that is under way now; but a delivery is a delivery.
+    // A late result of an older generation does not end the one that is under way now; but a delivery is a delivery.
     const current = row?.generation === generation;
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
       await applyDelivery(tx, row, month);
@@ -115,11 +115,9 @@ export async function keepAnswer(
 }
 
 interface FinishedAttempt {
-  /** First day of the UTC month in which it started. */
   readonly month: string;
   readonly endpointId: string;
   readonly generation: number;
-  /** The first word of what became of it; the same again says nothing new about the endpoint. */
   readonly fresh: boolean;
   readonly successIsNews: boolean;
 }

@@ -6,10 +6,10 @@ import { ATTEMPTS_CHANNEL, type AttemptRef } from './record-attempt';
 
 /**
  * `recordAttempt` for the common case, in one statement: a 2xx of the generation under way, whose notification has never
- * been delivered nor counted as failed, from an endpoint whose health it does not change. An event of an application that
- * was retried is left to `recordAttempt`: the later ones of its application may have been put off, and are due now. Whoever holds a place in the month
- * (a test) has that month's row already: it gives the place up for the count. Only tests are told of, as callers wait for them:
- * notifying makes commits wait for one another, and the worker that records tells its own dispatcher.
+ * been delivered nor counted as failed, from an endpoint whose health it does not change. An event of an application
+ * that was retried is left to `recordAttempt`: later events may have been put off, and are due now. A test gives its
+ * unit of the quota up for the count. Only tests are notified of, as callers wait for them: notifying makes commits wait
+ * for one another.
  */
 const RECORD = `
   with n as (
@@ -50,7 +50,12 @@ export async function recordDelivered(
   result: { readonly httpStatus: number; readonly durationMs: number; readonly address: string | null },
 ): Promise<boolean> {
   const { httpStatus, durationMs, address } = result;
-  const parameters = [notificationId, attemptNumber, httpStatus, durationMs, address];
-  const rows = await runPrepared(sql, RECORD, parameters);
+  const rows = await runPrepared(sql, RECORD, [
+    notificationId,
+    attemptNumber,
+    httpStatus,
+    durationMs,
+    address,
+  ]);
   return rows.length > 0;
 }

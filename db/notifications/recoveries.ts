@@ -136,7 +136,6 @@ export async function endRecovery(
   });
 }
 
-/** Recoveries, newest first. */
 export async function listRecoveries(
   db: DbOrTransaction,
   { partnerId, limit }: { partnerId?: string | undefined; limit: number },
@@ -149,7 +148,6 @@ export async function listRecoveries(
     .limit(limit);
 }
 
-/** Where it goes on. */
 export const cursorOf = (recovery: Recovery): RecoveryItem => ({
   application: recovery.lastApplication,
   sequence: recovery.lastSequence,

@@ -4,7 +4,7 @@ import { hasActiveEndpoint, queuesWith, type EndpointQueue } from './hold';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import { updateSql } from './update';
 
-/** SendSlots with held notifications and an active endpoint. */
+/** Queues with held notifications and an active endpoint. */
 export async function queuesToRelease(db: DbOrTransaction): Promise<EndpointQueue[]> {
   const rows = await db.execute(sql`${queuesWith('held')}
     select l.partner_id as "partnerId", l.environment from queues l where ${hasActiveEndpoint('l')}`);

@@ -23,7 +23,6 @@ export const resendChange = ({ was, generation }: ResentNotification, actor: str
   details: { partner_id: was.partnerId, generation, was: was.state },
 });
 
-/** There is no active endpoint to send it to. */
 export class EndpointMissing extends Refused {
   constructor({ partnerId, environment }: Pick<Notification, 'partnerId' | 'environment'>) {
     const what = `${partnerId} has no active ${environment} endpoint`;
@@ -31,7 +30,7 @@ export class EndpointMissing extends Refused {
   }
 }
 
-/** It is in no condition to be sent again; why, for whoever must tell that to a partner. */
+/** It cannot be sent again; `why` is for partners. */
 export class NotResendable extends Refused {
   constructor(
     readonly why: 'under_way' | 'not_undelivered' | 'test' | 'payload_removed',

@@ -11,7 +11,6 @@ interface RecoveryRun {
   readonly db: Db;
   readonly actor: string;
   readonly testEventType: string;
-  /** Aborted: finish the one under way, and stop. */
   readonly interrupted: AbortSignal;
   readonly onProgress: (recovery: Pick<Recovery, 'found' | 'sent' | 'skipped'>) => void;
 }

@@ -13,8 +13,8 @@ import type { Notification } from './read';
 import { updateSql, type Given } from './update';
 
 /**
- * Applies an event to a notification whose row is locked, with all that the event owes to others: the unfinished attempt, the
- * quota and the count, the later events of the application.
+ * Applies an event to a notification whose row is locked, with all that follows: the unfinished attempt, the quota and
+ * the count, the later events of the application.
  * @returns false, with nothing changed, when the event cannot happen to it any more.
  */
 export async function applyEvent<E extends NotificationEvent>(

@@ -13,7 +13,7 @@ export interface RecoverySpan {
   readonly until: string;
 }
 
-/** What became of notifications of one kind that were never delivered. */
+/** Notifications of one kind that were never delivered. */
 export interface UndeliveredCount {
   readonly environment: KeyEnvironment;
   readonly eventType: string;

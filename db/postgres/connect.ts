@@ -5,9 +5,7 @@ import { openClient, type Sql } from './driver/client';
 export interface DatabaseConfig {
   /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
   readonly url: string;
-  /** Most connections this process may hold. */
   readonly poolSize: number;
-  /** Name shown in pg_stat_activity. */
   readonly applicationName: string;
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
@@ -64,8 +62,8 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
 export function connectDatabase(config: DatabaseConfig): Database {
   const { statementTimeoutMs } = config;
   const sql = openClient(config.url, {
-    // The server ends every statement before that, so a socket that is silent for longer is idle (and cheap to open again) or its
-    // server hangs: a frozen one would hold the whole pool for as long as TCP keeps trying, which is a quarter of an hour.
+    // The server ends every statement before that, so a socket that is silent for longer is idle or its server hangs: a
+    // frozen one would hold the pool for as long as TCP keeps trying, a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
     // Seconds. A server that does not answer must not hold a caller for the library's default of 30.

@@ -1,7 +1,7 @@
 import { PROCESSES, roleOf, type Process } from './roles';
 import type { Sql } from './connect';
 
-export interface LoginRights {
+interface LoginRights {
   readonly login: string;
   /** Whether it may do what its process has to. */
   readonly enough: boolean;

@@ -10,12 +10,11 @@ import { roleOf, type Process } from './roles';
 /** Any fixed number; every process that migrates this service's database uses it. */
 const MIGRATION_LOCK = 7_205_114_233;
 
-export interface Migrated {
+interface Migrated {
   /** Processes without a role of their own, as this login may not create any: whoever runs them uses this login, and may do everything. */
   readonly notSeparated: readonly Process[];
 }
 
-/** What to say of them, for a log. */
 export const separationNotice = (notSeparated: readonly Process[]) =>
   `this login may not create the roles ${notSeparated.map(roleOf).join(', ')}, so these processes have to share a login that owns the ` +
   'tables: each may change the schema and rewrite the change log (docs/operations/install.md, "Logins of the database")';

@@ -8,7 +8,7 @@ export class NotStoredError extends Error {
   override readonly name = 'NotStoredError';
 }
 
-export interface SharedCommitOptions<Row> {
+interface SharedCommitOptions<Row> {
   /** Writes all rows in one statement, that is one commit: all of them or none. */
   readonly write: (rows: readonly Row[]) => PromiseLike<unknown>;
   /** Whether a failure lies in the data of a row, so that nothing was stored and other rows may do better. */
@@ -67,9 +67,7 @@ function giveUp(waiter: Waiter<unknown>): void {
 export interface SharedCommit<Row> {
   /** Resolves when the row is durably stored. @throws QueueFullError, NotStoredError or what the database said. */
   readonly add: (row: Row) => Promise<void>;
-  /** Rows that wait for their statement at this moment. */
   readonly waiting: () => number;
-  /** Resolves when nothing waits or is under way. */
   readonly idle: () => Promise<void>;
 }
 

@@ -41,7 +41,6 @@ export function encodeFitted(fitted: readonly FittedProduct[]): string {
   );
 }
 
-/** Reads what encodeFitted wrote. */
 export function decodeFitted(stored: unknown): FittedProduct[] {
   const entries = stored as readonly (readonly (string | number)[])[];
   return entries.map(

@@ -25,7 +25,6 @@ const INSERT = String.raw`
   select v[1], v[2], v[3], v[4], v[5], v[6]::bigint, v[7]::bigint, v[8], v[9], v[10], v[11], v[12]
   from (select string_to_array(line, E'\x1f', '') as v from string_to_table($1, E'\x1e') as line offset 0) as lines`;
 
-/** The values of a row in the order of INSERT; empty is null. */
 function lineOf(row: QuoteRow): string {
   const { merchantFinanceUrl, requestId } = row;
   const merchantReference = row.merchantReference ?? '';

@@ -10,18 +10,16 @@ export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 /** Of 8, 12 and 20 the best at 64 connections that does not harm 16. */
 const WORTHWHILE_ROWS = 12;
 
-export interface QuoteWriterOptions {
-  /** With a connection for each statement at a time, used for nothing else. */
-  readonly sql: Sql;
-  /** Longest wait for the commit, in milliseconds. */
-  readonly deadlineMs: number;
-}
-
 /**
  * The durable insert of the quote path. 64 rows are about 200 KiB, and as many texts to prepare. 2,000 may wait: at
  * the slowest commit seen (50 ms) they are stored within the deadline.
+ * @param options.sql with a connection for each statement at a time, used for nothing else.
  */
-export function createQuoteWriter({ sql, deadlineMs }: QuoteWriterOptions): SharedCommit<QuoteRow> {
+export function createQuoteWriter(options: {
+  readonly sql: Sql;
+  readonly deadlineMs: number;
+}): SharedCommit<QuoteRow> {
+  const { sql, deadlineMs } = options;
   return createSharedCommit<QuoteRow>({
     write: (rows) => insertQuotes(sql, rows),
     isDataFault,

@@ -11,7 +11,7 @@ const BATCH = 1_000;
 const REST_MS = 50;
 
 /** What to remove, and how many days of it are kept: 31 or more, by the settings. */
-export interface RetentionWork extends RetentionTask {
+interface RetentionWork extends RetentionTask {
   readonly days: number;
 }
 
@@ -27,10 +27,9 @@ export interface RetentionStep {
   readonly busy: readonly string[];
 }
 
-export interface RetentionStepOptions {
+interface RetentionStepOptions {
   /** Who does it, for the change log. */
   readonly actor: string;
-  /** Asked after each batch. */
   readonly enough: () => boolean;
   readonly batch?: number;
 }

@@ -35,7 +35,6 @@ export async function expiredMonths(
   return [...rows] as unknown as ExpiredMonth[];
 }
 
-/** Whether something in a month must stay. */
 export async function hasToStay(
   db: DbOrTransaction,
   { table }: MonthlyKind,

@@ -5,7 +5,7 @@ import { floorOf } from './kinds';
 const ENDED = sql`('delivered', 'failed', 'cancelled', 'expired')`;
 
 /** A step of the walk along the ids, and whether there may be more. */
-export interface PayloadStep {
+interface PayloadStep {
   readonly cleared: number;
   /** The last id looked at; the next step goes on after it. */
   readonly cursor: string;

@@ -15,7 +15,6 @@ export const apiKeys = pgTable(
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     /** SHA-256 of the whole key. */
     keyHash: bytea('key_hash').notNull().unique(),
-    /** For people to recognise it. */
     lastFour: text('last_four').notNull(),
     state: text('state', { enum: ['active', 'inactive', 'revoked'] })
       .notNull()
@@ -24,7 +23,6 @@ export const apiKeys = pgTable(
     expiresAt: moment('expires_at'),
     createdAt: moment('created_at').notNull().default(serviceNow),
     revokedAt: moment('revoked_at'),
-    /** The key that rotation issued in its place. */
     replacedBy: text('replaced_by'),
   },
   (t) => [

@@ -44,7 +44,6 @@ export const creditApplications = pgTable(
     stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
     /** Sequence of its newest notification. Counted under the row's lock. */
     sequence: integer('sequence').notNull().default(0),
-    /** Service key that opened it. */
     serviceKeyId: text('service_key_id'),
     requestId: text('request_id'),
     createdAt: moment('created_at').notNull().default(serviceNow),
@@ -69,14 +68,12 @@ export const creditApplications = pgTable(
 export const lenderEvents = pgTable(
   'lender_events',
   {
-    /** The order of arrival. */
     eventNumber: bigserial('event_number', { mode: 'number' }).primaryKey(),
     applicationId: text('application_id')
       .notNull()
       .references(() => creditApplications.applicationId),
     lender: text('lender').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** The lender's own id of the event. */
     lenderEventId: text('lender_event_id').notNull(),
     status: text('status', { enum: APPLICATION_STATES }).notNull(),
     /** When the lender says it happened. */

@@ -33,7 +33,6 @@ export const merchants = pgTable(
   ],
 );
 
-/** Which partners a restricted merchant exists for. */
 export const merchantPartners = pgTable(
   'merchant_partners',
   {

@@ -37,11 +37,9 @@ export const notifications = pgTable(
     state: text('state', { enum: NOTIFICATION_STATES }).notNull().default('pending'),
     /** 0: goes first; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
     priority: smallint('priority').notNull().default(0),
-    /** Why it ended otherwise than delivered. */
     endReason: text('end_reason'),
     /** Part of the workflow's id: a resend or a release from hold is a new one. */
     generation: integer('generation').notNull().default(1),
-    /** Attempts so far; numbers them. */
     attempts: integer('attempts').notNull().default(0),
     /** First day of the UTC month whose limit a test notification holds a place in, until it has ended. */
     reservedMonth: date('reserved_month', { mode: 'string' }),
@@ -55,10 +53,11 @@ export const notifications = pgTable(
      * under a new generation, it is null again.
      */
     takenAt: moment('taken_at'),
+    /** When its workflow was first seen. */
     startedAt: moment('started_at'),
     /** Start of this generation's first attempt; later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
-    /** When the sweep last asked Temporal about it. */
+    /** When its workflow was last seen. */
     checkedAt: moment('checked_at'),
     /** When the next attempt is planned for, once one has failed. */
     nextAttemptAt: moment('next_attempt_at'),
@@ -100,7 +99,6 @@ export const notifications = pgTable(
     index('notifications_held')
       .on(t.partnerId, t.environment, t.notificationId)
       .where(sql`${t.state} = 'held'`),
-    // What has been held for too long.
     index('notifications_held_since')
       .on(t.heldAt)
       .where(sql`${t.state} = 'held'`),
@@ -155,13 +153,11 @@ export const deliveryAttempts = pgTable(
     finishedAt: moment('finished_at'),
     /** `unknown`: the process that sent it died before it could say. Null while it is under way. */
     outcome: text('outcome', { enum: ['delivered', 'failed', 'unknown'] }),
-    /** What went wrong (domain/delivery-outcome.ts). */
     failure: text('failure'),
     httpStatus: integer('http_status'),
     durationMs: integer('duration_ms'),
     /** What the endpoint asked for with Retry-After. */
     retryAfterMs: integer('retry_after_ms'),
-    /** Address that was connected to. */
     address: text('address'),
     /** The first 8 KiB of what it answered; without an answer a word about why, such as ECONNREFUSED. */
     answer: text('answer'),
@@ -175,7 +171,6 @@ export const monthlyCounts = pgTable(
   {
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** First day of the month. */
     month: date('month', { mode: 'string' }).notNull(),
     eventType: text('event_type').notNull(),
     delivered: integer('delivered').notNull().default(0),

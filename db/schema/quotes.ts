@@ -13,9 +13,7 @@ export const quotes = pgTable('quotes', {
   keyId: text('key_id').notNull(),
   environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
   merchantId: text('merchant_id').notNull(),
-  /** As requested, before any deposit adjustment. */
   loanPence: pence('loan_pence').notNull(),
-  /** As requested; null when none was sent. */
   depositPence: pence('deposit_pence'),
   merchantFinanceUrl: text('merchant_finance_url').notNull(),
   merchantReference: text('merchant_reference'),

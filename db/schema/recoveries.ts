@@ -22,7 +22,6 @@ export const recoveries = pgTable(
     state: text('state', { enum: ['running', 'interrupted', 'done'] })
       .notNull()
       .default('running'),
-    /** Most per second. */
     perSecond: integer('per_second').notNull(),
     /** Due to be sent when it began. */
     found: integer('found').notNull(),

@@ -9,7 +9,6 @@ export const serviceKeys = pgTable(
   {
     /** `svk_` and a ULID. */
     keyId: text('key_id').primaryKey(),
-    /** Who uses it, for people. */
     name: text('name').notNull(),
     /** The lender whose applications it may open, move on and read. */
     lender: text('lender')
@@ -19,7 +18,6 @@ export const serviceKeys = pgTable(
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     /** SHA-256 of the whole key. */
     keyHash: bytea('key_hash').notNull().unique(),
-    /** For people to recognise it. */
     lastFour: text('last_four').notNull(),
     state: text('state', { enum: ['active', 'inactive', 'revoked'] })
       .notNull()
@@ -28,7 +26,6 @@ export const serviceKeys = pgTable(
     expiresAt: moment('expires_at'),
     createdAt: moment('created_at').notNull().default(serviceNow),
     revokedAt: moment('revoked_at'),
-    /** The key that rotation issued in its place. */
     replacedBy: text('replaced_by'),
   },
   (t) => [

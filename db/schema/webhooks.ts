@@ -24,7 +24,6 @@ export const webhookEndpoints = pgTable(
     lastSuccessAt: moment('last_success_at'),
     /** The first failure since the last 2xx, or since it was enabled; null while it is well. */
     failingSince: moment('failing_since'),
-    /** Failed attempts since then. */
     failuresSinceSuccess: integer('failures_since_success').notNull().default(0),
     /** Hours of failing that operators have been warned of: 0, 24, 48 or 96. */
     warnedHours: smallint('warned_hours').notNull().default(0),
@@ -51,15 +50,11 @@ export const webhookSecrets = pgTable(
     endpointId: text('endpoint_id')
       .notNull()
       .references(() => webhookEndpoints.endpointId),
-    /** Key of the key ring that sealed it. */
     keyId: text('key_id').notNull(),
     ciphertext: bytea('ciphertext').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),
     /** From this moment on it no longer signs; null: no end. Rotation sets it. */
     expiresAt: moment('expires_at'),
   },
-  (t) => [
-    // The secrets that sign a delivery.
-    index('webhook_secrets_endpoint').on(t.endpointId),
-  ],
+  (t) => [index('webhook_secrets_endpoint').on(t.endpointId)],
 );

@@ -14,7 +14,6 @@ const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3_650;
 const RENEW_AUTHORITY_DAYS = 30;
 
-/** Where a certificate and its key are, PEM. */
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;

@@ -25,7 +25,6 @@ interface DeliveryStep {
   readonly endedMs?: number;
   /** Ids and outcomes only. */
   readonly attributes: Attributes;
-  /** What went wrong; null when nothing did. */
   readonly failure: string | null;
 }
 

@@ -6,7 +6,7 @@ import { openNativeConnection } from './native-connection';
 import { temporalTarget } from './temporal-target';
 import type { TemporalSettings } from '../config/temporal-settings';
 
-/** The ways of a process to Temporal. Nothing is opened before it is asked for. */
+/** Nothing is opened before it is asked for. */
 export interface Temporal {
   readonly address: string;
   readonly namespace: string;
@@ -20,7 +20,6 @@ export interface Temporal {
   workerConnection(timeoutMs?: number): Promise<NativeConnection>;
   /** Whether the namespace is there. @throws what is wrong, within the time. */
   check(timeoutMs?: number): Promise<void>;
-  /** Workers on the connection must have stopped. */
   close(): Promise<void>;
 }
 

@@ -33,7 +33,6 @@ export function externalTemporal(config: TemporalSettings): TemporalTarget | und
   };
 }
 
-/** The Temporal to use: the one that the settings name, else the embedded one. */
 export function temporalTarget(config: TemporalSettings & Pick<Config, 'TEMPORAL_PORT'>): TemporalTarget {
   return (
     externalTemporal(config) ?? {

@@ -4,7 +4,7 @@ import type { DeploymentAnswer, DeploymentOrders, DeploymentState } from '../../
 import { overOwnConnection } from './temporal-absence';
 import type { TemporalTarget } from './temporal-target';
 
-/** A change waits until the queues of the build know of it. */
+/** A change waits until the queues of the build have it. */
 const DEADLINE_MS = 15_000;
 /**
  * From announcing a build to making it current: five seconds until every worker has heard or no longer trusts its last answer,

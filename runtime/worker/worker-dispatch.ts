@@ -38,7 +38,6 @@ export interface WorkerDispatchOptions {
 
 interface WorkerDispatchDeps {
   readonly db: Db;
-  /** For statements that are prepared. */
   readonly sql: Sql;
   readonly fastPath: FastPath;
   readonly events: WorkerEvents;

@@ -47,10 +47,7 @@ export interface WorkerTuning {
   readonly mostWorkflowTasks?: number;
 }
 
-/**
- * What a worker process needs, from its settings.
- * @throws ConfigError when the key ring is missing; KeyRingError and OutboundConfigError when a setting cannot be used.
- */
+/** @throws ConfigError when the key ring is missing; KeyRingError and OutboundConfigError when a setting cannot be used. */
 export function workerOptions(
   config: Config,
   surroundings: { readonly databaseUrl: string; readonly temporal: TemporalTarget; readonly logger: Logger },

@@ -51,7 +51,6 @@ function codeOf(workflows: WorkerSessionOptions['workflows']) {
   return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
-/** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
 export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
   const { namespace, taskQueue, workflows, activities } = options;
   const { mostSends, mostWorkflowTasks, version = null } = options;
@@ -61,7 +60,6 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     namespace,
     shutdownGraceTime: SHUTDOWN_GRACE,
     shutdownForceTime: SHUTDOWN_FORCE,
-    // What goes into histories of our errors.
     dataConverter: {
       failureConverterPath: workflowCode(join(__dirname, '../../workflows')).failureConverterPath,
     },
@@ -109,7 +107,7 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
       await connection.close().catch(() => undefined);
     }
   })();
-  // Whoever waits for it hears of a failure; nobody has to.
+  // Without a handler a failure that nobody waits for would end the process.
   running.catch(() => undefined);
   return {
     client: new Client({ connection, namespace }),

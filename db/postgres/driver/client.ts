@@ -32,8 +32,9 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
     onnotice: () => undefined,
     ...options,
     socket,
-    // Else each new connection asks for its array types, and nobody waits for the answer: a connection that is lost meanwhile rejects
-    // a promise without a handler, which ends the process. The only arrays that this service sends or reads are of text.
+    // Else each new connection asks for its array types, and nobody waits for the answer: a connection that is lost
+    // meanwhile rejects a promise without a handler, which ends the process. The only arrays of this service are of
+    // text.
     fetch_types: false,
     types: { textArray },
     // A `begin` that reaches a full pipeline is sent, but its connection is not set aside for it: others then use the open

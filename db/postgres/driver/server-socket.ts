@@ -9,10 +9,9 @@ type SocketOption = (options: {
   port: number[];
 }) => net.Socket | Promise<Duplex>;
 
-/** What sockets of ours ended with. */
 const losses = new WeakSet<object>();
 
-/** Whether it is by this that a connection to Postgres was lost, whatever its code. */
+/** Whether a connection to Postgres was lost by this error, whatever its code. */
 export const endedConnection = (error: unknown) =>
   typeof error === 'object' && error !== null && losses.has(error);
 

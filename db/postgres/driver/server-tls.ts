@@ -7,7 +7,6 @@ const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-ful
 /** Postgres' message SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** How a connection to Postgres is protected. */
 export interface ServerTls {
   /** Goes on without TLS when the server has none. */
   readonly optional: boolean;
@@ -61,7 +60,8 @@ export async function connectSecurely(
     const answer = ((await heard(socket, 'data')) as Buffer).toString('latin1');
     if (answer === 'N' && wanted.optional) return socket;
     if (answer === 'N') throw new Error('Postgres has no TLS');
-    // A message of a server in need; and anything behind the one letter was not sent by who holds the certificate.
+    // An ErrorResponse from the server; and anything behind the one letter was not sent by the holder of the
+    // certificate.
     if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
     const { host } = server;
     const secured = tls.connect({ ...wanted.options, socket, host, servername: net.isIP(host) ? '' : host });
