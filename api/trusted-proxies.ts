@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache';
 const MOST_PEERS = 1_000;
 
 /**
- * Fastify's `trustProxy` for addresses and CIDRs that the configuration has checked; of none, no header counts. Fastify's own
- * comparison takes 3 µs of each request, and 15 for a peer with an IPv6 address, so each peer is compared once.
+ * Fastify's `trustProxy` for addresses and CIDRs that the configuration has checked. Fastify's own comparison takes 3 to
+ * 15 µs of each request, so each peer is compared once.
  */
 export function trustedProxies(
   proxies: readonly string[],

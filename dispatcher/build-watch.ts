@@ -33,8 +33,8 @@ export interface BuildWatch {
    */
   current(): boolean;
   /**
-   * Whether a first workflow task may be asked for here: this build is current, no other is announced or ramping, and both
-   * were so less than five seconds ago. The server does not look at builds when it hands out such a task.
+   * Whether a first workflow task may be asked for here: this build is current, no other is announced or ramping, and
+   * both were so less than five seconds ago. The server does not look at builds when it hands out such a task.
    */
   eager(): boolean;
   stop(): Promise<void>;

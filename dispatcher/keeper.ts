@@ -23,9 +23,8 @@ interface KeeperDeps {
 }
 
 /**
- * Keeps notifications for which there is no endpoint: holds them, releases them in sequence once there is one, and lets
- * them expire. Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
- * It is woken when an endpoint has come or gone; a stop waits until the batch under way has been written down.
+ * Holds notifications for which there is no endpoint, releases them in sequence once there is one, and lets them expire.
+ * Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
  */
 export function startKeeper(deps: KeeperDeps): Loop {
   const { onError, everyMs, monotonicMs } = deps;

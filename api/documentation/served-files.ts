@@ -24,7 +24,7 @@ export interface ServedFile {
   readonly text: string;
 }
 
-/** Where the HTML of a page lies, from the root of the repository: `npm run guide` makes it, and it is committed. */
+/** `npm run guide` makes it, and it is committed. */
 export const renderedFile = (path: string) => `api/documentation/pages/${posix.basename(path)}.html`;
 
 /** The pages as HTML, and the source files that they link. @throws when the installation lacks one of them. */

@@ -9,8 +9,7 @@ export const MOST_UNPROVEN_CONNECTIONS = 500;
 
 /**
  * Bounds the connections that one address holds open, for a listener without a proxy in front. One too many closes the
- * oldest that has brought no valid key, never the new one: so a flood closes its own, and a caller that shares the address
- * gets through. Connections that have brought one are bounded by the limit per key.
+ * oldest that has brought no valid key, never the new one: so a flood closes its own.
  */
 export function limitConnections(server: Server, onClosed: () => void) {
   const sources = new Map<string, Map<string, Socket>>();

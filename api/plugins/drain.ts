@@ -10,8 +10,7 @@ const DRAIN_MS = 1_000;
 
 /**
  * Prepares a listener for an orderly end. The returned function closes it in three steps: no new connections; every
- * answer from now on says `Connection: close`, while requests that still arrive on open connections are served; then
- * the rest is closed.
+ * answer from now on says `Connection: close`; then the rest is closed.
  */
 export function drainable(app: FastifyInstance): () => Promise<void> {
   let draining = false;

@@ -14,9 +14,9 @@ type NewStatusNotification = Pick<
   Partial<Pick<Stored, 'traceParent'>>;
 
 /**
- * Stores a status notification and wakes the dispatcher, in one statement: whoever brings the change holds its
- * application's lock meanwhile. It begins as `pending`, or as `held` while its partner has no active endpoint for it; should
- * one come or go meanwhile, the keeper puts it right. Not for tests, which are never held.
+ * Stores a status notification and wakes the dispatcher, in one statement, because the application's lock is held
+ * meanwhile. It begins as `pending`, or as `held` while its partner has no active endpoint; should one come or go
+ * meanwhile, the keeper puts it right. Not for tests, which are never held.
  */
 export async function storeStatusNotification(
   tx: DbOrTransaction,

@@ -8,9 +8,7 @@ import type { NotificationState } from '../../domain/notification-states';
 
 export type Notification = typeof notifications.$inferSelect;
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
-/** An attempt as a line of a table: without what was answered. */
 export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
-/** A notification as a line of a list: without its body. */
 export type NotificationSummary = Omit<Notification, 'body'>;
 /** With what its last finished attempt came to: `http_status 503`, `connect`, `unknown`; null when there is none. */
 export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };

@@ -31,8 +31,8 @@ function timestamp(): string {
 }
 
 /**
- * JSON lines on standard output, written in the background: a reader that stalls must not stall requests. At a stop
- * the buffer is flushed. Errors belong under `err`: of those only the facts are written.
+ * JSON lines on standard output, written in the background: a reader that stalls must not stall requests. Errors belong
+ * under `err`: of those only the facts are written.
  */
 export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
   return pino(

@@ -7,7 +7,6 @@ import { CALL_TIMEOUT_MS, ensureSearchAttributes } from './search-attributes';
 
 /** A namespace is known everywhere once the caches have been read again: seconds. */
 const PATIENCE_MS = 60_000;
-/** gRPC statuses. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 const DAY_MS = 86_400_000;

@@ -5,14 +5,12 @@ import { errorFacts } from '../../domain/error-facts';
 
 /** Levels of the SDK as those of ours. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
-/** Its page is made in this process; one that does not come is left out. */
 const METRICS_TIMEOUT_MS = 1_000;
 
 /**
- * Sets up the SDK's native part, once per process and before anything of it is used: its log goes into ours (its news
- * are our details), and signals stay with us, who stop the dispatcher before the workers.
- * @returns its metrics (`temporal_…`), which it shows on a free port of 127.0.0.1, in Prometheus' text format; a comment when they
- *   cannot be read.
+ * Sets up the SDK's native part, once per process and before anything of it is used: its log goes into ours, and signals
+ * stay with us, who stop the dispatcher before the workers.
+ * @returns its metrics (`temporal_…`) in Prometheus' text format; a comment when they cannot be read.
  */
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const write = ({ level, message, meta }: LogEntry) =>

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What the workflows of a folder are bundled from: their index, what is loaded once for all runs, and how their errors get into
- * histories. Workers need the last one too, bundle or not.
+ * Workers need the failure converter too, with a prebuilt bundle or without.
  * @param folder absolute path of `workflows/`, as source or compiled.
  */
 export function workflowCode(folder: string) {

@@ -18,11 +18,11 @@ type Callback = (tx: Sql) => unknown;
 const GONE = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P0[1-3])$/;
 
 /**
- * Keeps a transaction whose connection has gone from using it. postgres.js 3.4.9 rejects `begin` then, but lets the callback run on,
- * and ends it with `commit` or `rollback`. Those go to the same connection: to a socket that is no more, which throws outside every
- * promise and ends the process; or, when it has been opened again, into the transaction of somebody else, which is so committed half
- * done (porsager/postgres#1204). Here the callback stays where it is instead: neither its statements nor itself ever settle, and the
- * caller has had the rejection of `begin`.
+ * Keeps a transaction whose connection has gone from using it. postgres.js 3.4.9 rejects `begin` then, but lets the
+ * callback run on and ends it with `commit` or `rollback` on the same connection: on a socket that is no more, which
+ * throws outside every promise and ends the process; or, when it has been opened again, in somebody else's transaction
+ * (porsager/postgres#1204). Here neither the callback nor its statements ever settle; the caller has had the rejection
+ * of `begin`.
  */
 export function guardTransactions(sql: Sql): void {
   const begin = sql.begin.bind(sql) as unknown as (...args: unknown[]) => Promise<unknown>;
