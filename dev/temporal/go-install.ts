@@ -38,7 +38,7 @@ export async function goInstall({
   onProgress(`building ${what}, this once`);
   const ticker = setInterval(() => onProgress(`still building (${seconds()} s)`), STILL_BUILDING_MS);
   // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
-  const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`];
+  const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`, ...(await toolchain(go))];
   const goFolder = join(tools.path, 'go');
   if (!tools.homeWritable) {
     await mkdir(goFolder, { recursive: true });
@@ -59,6 +59,18 @@ export async function goInstall({
     if (!tools.homeWritable) await rm(goFolder, { recursive: true, force: true });
   }
   onProgress(`built in ${seconds()} s`);
+}
+
+/**
+ * Temporal's server wants a newer Go than many machines have; Go then fetches that by itself, except where a distribution has
+ * switched it off. What the user has chosen stays.
+ */
+async function toolchain(go: string): Promise<string[]> {
+  // Go before 1.23 does not know the flag.
+  const chosen = await runProgram(go, ['env', '-changed', 'GOTOOLCHAIN'], { timeoutMs: 10_000 }).catch(
+    () => '',
+  );
+  return chosen.trim() === '' ? ['GOTOOLCHAIN=auto'] : [];
 }
 
 /** Its installer puts it where the PATH of many accounts does not lead. */
