@@ -116,12 +116,27 @@ async function main() {
     fail(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
   if (name === 'start') warnOfNode();
   const { ensureInstalled } = require('./install.cjs');
+  const say = (text) => process.stderr.write(`${text}\n`);
   await ensureInstalled({
     root,
     npmPath: process.env.npm_execpath,
-    say: (text) => process.stderr.write(`${text}\n`),
+    say,
+    redraws: process.stderr.isTTY,
+    ...(name === 'start' && {
+      beforehand: () => require('./look-ahead.cjs').lookAhead({ env: process.env, say }),
+    }),
   });
   if (commands[name]) run(commands[name], extra);
 }
 
-main().catch((error) => fail(error.message, error.exitCode));
+/** One sentence on what is wrong, one on what to do. */
+function explain(error) {
+  const advice = {
+    ENOSPC: 'The disk is full: make room, then run this again.',
+    EACCES: `This user may not write there: run this as the owner of ${root}.`,
+    EROFS: 'The disk is read-only: copy the project to one that can be written.',
+  };
+  return advice[error.code] ? `${error.message}. ${advice[error.code]}` : error.message;
+}
+
+main().catch((error) => fail(explain(error), error.exitCode));

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { counted } from './counted-download';
 import { goInstall } from './go-install';
 import { runProgram } from './run-program';
 import type { ToolsFolder } from './tools-folder';
@@ -14,7 +14,8 @@ const DOWNLOAD_LIMIT_MS = 300_000;
 export interface Obtaining {
   /** Empty, ours alone. `temporal` appears in it. */
   readonly folder: string;
-  readonly onProgress: (message: string) => void;
+  /** `moving`: replaces the last one that moved. */
+  readonly onProgress: (message: string, moving?: boolean) => void;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -34,7 +35,7 @@ export async function downloadCli(site: string, obtaining: Obtaining): Promise<v
   obtaining.onProgress(`downloading Temporal ${CLI_VERSION}`);
   const { folder, signal } = obtaining;
   await runProgram('tar', ['-xzf', '-', '-C', folder, 'temporal'], {
-    input: Readable.fromWeb(answer.body),
+    input: counted(answer, obtaining.onProgress),
     timeoutMs: DOWNLOAD_LIMIT_MS,
     signal,
   });
@@ -43,5 +44,5 @@ export async function downloadCli(site: string, obtaining: Obtaining): Promise<v
 /** Builds the CLI, web page included, with the Go on this machine. @throws when there is no Go, or it fails. */
 export async function buildCli(obtaining: Obtaining, tools: ToolsFolder): Promise<void> {
   const what = `Temporal ${CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
-  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools });
+  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools, packageCount: 1_300 });
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freeLowPorts } from '../../dev/free-port';
+import { nowAndThen } from '../../dev/now-and-then';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { ensureSchema } from '../../dev/temporal-postgres/schema';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
@@ -28,7 +29,7 @@ export interface ProductionTemporal {
 
 /** @throws when the server can neither be found nor built. The first time on a machine that takes minutes. */
 export async function startProductionTemporal(): Promise<ProductionTemporal> {
-  const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
+  const say = nowAndThen((text) => process.stderr.write(`Temporal for tests: ${text}\n`));
   const { server, sqlTool } = await findTemporalServer({
     toolsDir: process.env['TOOLS_DIR'],
     onProgress: say,
