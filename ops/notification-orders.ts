@@ -2,12 +2,14 @@ import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { cancelNotification } from '../db/notifications/cancel';
+import { whatTheyDo } from '../db/notifications/delivery-facts';
 import { findNotification, lockNotification } from '../db/notifications/read';
 import { applyEvent } from '../db/notifications/transition';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { handle, type Answer, type Call, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
+import { nowText } from './delivery-now-text';
 import { TemporalUnreachable } from './exit-codes';
 
 const TOLD: Readonly<Record<DeliveryOrder, string>> = {
@@ -119,11 +121,10 @@ async function generationUnderWay(db: DbOrTransaction, notificationId: string): 
   switch (state) {
     case 'started':
       return generation;
-    case 'pending':
-      throw new Refused(
-        'conflict',
-        `Notification ${notificationId} is pending: it is sent as soon as a worker and Temporal are there.`,
-      );
+    case 'pending': {
+      const now = await whatTheyDo(db, [found]);
+      throw new Refused('conflict', `Notification ${notificationId} is pending: ${nowText(now(found))}.`);
+    }
     case 'held':
       throw new Refused(
         'conflict',
