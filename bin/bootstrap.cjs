@@ -79,6 +79,16 @@ function run(command, extra) {
   });
 }
 
+/** In this process, which signals reach as they would the child. False, with nothing done: only tsx can run it. */
+function runOps(extra) {
+  const bundle = require('./ops-bundle.cjs').opsBundle(root);
+  if (bundle === null) return false;
+  process.chdir(root);
+  process.argv = [process.execPath, bundle, ...extra];
+  require(bundle);
+  return true;
+}
+
 /**
  * npm passes signals on; killed, it cannot, and would leave a stack that nobody sees. Between npm and us there may be
  * the shell of the script, which lives on: then its parent is what counts.
@@ -126,6 +136,7 @@ async function main() {
       beforehand: () => require('./look-ahead.cjs').lookAhead({ env: process.env, say }),
     }),
   });
+  if (name === 'ops' && runOps(extra)) return;
   if (commands[name]) run(commands[name], extra);
 }
 

@@ -51,10 +51,13 @@ function place(row: number | null, field: string | null): string {
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return '-';
-  if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
+  if (value instanceof Date) return moment(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return printable(String(value));
 }
+
+/** `2026-11-22 14:05:12Z` */
+export const moment = (value: Date) => `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
 
 /** `45 s`, `12 min`, `7 h`, `3 d`: how long ago a moment was, rounded down. */
 export function age(moment: Date, now: Date): string {

@@ -1,9 +1,22 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql, type SQL } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  ne,
+  sql,
+  type SQL,
+} from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
 import type { EndpointQueue } from './hold';
-import type { NotificationState } from '../../domain/notification-states';
+import { OPEN_STATES, type NotificationState } from '../../domain/notification-states';
 
 export type Notification = typeof notifications.$inferSelect;
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
@@ -29,6 +42,11 @@ export interface NotificationFilter {
   readonly states?: readonly NotificationState[] | undefined;
   /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
   readonly undelivered: boolean;
+  /** Paused by somebody. */
+  readonly paused: boolean;
+  readonly applicationId?: string | undefined;
+  /** Of applications with this reference of the partner's. */
+  readonly merchantReference?: string | undefined;
   /** How far back, in seconds. */
   readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
@@ -86,12 +104,19 @@ export async function listNotifications(
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
   const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
+  const { paused, applicationId, merchantReference } = filter;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
   if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
   if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
   if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
   if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
+  if (paused)
+    conditions.push(isNotNull(notifications.pausedAt), inArray(notifications.state, [...OPEN_STATES]));
+  if (applicationId !== undefined) conditions.push(eq(notifications.applicationId, applicationId));
+  if (merchantReference !== undefined)
+    conditions.push(sql`${notifications.applicationId} in (
+      select application_id from credit_applications where merchant_reference = ${merchantReference})`);
   if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
   return db
     .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })

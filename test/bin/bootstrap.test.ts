@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { signal, waitForEnd } from '../../dev/processes';
 import { freePort } from '../support/free-port';
@@ -41,7 +41,7 @@ beforeEach(async () => {
   root = await temporaryDirectory('bootstrap');
   dismissWatchdog = startWatchdog(root);
   await mkdir(join(root, 'bin'));
-  for (const name of ['bootstrap.cjs', 'install.cjs', 'install-lock.cjs', 'look-ahead.cjs'])
+  for (const name of ['bootstrap.cjs', 'install.cjs', 'install-lock.cjs', 'look-ahead.cjs', 'ops-bundle.cjs'])
     await cp(join(project, 'bin', name), join(root, 'bin', name));
   await writeFile(join(root, 'bin', 'start.ts'), START);
   await writeFile(
@@ -84,6 +84,33 @@ test('installs once for two at the same time, keeps standard output for the comm
   expect(await readFile(join(root, 'npm-runs'), 'utf8')).toEqual(
     expect.stringMatching(/^ci --include=dev --include=optional .*\n$/),
   );
+});
+
+test('ops is compiled once, again when a file of it has changed, and by tsx when that fails', async () => {
+  const [main, part] = [join(root, 'bin', 'ops.ts'), join(root, 'bin', 'part.ts')];
+  const said = async () => {
+    const call = bootstrap('ops');
+    const code = await call.ended;
+    return [code, call.stdout()];
+  };
+  await writeFile(main, `import { part } from './part'; console.log(part as string, process.cwd());`);
+  await writeFile(part, `export const part: string = 'one';`);
+  expect(await said()).toEqual([0, `one ${root}\n`]);
+  const bundle = join(root, 'node_modules', '.cache', 'ops', 'ops.cjs');
+  const compiled = await stat(bundle);
+  expect(await said()).toEqual([0, `one ${root}\n`]);
+  expect((await stat(bundle)).ino).toBe(compiled.ino);
+  await writeFile(part, `export const part: string = 'another';`);
+  expect(await said()).toEqual([0, `another ${root}\n`]);
+  await writeFile(part, `export const part: string = `);
+  const broken = bootstrap('ops');
+  expect(await broken.ended).toBe(1);
+  expect(broken.output()).toContain('part.ts');
+  // A cache that cannot be written costs time, nothing else.
+  await writeFile(part, `export const part: string = 'third';`);
+  await rm(join(root, 'node_modules', '.cache'), { recursive: true });
+  await writeFile(join(root, 'node_modules', '.cache'), '');
+  expect(await said()).toEqual([0, `third ${root}\n`]);
 });
 
 test('installs again when the lock file changes, and takes over the lock of a killed installation', async () => {
