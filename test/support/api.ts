@@ -65,7 +65,13 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     emit(line);
   };
   const api = await startApi({
-    config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '1000000', ...options.environment }),
+    config: readConfig({
+      LOG_LEVEL: 'info',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      // Only a call that a starved test machine cannot serve would take that long.
+      DATABASE_TIMEOUT_MS: '20000',
+      ...options.environment,
+    }),
     databaseUrl: options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl,
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
