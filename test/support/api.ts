@@ -70,6 +70,8 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       LOG_LEVEL: 'info',
       RATE_LIMIT_PER_MINUTE: '1000000',
       KEYLESS_CALLS_PER_MINUTE: '1000000',
+      // Only a call that a starved test machine cannot serve would take that long.
+      DATABASE_TIMEOUT_MS: '20000',
       ...options.environment,
     }),
     databaseUrl: asRole(options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl, 'api'),
