@@ -33,7 +33,7 @@ async function lookAhead({ env, say, site = SITE, goNames = GO }) {
     [
       `This machine lacks Temporal: there is no \`temporal\` on the PATH, ${site} does not answer, and ${go ? 'Go gets no modules' : 'there is no Go to build it with'}.`,
       'Quotes, the shop and the documentation will work; webhooks will wait.',
-      `To have them too, install Go or the Temporal CLI (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server of your own.`,
+      `To have them too, ${go ? 'give Go a module proxy (GOPROXY), install' : 'install Go or'} the Temporal CLI (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server of your own.`,
     ].join('\n'),
   );
 }

@@ -144,9 +144,9 @@ function createStop(
 ): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stopAll = async () => {
-    await announce();
     const faults: unknown[] = [];
-    for (const close of closers.toReversed())
+    // On a full disk the announcement cannot be written.
+    for (const close of [announce, ...closers.toReversed()])
       await close().catch((error: unknown) => void faults.push(error));
     if (faults.length > 0) throw faults[0];
   };

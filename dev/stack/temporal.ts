@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { diskFullAdvice } from '../disk-full';
 import { StackFailure } from '../failure';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
 import type { TemporalChoice } from './types';
@@ -111,6 +112,8 @@ function keepRunning(
 }
 
 function explain(error: unknown): string {
+  const diskFull = diskFullAdvice(error);
+  if (diskFull !== undefined) return diskFull;
   if (error instanceof StackFailure) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

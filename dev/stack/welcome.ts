@@ -13,6 +13,7 @@ export function welcome(info: StackInfo): string {
     merchant_finance_url: 'https://shop.example/finance',
     merchant_reference: 'BASKET-1',
   };
+  const waits = info.temporalAddress === null ? ' (webhooks wait: there is no Temporal)' : '';
   return `
 API        ${apiUrl}
 Internal   ${internalUrl}
@@ -36,7 +37,7 @@ curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
   -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify(body))}
 
-Try a test notification, which the shop and the receiver then show:
+Try a test notification${waits || ', which the shop and the receiver then show'}:
 
 curl -X POST --cacert ${shellWord(caFile)} ${apiUrl}/v1/notifications/test \\
   -H 'Authorization: Bearer ${apiKeys.test}'

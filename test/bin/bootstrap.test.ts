@@ -209,7 +209,9 @@ test('says before an installation that there will be no Temporal, and what would
   expect(await lookAhead(nowhere)).toMatch(
     /^This machine lacks Temporal: .*no Go to build .*\n.*webhooks will wait\.\n.*install Go/,
   );
-  expect(await lookAhead({ ...nowhere, go: '#!/bin/sh\nexit 1\n' })).toMatch(/Go gets no modules/);
+  expect(await lookAhead({ ...nowhere, go: '#!/bin/sh\nexit 1\n' })).toMatch(
+    /Go gets no modules.*give Go a module proxy/s,
+  );
   expect(await lookAhead({ ...nowhere, go: '#!/bin/sh\nexit 0\n' })).toMatch(
     /will build it, this once, in 3 to 5 minutes/,
   );
