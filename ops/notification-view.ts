@@ -8,7 +8,7 @@ import type {
 import type { DeliveryNow } from '../domain/delivery-now';
 import type { Answer, OpsDeps } from './call';
 import { nowText, nowView } from './delivery-now-text';
-import { facts, listed, moment, printable } from './output';
+import { facts, listed, moment, printable, withTables } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -104,19 +104,21 @@ export function notificationAnswer(
       body: one.body,
       delivery_attempts: tried.json,
     },
-    text: [
-      `Now: ${nowText(now)}.`,
-      `Last answer: ${last === undefined ? 'none yet' : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`}.`,
-      '',
-      facts(Object.entries({ ...notificationView(one), story: story(one) })),
-      '',
-      'Body:',
-      quoted(one.body),
-      '',
-      'Attempts:',
-      tried.text,
-      ...answers,
-    ].join('\n'),
+    ...withTables((textOf) =>
+      [
+        `Now: ${nowText(now)}.`,
+        `Last answer: ${last === undefined ? 'none yet' : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`}.`,
+        '',
+        facts(Object.entries({ ...notificationView(one), story: story(one) })),
+        '',
+        'Body:',
+        quoted(one.body),
+        '',
+        'Attempts:',
+        textOf(tried),
+        ...answers,
+      ].join('\n'),
+    ),
   };
 }
 

@@ -8,14 +8,15 @@ import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps 
 import { addNotificationOrders } from './notification-orders';
 import { nowBrief } from './delivery-now-text';
 import { listedView, notificationAnswer, storyOf } from './notification-view';
-import { age, listed } from './output';
+import { age, listed, withTables } from './output';
+import { afterOption, paged } from './paging';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
 Examples:
   ops notifications list --undelivered --since 2d
   ops notifications list --paused          by whom, and since when
-  ops notifications list --reference ORDER-1042
+  ops notifications list --merchant-reference ORDER-1042
   ops notifications show ntf_01K…          what it does now, and every attempt, with what was answered
   ops notifications retry-now ntf_01K…     wait no longer for the next attempt
   ops notifications resend ntf_01K…        once more, with the same event id
@@ -45,21 +46,20 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     .option('--undelivered', 'only what was never delivered, and not cancelled')
     .option('--paused', 'only what somebody has paused')
     .option('--application <application-id>', 'of this credit application only')
-    .option('--reference <merchant-reference>', "with this reference of the partner's only")
+    .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option(
       ...sinceOption(
         LONGEST_SPAN_DAYS,
-        `7d; with --paused, --application or --reference ${LONGEST_SPAN_DAYS}d`,
+        `7d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
       ),
     )
-    .option('--after <notification-id>', 'only older ones than this: the next page')
+    .option(...afterOption('notification'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const limit = limitOf(call);
     const paused = call.options['paused'] === true;
     const [applicationId, merchantReference] = [
       textOption(call, 'application'),
-      textOption(call, 'reference'),
+      textOption(call, 'merchantReference'),
     ];
     const few = paused || applicationId !== undefined || merchantReference !== undefined;
     const byDefault = few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
@@ -73,29 +73,29 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       merchantReference,
       sinceSeconds: numberOption(call, 'since') ?? byDefault,
       after: textOption(call, 'after'),
-      limit,
+      limit: limitOf(call),
     });
     const story = storyOf(deps.storyUrl);
     const now = await whatTheyDo(call.db, found);
-    const { json, text } = listed(found, (one) => listedView(one, now(one), story), {
+    const answer = listed(found, (one) => listedView(one, now(one), story), {
       notification: 'notification_id',
       now: (one) => nowBrief(now(one), deps.now()),
-      partner: 'partner_id',
-      environment: 'environment',
-      event: ({ eventType }) => eventType.replace(/^credit_application\./, ''),
-      tries: 'attempts',
       'last answer': 'last_outcome',
+      tries: 'attempts',
+      partner: 'partner_id',
+      env: 'environment',
+      event: ({ eventType }) => eventType.replace(/^credit_application\./, ''),
       age: ({ createdAt }) => age(createdAt, deps.now()),
-      reference: 'merchant_reference',
+      'merchant reference': 'merchant_reference',
       application: 'application_id',
       created: 'created_at',
       ended: 'ended_at',
     });
-    const last = found.length === limit ? found.at(-1) : undefined;
-    const more = last === undefined ? '' : `\nThere may be more: --after ${last.notificationId}`;
     const example = found.map(story).find((url) => url !== null);
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    return { json, text: text + stories + more };
+    const { json } = answer;
+    const whole = { json, ...withTables((textOf) => textOf(answer) + stories) };
+    return paged(call, whole, found, ({ notificationId }) => notificationId);
   });
 
   const show = notifications

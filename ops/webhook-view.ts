@@ -4,7 +4,7 @@ import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';
 import { attemptView, describeAttempt } from './notification-view';
-import { age, facts, listed } from './output';
+import { age, facts, listed, withTables } from './output';
 
 const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
 
@@ -111,8 +111,10 @@ export function endpointAnswer(
       secrets: known.json,
       last_attempts: tried.json,
     },
-    text: [facts(Object.entries(view)), '', 'Secrets:', known.text, '', 'Last attempts:', tried.text].join(
-      '\n',
+    ...withTables((textOf) =>
+      [facts(Object.entries(view)), '', 'Secrets:', textOf(known), '', 'Last attempts:', textOf(tried)].join(
+        '\n',
+      ),
     ),
   };
 }

@@ -1,4 +1,4 @@
-import { and, desc, eq, type SQL } from 'drizzle-orm';
+import { and, desc, eq, gte, lt, sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
 
@@ -41,6 +41,12 @@ export async function listChanges(
     subject?: string | undefined;
     actor?: string | undefined;
     action?: string | undefined;
+    /** What was changed of this partner: itself, and its keys, endpoints, secrets, notifications and recoveries. */
+    partnerId?: string | undefined;
+    /** How far back, in seconds. */
+    sinceSeconds?: number | undefined;
+    /** Only those older than this one: the next page. */
+    after?: number | undefined;
     limit: number;
   },
 ): Promise<RecordedChange[]> {
@@ -48,6 +54,17 @@ export async function listChanges(
   if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));
   if (filter.actor !== undefined) conditions.push(eq(changeLog.actor, filter.actor));
   if (filter.action !== undefined) conditions.push(eq(changeLog.action, filter.action));
+  const { partnerId, sinceSeconds, after } = filter;
+  // As the index change_log_partner has it.
+  if (partnerId !== undefined) {
+    const named = sql`${changeLog.details} ->> 'partner_id' = ${partnerId}`;
+    conditions.push(sql`(${changeLog.subject} = ${partnerId} or ${named})`);
+  }
+  if (sinceSeconds !== undefined) {
+    const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
+    conditions.push(gte(changeLog.changedAt, oldest));
+  }
+  if (after !== undefined) conditions.push(lt(changeLog.changeId, after));
   const rows = await db
     .select()
     .from(changeLog)
@@ -55,4 +72,10 @@ export async function listChanges(
     .orderBy(desc(changeLog.changeId))
     .limit(filter.limit);
   return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
+}
+
+/** One change; null when there is none. */
+export async function findChange(db: DbOrTransaction, changeId: number): Promise<RecordedChange | null> {
+  const [row] = await db.select().from(changeLog).where(eq(changeLog.changeId, changeId));
+  return row === undefined ? null : { ...row, details: row.details as Record<string, unknown> };
 }

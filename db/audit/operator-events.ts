@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, sql, type SQL } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, sql, type SQL } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
@@ -36,15 +36,18 @@ export async function listOperatorEvents(
     environment?: KeyEnvironment | undefined;
     kinds?: readonly OperatorEventKind[] | undefined;
     sinceSeconds: number;
+    /** Only those older than this one: the next page. */
+    after?: number | undefined;
     limit: number;
   },
 ): Promise<RecordedEvent[]> {
-  const { partnerId, environment, kinds, sinceSeconds, limit } = filter;
+  const { partnerId, environment, kinds, sinceSeconds, after, limit } = filter;
   const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
   const conditions: SQL[] = [gte(operatorEvents.happenedAt, oldest)];
   if (partnerId !== undefined) conditions.push(eq(operatorEvents.partnerId, partnerId));
   if (environment !== undefined) conditions.push(eq(operatorEvents.environment, environment));
   if (kinds !== undefined) conditions.push(inArray(operatorEvents.kind, [...kinds]));
+  if (after !== undefined) conditions.push(lt(operatorEvents.eventId, after));
   const rows = await db
     .select()
     .from(operatorEvents)

@@ -5,6 +5,7 @@ import { monthlyCounts } from '../schema';
 
 /** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
 export interface MonthlyCount {
+  readonly partnerId: string;
   readonly environment: KeyEnvironment;
   readonly eventType: string;
   readonly delivered: number;
@@ -13,23 +14,31 @@ export interface MonthlyCount {
   readonly reserved: number;
 }
 
-/** The counts of a partner and month, by environment and event type. @param month its first day, `2026-11-01`. */
+/** The counts of a month, of one partner or all, by environment and event type. @param month its first day, `2026-11-01`. */
 export async function monthlyUsage(
   db: DbOrTransaction,
   {
     partnerId,
     environment,
     month,
-  }: { partnerId: string; environment?: KeyEnvironment | undefined; month: string },
+  }: { partnerId?: string | undefined; environment?: KeyEnvironment | undefined; month: string },
 ): Promise<MonthlyCount[]> {
-  const conditions: SQL[] = [eq(monthlyCounts.partnerId, partnerId), eq(monthlyCounts.month, month)];
+  const conditions: SQL[] = [eq(monthlyCounts.month, month)];
+  if (partnerId !== undefined) conditions.push(eq(monthlyCounts.partnerId, partnerId));
   if (environment !== undefined) conditions.push(eq(monthlyCounts.environment, environment));
   const { delivered, failed, reserved, eventType } = monthlyCounts;
   return db
-    .select({ environment: monthlyCounts.environment, eventType, delivered, failed, reserved })
+    .select({
+      partnerId: monthlyCounts.partnerId,
+      environment: monthlyCounts.environment,
+      eventType,
+      delivered,
+      failed,
+      reserved,
+    })
     .from(monthlyCounts)
     .where(and(...conditions))
-    .orderBy(asc(monthlyCounts.environment), asc(eventType));
+    .orderBy(asc(monthlyCounts.partnerId), asc(monthlyCounts.environment), asc(eventType));
 }
 
 /** First day of the current UTC month by the database's clock, `2026-11-01`. */

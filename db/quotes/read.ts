@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, sql, type SQL } from 'drizzle-orm';
+import { and, desc, eq, inArray, lt, sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { products, productVersions, quotes } from '../schema';
 import { decodeFitted, type FittedProduct } from './fitted-products';
@@ -69,12 +69,23 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
  */
 export async function listQuotes(
   db: DbOrTransaction,
-  filter: { partnerId?: string | undefined; merchantId?: string | undefined; days: number; limit: number },
+  filter: {
+    partnerId?: string | undefined;
+    merchantId?: string | undefined;
+    merchantReference?: string | undefined;
+    days: number;
+    /** Only those older than this one: the next page. */
+    after?: string | undefined;
+    limit: number;
+  },
 ): Promise<QuoteSummary[]> {
   const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(days => ${filter.days}::int))`;
   const conditions: SQL[] = [sql`${quotes.quoteId} >= (select ${oldest})`];
   if (filter.partnerId !== undefined) conditions.push(eq(quotes.partnerId, filter.partnerId));
   if (filter.merchantId !== undefined) conditions.push(eq(quotes.merchantId, filter.merchantId));
+  if (filter.merchantReference !== undefined)
+    conditions.push(eq(quotes.merchantReference, filter.merchantReference));
+  if (filter.after !== undefined) conditions.push(lt(quotes.quoteId, filter.after));
   return db
     .select(SUMMARY)
     .from(quotes)

@@ -60,7 +60,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
     }),
   ]);
   expect(await ops.json('events', 'list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
-  expect((await ops.run(['events', 'list'])).out).toContain('it answered 410: ask the partner');
+  expect((await ops.run(['events', 'list', '--wide'])).out).toContain('it answered 410: ask the partner');
   expect(await ops.run(['events', 'list', '--kind', 'weather'])).toMatchObject({ code: 2 });
 });
 

@@ -319,6 +319,7 @@ test('usage: counts of a month by environment and event type, with the limit of 
   expect(await ops.json(...month)).toEqual({
     partner_id: partnerId,
     month: '2026-03',
+    quotes: { live: 0, sandbox: 0 },
     counts: [
       {
         environment: 'live',
