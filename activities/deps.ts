@@ -4,25 +4,21 @@ import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256 } from '../domain/webhook-signature';
 import type { SendSlots } from './send-slots';
 
-/** What the activities need from their process. */
 export interface ActivityDeps {
   readonly db: Db;
   /** For statements that are prepared: a pool of its own (`plannedOnce`). */
   readonly sql: Sql;
-  /** Opens the sealed webhook secrets. */
   readonly keyRing: KeyRing;
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
-  /** Shared by every way of sending. */
   readonly sendSlots: SendSlots;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
-  /** Tells operators what no caller hears of. */
+  /** Reports to operators. */
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
-  /** An attempt has ended. */
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
-  /** What an attempt came to has been written down, which took so long. */
+  /** The outcome of an attempt has been written down, which took so long. */
   readonly onRecorded: (
     attempt: { readonly notificationId: string; readonly attemptNumber: number },
     durationMs: number,

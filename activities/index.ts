@@ -8,10 +8,7 @@ import type { SendOrder } from './send-order';
 export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
 export { createSendSlots, SENDS_PER_ENDPOINT, type SendSlots } from './send-slots';
 
-/**
- * Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records;
- * what is local runs within a workflow task, as the records can as well.
- */
+/** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */
 export function createActivities(deps: ActivityDeps) {
   const sendAttempt = createSendAttempt(deps);
   return {

@@ -2,20 +2,15 @@ import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/endpoints/key-ring';
 import { forgetAttempt, type OpenedAttempt } from '../db/notifications/open-attempt';
-import { endNotification, keepAnswer, type EndState } from '../db/notifications/record-attempt';
+import { endNotification, keepAnswer, type NotificationEnd } from '../db/notifications/record-attempt';
 import type { ActivityDeps } from './deps';
 import type { NotificationRef, SendResult } from './send-order';
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
-export interface Refusal {
-  readonly state: EndState;
-  readonly reason: string;
-}
-
 /** Ends a notification without an attempt. */
 export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'warn' | 'onEnd'>) {
-  return async function refuse(ref: NotificationRef, refusal: Refusal): Promise<SendResult> {
+  return async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
     await endNotification(db, ref, refusal);
     onEnd(refusal);

@@ -4,18 +4,12 @@ import {
   recordAttempt,
   endNotification,
   ForeignResult,
-  type EndState,
+  type NotificationEnd,
 } from '../db/notifications/record-attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';
 import type { NotificationRef } from './send-order';
-
-/** The end of a notification that was not delivered. */
-export interface NotificationEnd {
-  readonly state: EndState;
-  readonly reason: string;
-}
 
 export interface AttemptResult {
   readonly notificationId: string;
@@ -29,7 +23,7 @@ export interface AttemptResult {
 }
 
 /**
- * Writes down what an attempt came to. Apart from the send, so that a database that is away never sends again; doing it
+ * Records the outcome of an attempt. Apart from the send, so that a database that is away never sends again; doing it
  * twice changes nothing.
  */
 export function createRecordResult(deps: RecordDeps) {

@@ -14,7 +14,7 @@ import { withHeartbeat } from './heartbeat';
 /** Far below the activity's timeout; a worker that stops waits for no longer than this. */
 const STEP_MS = 20_000;
 
-export interface RetentionDeps extends Pick<ActivityDeps, 'warn'> {
+interface RetentionDeps extends Pick<ActivityDeps, 'warn'> {
   /** A connection of its own, for statements that may take a minute: deliveries have a pool with a short timeout. */
   readonly connect: () => Database;
   /** The worker's settings. Nothing that a workflow is told may remove more. */

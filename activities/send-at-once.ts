@@ -5,34 +5,35 @@ import { createRecordResult } from './record-result';
 import type { NotificationRef, SendOrder, SendResult } from './send-order';
 
 /** Nothing was done: the attempt belongs on the queue of the sends. */
-export interface Declined {
+interface Declined {
   readonly kind: 'declined';
 }
 
 /** What was sent within the workflow task. */
-export type SentAtOnce = Extract<SendResult, { kind: 'sent' }> & {
+type SentAtOnce = Extract<SendResult, { kind: 'sent' }> & {
   /** A delivery is written down at once; false: that failed, and is left to `recordResult`. What else came of it is not. */
   readonly recorded?: boolean;
 };
 
 /**
  * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a slot for it,
- * and its row opens in one statement. Everything else is declined, and left to `sendAttempt`: after a crash nobody has a
- * reservation, so what was begun is looked at there. A delivery is recorded here as well, which spares the workflow a round;
- * a record that fails never sends again, because it is no failure of this activity.
+ * and its row opens in one statement. Everything else is declined and left to `sendAttempt`; after a crash nobody has a
+ * reservation. A delivery is recorded here as well, which spares the workflow a round; a record that fails never sends
+ * again, because it is no failure of this activity.
  */
 export function createSendAtOnce(deps: ActivityDeps) {
   const { sql, fastPath, sendSlots, warn } = deps;
   const recordResult = createRecordResult(deps);
   const makeAttempt = createMakeAttempt(deps);
-  return async function sendAtOnce({
-    queue,
-    ...ref
-  }: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
+  return async function sendAtOnce(order: SendOrder): Promise<SendResult | SentAtOnce | Declined> {
+    const { queue, ...ref } = order;
     const slot = fastPath.enter(ref.notificationId);
     if (slot === null) return { kind: 'declined' };
     try {
-      const sent = await sendSlots.within(queue, () => attempt(ref, slot.endpointId));
+      const sent = await sendSlots.within(queue, async () => {
+        const opened = await openFirstAttempt(sql, ref, slot.endpointId);
+        return opened === null ? ({ kind: 'declined' } as const) : makeAttempt(ref, opened);
+      });
       const delivered = sent.kind === 'sent' && sent.outcome.kind === 'delivered';
       return delivered ? { ...sent, recorded: await record(ref, sent) } : sent;
     } finally {
@@ -52,10 +53,5 @@ export function createSendAtOnce(deps: ActivityDeps) {
         return false;
       },
     );
-  }
-
-  async function attempt(ref: NotificationRef, endpointId: string): Promise<SendResult | Declined> {
-    const opened = await openFirstAttempt(sql, ref, endpointId);
-    return opened === null ? { kind: 'declined' } : makeAttempt(ref, opened);
   }
 }

@@ -8,7 +8,7 @@ export { SENDS_PER_ENDPOINT };
  */
 const SHARE_OF_FREE = 1 / 4;
 
-/** Shortest wait of who is told `busy`, in milliseconds, and what a jitter of up to that much again is added to. */
+/** Shortest wait of an attempt that is told `busy`, in milliseconds, and the jitter that is added to it. */
 const SHORTEST_WAIT_MS = 1_000;
 /** Longest: an endpoint that has come back must not find everybody asleep. */
 const LONGEST_WAIT_MS = 600_000;
@@ -35,7 +35,7 @@ export interface SendSlots {
   underWay(): { readonly all: number; readonly most: number };
 }
 
-export interface SendSlotsOptions {
+interface SendSlotsOptions {
   /** Most attempts under way in this process, 1 or more. */
   readonly slots: number;
   readonly monotonicMs: () => number;
@@ -48,16 +48,14 @@ interface Queue {
   underWay: number;
   /** How long an attempt takes: moving mean. */
   meanMs: number;
-  /** When the next who is told `busy` is to ask again. */
+  /** When the next attempt that is told `busy` is to ask again. */
   nextAskMs: number;
 }
 
 /**
  * Keeps endpoints that hang from holding every slot: each has at most 16, and at most a quarter of what is free.
- * So with many that hang each gets fewer, and some slots are always free for who has none.
- *
- * Who is told `busy` gets a time of its own, spaced as the endpoint's attempts end. A thousand retries that wait for one
- * endpoint then ask about once each, and not every second.
+ * An attempt that finds no slot gets a time of its own to ask again, spaced as the endpoint's attempts end: a thousand
+ * retries that wait for one endpoint then ask about once each, and not every second.
  */
 export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions): SendSlots {
   const queues = new Map<string, Queue>();

@@ -4,18 +4,15 @@ import { limitConnections } from './limits/connection-limit';
 import { createKeylessLimit } from './limits/keyless-limit';
 import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
-import { markAnswer } from './plugins/answer-headers';
+import { markAnswers, requestIdOf } from './plugins/answer-headers';
 import { authenticator } from './plugins/authenticate';
-import { emptyBody } from './plugins/empty-body';
-import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFound } from './plugins/error-answers';
 import { requireHttps } from './plugins/https-only';
-import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
+import { BODY_LIMIT_BYTES, emptyBody, jsonBody } from './plugins/body';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { observeRequests } from './plugins/observe-requests';
 import { rateLimitCheck } from './plugins/rate-limit';
 import { traceRequests, type RequestTracer } from './plugins/trace-requests';
-import { requestIdOf } from './plugins/request-id';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import {
@@ -28,26 +25,23 @@ import { listNotifications, type ListNotificationsDeps } from './routes/list-not
 import { recoverNotifications, type RecoverNotificationsDeps } from './routes/recover-notifications';
 import { resendNotification, type ResendNotificationDeps } from './routes/resend-notification';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
-import { listenerOptions, quietLogs, type TlsFiles } from './server-options';
+import { listenerOptions, type TlsFiles } from './server-options';
 import { trustedProxies } from './trusted-proxies';
 
-/** What the partners' own endpoints need (design §11). */
-export type EventDeps = ListNotificationsDeps &
-  GetNotificationDeps &
-  ResendNotificationDeps &
-  RecoverNotificationsDeps &
-  GetRecoveryDeps &
-  GetApplicationForPartnerDeps;
-
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
-  readonly events: EventDeps;
+  /** For the partners' own endpoints (design §11). */
+  readonly events: ListNotificationsDeps &
+    GetNotificationDeps &
+    ResendNotificationDeps &
+    RecoverNotificationsDeps &
+    GetRecoveryDeps &
+    GetApplicationForPartnerDeps;
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
   /** Calls without a valid key per source address and minute. */
   readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
   readonly metrics: ApiMetrics;
-  /** `rq_` and a UUID. */
   readonly newRequestId: () => string;
   /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
@@ -72,13 +66,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const app = Fastify({
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
-    logController: quietLogs(),
     // Of no proxy no header counts.
     trustProxy: proxied && trustedProxies(deps.trustedProxies),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
-    // A stopping process finishes what it has accepted; the contract knows no 503.
-    return503OnClosing: false,
     forceCloseConnections: 'idle',
     // Without the framework's knowledge of proxies: behind one, whose URL it was is not known.
     frameworkErrors: notFound(proxied ? null : keyless, (request, reply) =>
@@ -88,14 +79,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
   const observer = observeRequests(app, logger, metrics);
   answerBrokenRequests(app, newRequestId, (requestId) => observer.unreadable(requestId));
-  app.addHook('onRequest', (request, reply, done) => {
-    markAnswer(reply, request.id);
-    done();
-  });
+  markAnswers(app);
   metrics.observeConnections(app);
   traceRequests(app, deps.tracer);
   requireHttps(app);
-  refuseEncodedBodies(app);
   jsonBody(app);
   answerErrors(app, 'public', keyless);
 

@@ -58,24 +58,24 @@ export function statusOf(code: ErrorCode | InternalErrorCode): 400 | 401 | 404 |
     case 'MERCHANT_CONFIGURATION_INCOMPLETE':
       return 500;
     default:
-      return unreachable(code);
+      return code satisfies never;
   }
 }
 
-function unreachable(code: never): never {
-  throw new TypeError(`error code without a status: ${String(code)}`);
-}
-
-/** What a caller learns of a fault of ours. */
 const INTERNAL_ERROR = new ApiError(
   'INTERNAL_SERVER_ERROR',
   'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
 );
 
+/** There is no active endpoint to send to. */
+export function notRegistered(environment: 'sandbox' | 'live'): ApiError {
+  const message = `No webhook is registered for the ${environment} environment, or it is disabled.`;
+  return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
+}
+
 /** The answer to an unknown path or method. */
 export const NO_SUCH_ENDPOINT = new ApiError('NOT_FOUND', 'There is no such endpoint.');
 
-/** The wire form of an error. */
 export function errorBody(error: ApiError): AnyErrorBody {
   const { code, message, details } = error;
   const told = details === undefined ? { code, message } : { code, message, details };

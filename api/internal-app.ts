@@ -3,25 +3,22 @@ import { Registry } from 'prom-client';
 import { internalOpenApiDocument } from '../contracts/internal-openapi';
 import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { ApiMetrics } from './metrics';
-import { markAnswer } from './plugins/answer-headers';
-import { serviceAuthenticator } from './plugins/authenticate-service';
+import { markAnswers, requestIdOf } from './plugins/answer-headers';
+import { serviceAuthenticator } from './plugins/authenticate';
 import { answerBrokenRequests } from './plugins/broken-requests';
-import { refuseEncodedBodies } from './plugins/content-encoding';
 import { answerErrors, notFoundInternally } from './plugins/error-answers';
 import { properHttp } from './plugins/https-only';
-import { BODY_LIMIT_BYTES, jsonBody } from './plugins/json-body';
+import { BODY_LIMIT_BYTES, jsonBody } from './plugins/body';
 import { observeRequests } from './plugins/observe-requests';
 import { traceRequests, type RequestTracer } from './plugins/trace-requests';
-import { requestIdOf } from './plugins/request-id';
 import {
   createCreditApplication,
   type CreateCreditApplicationDeps,
 } from './routes/create-credit-application';
 import { getCreditApplication, type GetCreditApplicationDeps } from './routes/get-credit-application';
 import { recordLenderEvent, type RecordLenderEventDeps } from './routes/record-lender-event';
-import { listenerOptions, quietLogs } from './server-options';
+import { listenerOptions } from './server-options';
 
-/** What the routes for lender integrations need. */
 export interface ApplicationRoutesDeps
   extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {
   /** The service key with this SHA-256, whatever its state. */
@@ -31,13 +28,12 @@ export interface ApplicationRoutesDeps
   readonly tracer: RequestTracer | null;
 }
 
-export interface InternalAppDeps {
+interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
   /** What `/metrics` answers, in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   /** Resolves when the process can do its work; rejects with what it lacks. */
   readonly checkReady: () => Promise<void>;
-  /** `rq_` and a UUID. */
   readonly newRequestId: () => string;
   /** Null where the process takes no credit applications. */
   readonly applications: ApplicationRoutesDeps | null;
@@ -52,19 +48,13 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   const app = Fastify({
     ...listenerOptions(null),
     loggerInstance: logger,
-    logController: quietLogs(),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
-    return503OnClosing: false,
     frameworkErrors: notFoundInternally,
   });
   answerBrokenRequests(app, newRequestId);
-  app.addHook('onRequest', (request, reply, done) => {
-    markAnswer(reply, request.id);
-    done();
-  });
+  markAnswers(app);
   app.addHook('onRequest', properHttp);
-  refuseEncodedBodies(app);
   jsonBody(app);
   answerErrors(app, 'internal');
   app.get('/health', () => ({ status: 'ok' }));

@@ -1,6 +1,6 @@
 import fastJson, { type Schema } from 'fast-json-stringify';
 import { z } from 'zod';
-import { ANSWERED_AMOUNT } from '../contracts/answered-amount';
+import { ANSWERED_AMOUNT } from '../contracts/amount';
 
 /**
  * Compiles a response schema into a serializer: an undeclared field cannot leave, and a response costs no validation
@@ -15,6 +15,6 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
       if (jsonSchema.pattern === ANSWERED_AMOUNT) jsonSchema.format = 'unsafe';
     },
   });
-  // Where a schema has alternatives, a validator chooses between them: it must know the format, or it complains on the console.
+  // Where a schema has alternatives, a validator chooses between them, and it must know the format.
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
 }

@@ -44,23 +44,21 @@ const CIPHERS = [
 
 const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
 
-/**
- * A logger for each request would cost more than the line it usually writes: those few who log besides name the request
- * themselves (`requestId`).
- */
-const OWN_LOGGER = { childLoggerFactory: (logger: FastifyBaseLogger) => logger };
+const SHARED = {
+  // A logger for each request would cost more than the line it usually writes: who logs besides names the request itself.
+  childLoggerFactory: (logger: FastifyBaseLogger) => logger,
+  // Our line (plugins/observe-requests) says in one what Fastify's own two say.
+  logController: new LogController({ disableRequestLogging: true }),
+  // A stopping process finishes what it has accepted; the contract knows no 503.
+  return503OnClosing: false,
+};
 
 /** Fastify's options for a listener with or without its own TLS (1.2 and later). */
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
   const { requestTimeout, keepAliveTimeout, connectionTimeout, ...server } = TIMEOUTS;
-  const timeouts = { ...OWN_LOGGER, requestTimeout, keepAliveTimeout, connectionTimeout };
+  const timeouts = { ...SHARED, requestTimeout, keepAliveTimeout, connectionTimeout };
   if (tls === null) return { ...timeouts, http: server };
   // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
   const https = { ...server, cert: tls.cert, key: tls.key, ...TLS };
   return { ...timeouts, https } as FastifyHttpOptions<Server>;
-}
-
-/** Fastify's own two lines per request are left out; our line (plugins/request-log) says it in one. */
-export function quietLogs(): LogController {
-  return new LogController({ disableRequestLogging: true });
 }

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { amountText, parsePence, type AmountFault } from '../domain/money';
 
+/** Every amount that we send: pounds, always with two decimals. */
+export const ANSWERED_AMOUNT = '^\\d+\\.\\d{2}$';
+
+export const answeredAmount = (example: string, description?: string) =>
+  z.string().meta({ ...(description && { description }), pattern: ANSWERED_AMOUNT, examples: [example] });
+
 /** An amount as sent. */
 export interface Amount {
   /** Integer pence; `Infinity` past twelve integer digits, which only a loan may have (it is then too high). */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answeredAmount } from './answered-amount';
+import { answeredAmount } from './amount';
 import { lenderEventSchema, moment, state } from './lender-event';
 
 const money = () => answeredAmount('900.00');

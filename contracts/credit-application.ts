@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ApplicationTerms } from '../domain/application';
 import { linkParameters } from '../domain/finance-link';
 import { amountSchema } from './amount';
 import { financeUrlFault } from './finance-url';
@@ -70,19 +71,15 @@ export const applicationByLinkSchema = z
   .meta({ id: 'ApplicationByLink', description: 'Other fields are ignored and not stored.' });
 
 /** What an integration asks for, whichever way it said so. Money in pence. */
-export interface ApplicationRequest {
+interface ApplicationRequest extends ApplicationTerms {
   readonly lender: string;
   readonly lenderReference: string;
   readonly quoteId: string;
-  readonly loanPence: number;
-  readonly depositPence: number;
-  readonly creditProduct: string | null;
   readonly merchantReference: string | null;
 }
 
 const validate = bodyValidator(applicationByParametersSchema);
 
-/** Reads the body of `POST /internal/v1/credit-applications`. */
 export function readApplicationRequest(body: unknown): Validated<ApplicationRequest> {
   const expanded = expandLink(body);
   if ('violation' in expanded) return expanded;

@@ -1,4 +1,5 @@
-import { isFinanceHost } from './finance-host';
+import { toASCII } from 'tr46';
+import { parsedUrl } from '../domain/parsed-url';
 
 /** Longest finance page that a partner may send, in code points; a link made of it is longer. */
 export const LONGEST_FINANCE_URL = 2_048;
@@ -46,6 +47,33 @@ export function financeUrlFault(text: string): string | null {
   return null;
 }
 
+/** Every check that UTS 46 knows, which is what the WHATWG's URL standard calls strict. */
+const STRICT = {
+  checkHyphens: true,
+  checkBidi: true,
+  checkJoiners: true,
+  useSTD3ASCIIRules: true,
+  verifyDNSLength: true,
+};
+const LONGEST_NAME = 253;
+/** Names that UTS 46 leaves as they are: lower-case labels, none with hyphens in both the third and fourth position. */
+const PLAIN_NAME =
+  /^(?:(?!..--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!..--)[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** A last label that makes a URL parser read the host as an IPv4 address. */
+const NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
+
+/**
+ * Whether a URL's host, without its port, is a domain name that UTS 46 accepts under its strict rules, or an IP address as
+ * a URL parser reads it. Names are never put to Node's parser: since Node 24 it takes Punycode that decodes to nothing, and
+ * what it knows of Unicode differs between versions.
+ */
+export function isFinanceHost(host: string): boolean {
+  if (host.length <= LONGEST_NAME && PLAIN_NAME.test(host)) return true;
+  if (host.startsWith('[')) return parsedUrl(`https://${host}/`) !== undefined;
+  const name = toASCII(host, STRICT);
+  return name !== null && (!NUMBER.test(name) || parsedUrl(`https://${name}/`) !== undefined);
+}
+
 /** The code point, and the character itself where it can be seen: U+007B ({). */
 function nameOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
@@ -53,7 +81,6 @@ function nameOf(character: string): string {
   return code > 0x20 && code < 0x7f ? `${name} (${character})` : name;
 }
 
-/** Whether a text has more characters (code points) than a finance page may have. */
 export function isTooLong(text: string): boolean {
   return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
 }

@@ -38,8 +38,7 @@ export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
 
 export const internalErrorSchema = errorBodySchema(internalErrorCodes, internalErrorDetailsSchema);
 
-export type InternalErrorBody = z.infer<typeof internalErrorSchema>;
-export type AnyErrorBody = ErrorBody | InternalErrorBody;
+export type AnyErrorBody = ErrorBody | z.infer<typeof internalErrorSchema>;
 
 /** When each code is sent: for the document. */
 export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> = {

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { visibleText } from './credit-application';
+import { inOurTime } from './partner-fields';
 import { bodyValidator } from './validate';
 
 const STATES = APPLICATION_STATES.join(', ');
-
-/** A year of four digits that a lender can mean, and that Postgres can store. */
-const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** Body of `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
 export const lenderEventRequestSchema = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { momentField, sentMoment } from './partner-fields';
+import { count, momentField, sentMoment } from './partner-fields';
 import { bodyValidator } from './validate';
 
 /** Held notifications expire after as long; later, bodies may be gone. */
@@ -23,24 +23,18 @@ export const recoverRequestSchema = z
 
 export const readRecoverRequest = bodyValidator(recoverRequestSchema);
 
-const matched = z
-  .int()
-  .min(0)
-  .meta({
-    description:
-      'Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.',
-    examples: [42],
-  });
+const matched = count(
+  'Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.',
+  42,
+);
 const recoveryId = z.string().meta({ examples: ['rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA'] });
 
-/** The answer to a dry run. */
 export const recoverDryRunSchema = z
   .object({ success: z.literal(true), data: z.object({ matched }) })
   .meta({ id: 'RecoverDryRunResponse' });
 
 export type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
 
-/** The answer to a recovery that has begun. */
 export const recoverResponseSchema = z
   .object({ success: z.literal(true), data: z.object({ recovery_id: recoveryId, matched }) })
   .meta({ id: 'RecoverResponse' });
@@ -61,22 +55,12 @@ export const recoveryResponseSchema = z
           '`running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.',
       }),
       matched: matched.meta({ description: 'How many there were when it began.' }),
-      resent: z
-        .int()
-        .min(0)
-        .meta({
-          description:
-            'Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.',
-          examples: [42],
-        }),
-      delivered: z
-        .int()
-        .min(0)
-        .meta({ description: 'Of these: delivered.', examples: [40] }),
-      failed: z
-        .int()
-        .min(0)
-        .meta({ description: 'Of these: ended undelivered again.', examples: [2] }),
+      resent: count(
+        'Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.',
+        42,
+      ),
+      delivered: count('Of these: delivered.', 40),
+      failed: count('Of these: ended undelivered again.', 2),
       created_at: momentField('When it began.'),
       finished_at: momentField('When the last of them had ended, or it was stopped; null before.').nullable(),
     }),

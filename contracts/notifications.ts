@@ -5,17 +5,18 @@ import {
   EVENT_TYPES,
   eventIdField,
   ID_PATTERNS,
+  count,
   momentField,
   notificationIdField,
   sentMoment,
+  text,
+  textOrNull,
+  wholeOrNull,
 } from './partner-fields';
 import { queryValidator } from './validate';
 
-/** Most notifications in a page. */
-export const MOST_IN_PAGE = 100;
+const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
-
-const wholeLimit = `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`;
 
 /** The query of `GET /v1/notifications`. Other parameters are ignored. */
 export const listNotificationsQuerySchema = z.object({
@@ -48,7 +49,7 @@ export const listNotificationsQuerySchema = z.object({
   created_to: sentMoment('created_to', 'Created before this moment.').optional(),
   limit: z
     .string()
-    .regex(/^([1-9]\d?|100)$/, wholeLimit)
+    .regex(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
     .transform(Number)
     .optional()
     .transform((sent) => sent ?? DEFAULT_IN_PAGE)
@@ -85,26 +86,15 @@ export const notificationReasons = [
 ] as const;
 
 const attemptFields = {
-  outcome: z
-    .string()
-    .nullable()
-    .meta({
-      description:
-        '`delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.',
-      examples: ['failed'],
-    }),
-  http_status: z
-    .int()
-    .nullable()
-    .meta({ description: 'What your endpoint answered; null without an answer.', examples: [503] }),
-  failure: z
-    .string()
-    .nullable()
-    .meta({
-      description:
-        'What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.',
-      examples: ['http_status'],
-    }),
+  outcome: textOrNull(
+    '`delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.',
+    'failed',
+  ),
+  http_status: wholeOrNull('What your endpoint answered; null without an answer.', 503),
+  failure: textOrNull(
+    'What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.',
+    'http_status',
+  ),
   duration_ms: z
     .int()
     .min(0)
@@ -115,35 +105,20 @@ const attemptFields = {
 const notificationFields = {
   notification_id: notificationIdField,
   event_id: eventIdField,
-  event_type: z
-    .string()
-    .meta({ description: 'Type of the event.', examples: ['credit_application.accepted'] }),
+  event_type: text('Type of the event.', 'credit_application.accepted'),
   status: z.enum(NOTIFICATION_STATUSES).meta({
     description:
       '`pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.',
   }),
-  reason: z
-    .string()
-    .nullable()
-    .meta({
-      description:
-        'Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
-      examples: [...notificationReasons],
-    }),
+  reason: textOrNull(
+    'Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+    ...notificationReasons,
+  ),
   created_at: momentField('When the event was made.'),
   credit_application_id: applicationIdField.nullable().meta({ description: 'Null for a test.' }),
-  merchant_reference: z
-    .string()
-    .nullable()
-    .meta({ description: 'The reference sent with the quote.', examples: ['basket 2041'] }),
-  sequence: z
-    .int()
-    .nullable()
-    .meta({ description: 'Position among the events of the application; null for a test.', examples: [3] }),
-  attempts: z
-    .int()
-    .min(0)
-    .meta({ description: 'How many attempts have begun, resends included.', examples: [2] }),
+  merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
+  sequence: wholeOrNull('Position among the events of the application; null for a test.', 3),
+  attempts: count('How many attempts have begun, resends included.', 2),
   last_attempt: z
     .object({ at: momentField('When it began.'), ...attemptFields })
     .nullable()
@@ -164,10 +139,9 @@ export const notificationListSchema = z
     success: z.literal(true),
     data: z.object({
       notifications: z.array(notificationSchema).meta({ description: 'Newest first.' }),
-      next_cursor: z.string().nullable().meta({
-        description:
-          'Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null.',
-      }),
+      next_cursor: textOrNull(
+        'Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null.',
+      ),
     }),
   })
   .meta({ id: 'NotificationListResponse' });
@@ -180,10 +154,9 @@ export const notificationResponseSchema = z
     success: z.literal(true),
     data: z.object({
       ...notificationFields,
-      payload: z.string().nullable().meta({
-        description:
-          'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
-      }),
+      payload: textOrNull(
+        'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
+      ),
       attempt_log: z
         .array(
           z.object({

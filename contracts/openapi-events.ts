@@ -2,7 +2,17 @@ import { z } from 'zod';
 import type { ErrorCode } from './errors';
 import * as examples from './event-examples';
 import { listNotificationsQuerySchema } from './notifications';
-import { errorResponse, keyedHeaders, mayLackLimits, ref, requestIdHeader, type Json } from './openapi-parts';
+import {
+  errorResponse,
+  keyedHeaders,
+  mayLackLimits,
+  ref,
+  requestBody,
+  requestIdHeader,
+  requestIdRefs,
+  unauthenticatedHeaders,
+  type Json,
+} from './openapi-parts';
 import { ID_PATTERNS } from './partner-fields';
 
 /** The partners' own endpoints (design §11), as paths of the document. */
@@ -23,11 +33,7 @@ function errors(own: {
   const notFound: readonly ErrorCode[] = missing === undefined ? ['NOT_FOUND'] : [missing, 'NOT_FOUND'];
   return {
     '400': errorResponse(bad, mayLackLimits, ['INVALID_REQUEST', ...invalid]),
-    '401': errorResponse(
-      'The key is missing or not valid.',
-      { ...requestIdHeader, 'WWW-Authenticate': ref('headers', 'WWWAuthenticate') },
-      ['UNAUTHENTICATED'],
-    ),
+    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
     '404': errorResponse(
       missing === undefined
         ? 'There is no such path or method.'
@@ -47,9 +53,6 @@ function errors(own: {
   };
 }
 
-const requestIds = [ref('parameters', 'RequestId'), ref('parameters', 'CorrelationId')];
-
-/** The parameters of a query, from its schema. */
 function queryParameters(schema: z.ZodObject): Json[] {
   const { properties = {} } = z.toJSONSchema(schema, { io: 'input' }) as {
     properties?: Record<string, Json>;
@@ -74,7 +77,7 @@ const pathParameter = (name: keyof typeof ID_PATTERNS, description: string): Jso
 const operation = (own: Json, parameters: readonly Json[]): Json => ({
   tags: ['Notifications'],
   security: [{ apiKey: [] }],
-  parameters: [...parameters, ...requestIds],
+  parameters: [...parameters, ...requestIdRefs],
   ...own,
 });
 
@@ -144,16 +147,10 @@ export const eventPaths: Json = {
           'Everything `failed`, `held` or `expired` that was created in the span, which may begin at most 30 days ago, is sent again, in ' +
           'order per application, at ten a second and behind what is live. One recovery at a time in each environment. Begin with ' +
           '`dry_run: true`, which only counts.',
-        requestBody: {
-          required: true,
-          description: 'At most 16 KiB. Compressed bodies are not read.',
-          content: {
-            'application/json': {
-              schema: ref('schemas', 'RecoverRequest'),
-              examples: examples.RECOVER_REQUEST_EXAMPLES,
-            },
-          },
-        },
+        requestBody: requestBody({
+          schema: ref('schemas', 'RecoverRequest'),
+          examples: examples.RECOVER_REQUEST_EXAMPLES,
+        }),
         responses: {
           '200': answer(
             'Of a dry run: what would be sent again.',

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { errorExamples, type ErrorCode } from './errors';
+import { errorExample, type ErrorCode } from './errors';
 
 /** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
 export type Json = { [name: string]: unknown };
 
-/** A reference to a component. */
 export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
 const header = (description: string, schema: Json, required = true): Json => ({
@@ -50,11 +49,12 @@ export const keyedHeaders: Json = {
   'X-RateLimit-Reset': ref('headers', 'XRateLimitReset'),
 };
 
-/** An error response with an example for each of its codes. */
 export function errorResponse(description: string, responseHeaders: Json, codes: readonly ErrorCode[]): Json {
   const examples: Json = {};
-  for (const code of codes)
-    examples[code] = { summary: errorExamples[code].when, value: errorExamples[code].body };
+  for (const code of codes) {
+    const { when: summary, body: value } = errorExample(code);
+    examples[code] = { summary, value };
+  }
   return {
     description,
     headers: responseHeaders,
@@ -67,13 +67,11 @@ export const requestIdRefs: readonly Json[] = [
   ref('parameters', 'CorrelationId'),
 ];
 
-/** Of a refusal for the key. */
 export const unauthenticatedHeaders: Json = {
   ...requestIdHeader,
   'WWW-Authenticate': ref('headers', 'WWWAuthenticate'),
 };
 
-/** A body of JSON. @param content its schema, and examples. */
 export const requestBody = (content: Json): Json => ({
   required: true,
   description: 'At most 16 KiB. Compressed bodies are not read.',

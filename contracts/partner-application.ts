@@ -1,12 +1,6 @@
 import { z } from 'zod';
-import { APPLICATION_STATES } from '../domain/application-states';
 import { applicationIdField, eventIdField, momentField } from './partner-fields';
-import { applicationFields } from './webhook-event';
-
-const status = z.enum(APPLICATION_STATES).meta({
-  description: 'State of the application. More may be added: leave alone what you do not know.',
-  examples: ['accepted'],
-});
+import { applicationFields, statusField as status } from './webhook-event';
 
 /** The answer of `GET /v1/credit-applications/{credit_application_id}`. */
 export const partnerApplicationSchema = z

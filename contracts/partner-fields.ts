@@ -9,15 +9,16 @@ export const ID_PATTERNS = {
   credit_application_id: 'app_[0-9A-HJKMNP-TV-Z]{26}',
 } as const;
 
-/** Event types that a partner can ask for. */
 export const EVENT_TYPES = [
   ...APPLICATION_STATES.map((state) => `credit_application.${state}` as const),
   TEST_EVENT_TYPE,
 ] as const;
 
-/** A moment of an answer. */
 export const momentField = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.120Z'] });
+
+/** A year of four digits that anybody can mean, and that Postgres can store. */
+export const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** A moment that a partner sends, with Z or an offset. */
 export const sentMoment = (field: string, description: string) =>
@@ -26,19 +27,25 @@ export const sentMoment = (field: string, description: string) =>
       offset: true,
       error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.`,
     })
-    .refine((text) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text)), {
-      error: `${field} must lie between the years 2000 and 2099.`,
-    })
+    .refine(inOurTime, `${field} must lie between the years 2000 and 2099.`)
     .transform((text) => new Date(text))
     .meta({ description, examples: ['2026-11-21T00:00:00Z'] });
 
-export const notificationIdField = z
-  .string()
-  .meta({ description: 'The notification.', examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'] });
-export const eventIdField = z.string().meta({
-  description: 'The `event_id` of the event and its header `webhook-id`.',
-  examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'],
+type About = readonly [description: string, ...examples: unknown[]];
+const about = ([description, ...examples]: About) => ({
+  description,
+  ...(examples.length > 0 && { examples }),
 });
-export const applicationIdField = z
-  .string()
-  .meta({ description: 'The application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] });
+
+/** Fields of an answer, each with its description and examples. */
+export const text = (...of: About) => z.string().meta(about(of));
+export const textOrNull = (...of: About) => z.string().nullable().meta(about(of));
+export const wholeOrNull = (...of: About) => z.int().nullable().meta(about(of));
+export const count = (...of: About) => z.int().min(0).meta(about(of));
+
+export const notificationIdField = text('The notification.', 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9');
+export const eventIdField = text(
+  'The `event_id` of the event and its header `webhook-id`.',
+  'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+);
+export const applicationIdField = text('The application.', 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answeredAmount } from './answered-amount';
+import { answeredAmount } from './amount';
 import { FINANCE_URL_PATTERN } from './finance-url';
 
 const money = (description: string) => answeredAmount('1000.00', description);

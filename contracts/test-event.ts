@@ -7,16 +7,17 @@ const SAMPLES: Readonly<Record<TestLender, string>> = { lender_a: 'TE5T0000', le
 /** Of the right form, and never given to a real application, quote or merchant. */
 const NO_ULID = '0'.repeat(26);
 
-export interface TestEventInput {
+/**
+ * The payload of a test notification.
+ * @param of.lender whose sample reference to carry; null for the standard payload.
+ */
+export function testEvent(of: {
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';
   readonly createdAt: Date;
-  /** Whose sample reference to carry; null for the standard payload. */
   readonly lender: TestLender | null;
-}
-
-/** The payload of a test notification. Its text is made once, stored, and sent byte for byte. */
-export function testEvent({ eventId, environment, createdAt, lender }: TestEventInput): TestEvent {
+}): TestEvent {
+  const { eventId, environment, createdAt, lender } = of;
   const at = createdAt.toISOString();
   return {
     event_id: eventId,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { count, textOrNull, wholeOrNull } from './partner-fields';
 import { TEST_EVENT_TYPE } from './webhook-event';
 
 /** Lenders whose sample reference a test notification can carry. */
@@ -42,27 +43,14 @@ export const testNotificationResponseSchema = z
         description:
           '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.',
       }),
-      reason: z
-        .string()
-        .nullable()
-        .meta({
-          description:
-            'Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
-          examples: [...testFailureReasons],
-        }),
+      reason: textOrNull(
+        'Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+        ...testFailureReasons,
+      ),
       attempt: z
         .object({
-          http_status: z
-            .int()
-            .nullable()
-            .meta({
-              description: 'What the endpoint answered; null when it gave no answer.',
-              examples: [200],
-            }),
-          duration_ms: z
-            .int()
-            .min(0)
-            .meta({ description: 'How long that took.', examples: [83] }),
+          http_status: wholeOrNull('What the endpoint answered; null when it gave no answer.', 200),
+          duration_ms: count('How long that took.', 83),
         })
         .nullable()
         .meta({ description: 'The last attempt that has ended; null when none has.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
-import { answeredAmount } from './answered-amount';
+import { answeredAmount } from './amount';
 
 /** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
 export const MAX_EVENT_BYTES = 20_000;
@@ -11,7 +11,7 @@ const money = (description: string) => answeredAmount('900.00', description);
 const moment = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.000Z'] });
 
-const status = z.enum(APPLICATION_STATES).meta({
+export const statusField = z.enum(APPLICATION_STATES).meta({
   description: 'State of the application. More may be added: leave alone what you do not know.',
   examples: ['accepted'],
 });
@@ -40,11 +40,13 @@ const amounts = {
   occurred_at: moment('When the lender says it happened, UTC.'),
 } as const;
 
-const envelope = {
+/** The fields of an event, in their order. */
+const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
   event_id: z.string().meta({
     description: 'The same in every attempt, and in the header webhook-id: drop what you have seen.',
     examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
   }),
+  event_type,
   api_version: z.literal('v1'),
   environment: z.enum(['sandbox', 'live']),
   created_at: moment('When the event was made, UTC.'),
@@ -55,47 +57,37 @@ const envelope = {
       description: 'Counts the events of one application: drop one that is older than what you have.',
       examples: [3],
     }),
-} as const;
+  data: z.object({ ...applicationFields, ...state, ...amounts }),
+});
 
 /** A change of a credit application's state. */
 export const applicationEventSchema = z
-  .object({
-    event_id: envelope.event_id,
-    event_type: z.enum(APPLICATION_STATES.map((state) => `credit_application.${state}` as const)).meta({
-      description: 'More may be added: answer 2xx to what you do not know, and drop it.',
-      examples: ['credit_application.accepted'],
-    }),
-    api_version: envelope.api_version,
-    environment: envelope.environment,
-    created_at: envelope.created_at,
-    sequence: envelope.sequence,
-    data: z.object({
-      ...applicationFields,
-      status,
-      previous_status: status.nullable().meta({ description: 'Null for the first event of an application.' }),
-      ...amounts,
-    }),
-  })
+  .object(
+    event(
+      z.enum(APPLICATION_STATES.map((state) => `credit_application.${state}` as const)).meta({
+        description: 'More may be added: answer 2xx to what you do not know, and drop it.',
+        examples: ['credit_application.accepted'],
+      }),
+      {
+        status: statusField,
+        previous_status: statusField
+          .nullable()
+          .meta({ description: 'Null for the first event of an application.' }),
+      },
+    ),
+  )
   .meta({ id: 'CreditApplicationEvent' });
 
 export type ApplicationEvent = z.infer<typeof applicationEventSchema>;
 
 /** The test event: the same shape and types, with placeholders for what there is none of (spec §6.1). */
 export const testEventSchema = z
-  .object({
-    event_id: envelope.event_id,
-    event_type: z.literal(TEST_EVENT_TYPE),
-    api_version: envelope.api_version,
-    environment: envelope.environment,
-    created_at: envelope.created_at,
-    sequence: envelope.sequence,
-    data: z.object({
-      ...applicationFields,
+  .object(
+    event(z.literal(TEST_EVENT_TYPE), {
       status: z.literal('test').meta({ description: 'No state of an application.' }),
       previous_status: z.null(),
-      ...amounts,
     }),
-  })
+  )
   .meta({ id: 'TestEvent' });
 
 export type TestEvent = z.infer<typeof testEventSchema>;

@@ -58,7 +58,7 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
 
-/** The states that may directly follow one and come after it in `APPLICATION_STATES`. */
+/** The states that may directly follow one and are usually reached later. */
 const forwardFrom = (from: ApplicationState) =>
   APPLICATION_STATES.filter((to) => position(to) > position(from) && mayFollow(from, to));
 

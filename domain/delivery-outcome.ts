@@ -8,13 +8,10 @@ export type DeliveryFailure =
   | 'gone'
   /** No connection: refused, no route, or no answer in time. */
   | 'connect'
-  /** Connected, but no answer in time. */
   | 'timeout'
   /** The certificate or the protocol version is not acceptable. */
   | 'tls'
-  /** The name does not resolve. */
   | 'dns'
-  /** The connection ended before a status line. */
   | 'reset'
   /** The URL or an address behind its name is one we do not connect to. */
   | 'blocked_address'
@@ -64,7 +61,8 @@ export function describeOutcome(outcome: DeliveryOutcome): string {
   return `${describeFailure(outcome.failure, outcome.httpStatus)} (${took})${asks}`;
 }
 
-function seconds(ms: number): string {
+/** `2.5 s`. */
+export function seconds(ms: number): string {
   return `${Number((ms / 1_000).toFixed(1))} s`;
 }
 

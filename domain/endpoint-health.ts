@@ -5,21 +5,17 @@ const DISABLE_AFTER_FAILURES = 20;
 /** Operators are warned when it has failed for so long. */
 export const WARN_AFTER_HOURS = [24, 48, 96] as const;
 
-/** What is known of an endpoint once another attempt has failed, that one included. */
-export interface Failing {
-  /** Since the first failure after the last success. */
+/**
+ * What a failure means for its endpoint: give it up, warn of the longest of the times reached, or neither.
+ * @param endpoint what is known of it, this failure included: `hours` since the first failure after the last success, and
+ *   the `warnedHours` that operators have been warned of (0: not yet).
+ */
+export function judgeFailing(endpoint: {
   readonly hours: number;
   readonly failures: number;
-  /** Hours that operators have been warned of; 0: not yet. */
   readonly warnedHours: number;
-}
-
-/** What a failure means for its endpoint: give it up, warn of the longest of the times reached, or neither. */
-export function judgeFailing({
-  hours,
-  failures,
-  warnedHours,
-}: Failing): { readonly kind: 'disable' } | { readonly kind: 'warn'; readonly hours: number } | null {
+}): { readonly kind: 'disable' } | { readonly kind: 'warn'; readonly hours: number } | null {
+  const { hours, failures, warnedHours } = endpoint;
   if (hours >= DISABLE_AFTER_HOURS && failures >= DISABLE_AFTER_FAILURES) return { kind: 'disable' };
   const reached = WARN_AFTER_HOURS.findLast((each) => hours >= each) ?? 0;
   return reached > warnedHours ? { kind: 'warn', hours: reached } : null;

@@ -1,6 +1,5 @@
 /** What may be told of an error in a log or in a workflow's history: nothing that a caller, a partner or a database put into it. */
-export interface ErrorFacts {
-  /** Its class. */
+interface ErrorFacts {
   readonly type: string;
   readonly message: string;
   /** SQLSTATE, or the code of Node, a driver or gRPC. */
@@ -66,13 +65,8 @@ export function plainText(text: string): string {
  * The frames of a stack. An engine writes the message before them, and a message may hold lines that look like frames: where the
  * stack does not begin with it, there are none.
  */
-export function framesOf({
-  message,
-  stack,
-}: {
-  readonly message?: unknown;
-  readonly stack?: unknown;
-}): string {
+export function framesOf(error: { readonly message?: unknown; readonly stack?: unknown }): string {
+  const { message, stack } = error;
   if (typeof stack !== 'string') return '';
   const head = typeof message === 'string' ? message : '';
   const at = stack.indexOf(head);

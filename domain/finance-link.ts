@@ -11,7 +11,7 @@ const OUR_PARAMETERS: ReadonlySet<string> = new Set([
 ]);
 
 /** What every link of one quote has in common. */
-export interface LinkBase {
+interface LinkBase {
   /** The merchant's finance page, a valid https URL. */
   readonly merchantFinanceUrl: string;
   readonly quoteId: string;
@@ -96,7 +96,7 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
 }
 
 /** Our parameters as a link carries them; null for one that it does not. */
-export interface LinkParameters {
+interface LinkParameters {
   readonly service_quote_id: string | null;
   /** The older name. */
   readonly quote_id: string | null;

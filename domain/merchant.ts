@@ -1,6 +1,5 @@
 import type { DepositRule, Product } from './product';
 
-/** A merchant whose set-up is complete: what a quote needs to know of it. */
 export interface Merchant {
   readonly merchantId: string;
   readonly tradingName: string;

@@ -1,10 +1,10 @@
 /** How a division of money that does not come out even is settled. */
-export type Rounding = 'half_up' | 'floor' | 'ceil';
+type Rounding = 'half_up' | 'floor' | 'ceil';
 
 /** Why an amount could not be read; see {@link parsePence}. */
 export type AmountFault = 'format' | 'decimals' | 'too_large';
 
-export type ParsedPence =
+type ParsedPence =
   { readonly ok: true; readonly pence: number } | { readonly ok: false; readonly reason: AmountFault };
 
 /** More whole pounds than any price has; twelve digits of pounds in pence are still far below 2^53. */

@@ -16,15 +16,12 @@ export const OPEN_STATES = ['pending', 'started'] as const;
 /** Nothing more happens to it unless it is sent again. */
 export const END_STATES = ['delivered', 'failed', 'cancelled', 'expired'] as const;
 
-export type OpenState = (typeof OPEN_STATES)[number];
-
-/** Whether a workflow delivers it, or will. */
-export function isOpen(state: NotificationState): state is OpenState {
+export function isOpen(state: NotificationState): state is (typeof OPEN_STATES)[number] {
   return (OPEN_STATES as readonly NotificationState[]).includes(state);
 }
 
 /** What a notification's row says of its course; each is a column. */
-export type NotificationField =
+type NotificationField =
   /** From when on the dispatcher takes it. */
   | 'due_at'
   /** When the dispatcher took it; until its first attempt has ended it fills one of its endpoint's slots. */
@@ -65,9 +62,7 @@ export type NotificationEvent =
   | 'retry'
   /** A later one failed, and another one will follow. */
   | 'retry_again'
-  /** An operator has it paused. */
   | 'pause'
-  /** An operator lets it go on. */
   | 'resume'
   | 'deliver'
   /** Delivered once more, after a resend: it stays counted once. */
@@ -76,15 +71,12 @@ export type NotificationEvent =
   | 'cancel'
   /** There is no active endpoint for it. */
   | 'hold'
-  /** It was held for too long. */
   | 'expire'
   /** There is an active endpoint again. */
   | 'release'
   /** Its workflow is gone, or ended without recording an outcome. */
   | 'restart'
-  /** Somebody wants it sent once more. */
   | 'resend'
-  /** Its workflow could not be started. */
   | 'give_back'
   /** Temporal is asked after its workflow. */
   | 'check'
@@ -102,7 +94,6 @@ export interface Transition {
   readonly to: NotificationState | null;
   /** A new workflow begins; the one before has no say any more. */
   readonly newGeneration?: true;
-  /** Set to the current time. */
   readonly now?: readonly NotificationField[];
   /** Set to the current time unless they have a value. */
   readonly nowIfEmpty?: readonly NotificationField[];
@@ -111,8 +102,8 @@ export interface Transition {
   readonly given?: readonly NotificationField[];
   /** An attempt that is not finished is closed as `unknown`: nobody will report its outcome. */
   readonly closesAttempt?: true;
-  /** What becomes of a test's unit of the monthly quota, and of the count. */
-  readonly quota?: 'released' | 'counted_delivered' | 'counted_failed';
+  /** A test's unit of the monthly quota is given back. */
+  readonly releasesQuota?: true;
   /** Later events of the same application: put off until a minute after the first attempt, or due at once. */
   readonly laterEvents?: 'put_off' | 'due_now';
 }
@@ -147,7 +138,6 @@ export const NOTIFICATION_TRANSITIONS = {
     from: OPEN_STATES,
     to: 'started',
     now: ['checked_at'],
-    // A start that Temporal did not confirm in time was given back; its first attempt fills a slot all the same.
     nowIfEmpty: ['started_at', 'first_attempt_at'],
     given: ['attempts', 'reserved_month', 'taken_at'],
     closesAttempt: true,
@@ -168,7 +158,7 @@ export const NOTIFICATION_TRANSITIONS = {
     to: 'delivered',
     now: ['delivered_at', 'ended_at'],
     clears: ['end_reason', 'held_at', ...OPEN_ONLY, 'failed_month'],
-    quota: 'counted_delivered',
+    releasesQuota: true,
     laterEvents: 'due_now',
   },
   deliver_again: {
@@ -185,7 +175,7 @@ export const NOTIFICATION_TRANSITIONS = {
     clears: OPEN_ONLY,
     given: ['end_reason', 'failed_month'],
     closesAttempt: true,
-    quota: 'counted_failed',
+    releasesQuota: true,
     laterEvents: 'due_now',
   },
   cancel: {
@@ -195,7 +185,7 @@ export const NOTIFICATION_TRANSITIONS = {
     clears: [...OPEN_ONLY, 'held_at'],
     given: ['end_reason'],
     closesAttempt: true,
-    quota: 'released',
+    releasesQuota: true,
     laterEvents: 'due_now',
   },
   hold: {
@@ -205,7 +195,7 @@ export const NOTIFICATION_TRANSITIONS = {
     clears: OPEN_ONLY,
     given: ['end_reason'],
     closesAttempt: true,
-    quota: 'released',
+    releasesQuota: true,
     laterEvents: 'due_now',
   },
   expire: {
@@ -215,7 +205,7 @@ export const NOTIFICATION_TRANSITIONS = {
     clears: ['held_at'],
     given: ['end_reason', 'failed_month'],
     closesAttempt: true,
-    quota: 'counted_failed',
+    releasesQuota: true,
   },
   release: { from: ['held'], ...BEGINS_ANEW, given: ['due_at'] },
   restart: { from: ['started'], ...BEGINS_ANEW, now: ['due_at'] },

@@ -1,10 +1,5 @@
 import type { Product } from './product';
 
-/** Whether a product is offered on a day (YYYY-MM-DD); both ends of its validity are inclusive. */
-function isOffered({ validFrom, validTo }: Product, today: string): boolean {
-  return (validFrom === null || validFrom <= today) && (validTo === null || today <= validTo);
-}
-
 const orders = new WeakMap<readonly Product[], readonly Product[]>();
 
 /** Products in the merchant's order: `displayOrder`, then the name by code units. Sorted once for each list. */
@@ -19,7 +14,10 @@ function inMerchantOrder(products: readonly Product[]): readonly Product[] {
   return ordered;
 }
 
-/** The products offered on a day (YYYY-MM-DD), in the merchant's order. */
+/** The products offered on a day (YYYY-MM-DD), in the merchant's order; both ends of their validity are inclusive. */
 export function offeredProducts(products: readonly Product[], today: string): Product[] {
-  return inMerchantOrder(products).filter((product) => isOffered(product, today));
+  return inMerchantOrder(products).filter(
+    ({ validFrom, validTo }) =>
+      (validFrom === null || validFrom <= today) && (validTo === null || today <= validTo),
+  );
 }

@@ -8,8 +8,7 @@ import {
   PRODUCT_BOUNDS,
   PRODUCT_CHOICES,
 } from './product-bounds';
-import { checkPublishedExample } from './published-example';
-import type { PublishedExample } from './published-example';
+import { checkPublishedExample, type PublishedExample } from './published-example';
 
 /** Why a product is refused. */
 export interface Fault {
@@ -60,9 +59,7 @@ function checkNumbers(terms: ProductTerms): Fault[] {
     faults.push({ field: 'aprBasisPoints', message: 'must be a multiple of 10: an APR has one decimal' });
   }
   range('deferralMonths');
-  if (terms.firstIntervalDays !== null) {
-    range('firstIntervalDays');
-  }
+  if (terms.firstIntervalDays !== null) range('firstIntervalDays');
   range('settlementFeePence');
   range('minLoanPence');
   range('maxLoanPence');
@@ -119,14 +116,13 @@ function checkTogether(terms: ProductTerms): Fault[] {
  * @returns every fault found; empty when the product is accepted.
  */
 export function checkProduct(terms: ProductTerms, publishedExample?: PublishedExample): Fault[] {
-  const faults = [
+  const alone = [
     ...checkNamesAndChoices(terms),
     ...checkNumbers(terms),
     ...checkRule('depositMin', terms.depositMin),
     ...checkRule('depositMax', terms.depositMax),
   ];
-  if (faults.length > 0) return faults;
-  faults.push(...checkTogether(terms));
+  const faults = alone.length > 0 ? alone : checkTogether(terms);
   if (faults.length > 0) return faults;
   for (const message of checkOwnFigures(terms)) faults.push({ field: 'aprBasisPoints', message });
   if (publishedExample !== undefined) {

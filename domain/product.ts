@@ -1,5 +1,5 @@
 /** How the contractual rate of a product is expressed. */
-export type RateBasis =
+type RateBasis =
   /** Monthly rate `(1 + APR)^(1/12) − 1`. */
   | 'apr_effective'
   /** `ratePpm` is the rate per month. */
@@ -37,7 +37,6 @@ export interface ProductTerms {
   readonly lender: string;
   /** Name of the product, unique within its merchant; it identifies the product on a finance link. */
   readonly creditProduct: string;
-  /** Number of monthly repayments. */
   readonly numberOfRepayments: number;
   /** Displayed contractual APR in basis points (9.9 % = 990); a multiple of 10, as APRs have one decimal. */
   readonly aprBasisPoints: number;
@@ -53,9 +52,7 @@ export interface ProductTerms {
   readonly firstIntervalDays: number | null;
   /** Fee for settling within the deferral, in pence; disclosed by the merchant, outside the APR. */
   readonly settlementFeePence: number;
-  /** Smallest loan in pence. */
   readonly minLoanPence: number;
-  /** Largest loan in pence. */
   readonly maxLoanPence: number;
   /** Smallest deposit; null: none required. */
   readonly depositMin: DepositRule | null;

@@ -1,12 +1,10 @@
 import { depositReason, maximumDeposit, merchantDepositRule, minimumDeposit } from './deposit';
-import { prepareLinks } from './finance-link';
-import type { FinanceLinks } from './finance-link';
+import { prepareLinks, type FinanceLinks } from './finance-link';
 import type { Merchant } from './merchant';
-import { LOWEST_LOAN_PENCE } from './product';
-import type { FirstPaymentType, Product } from './product';
+import { LOWEST_LOAN_PENCE, type Product } from './product';
 import { annualRateBasisPoints } from './rate';
 import { offeredProducts } from './offered-products';
-import { planRepayments } from './repayment-plan';
+import { planRepayments, type RepaymentPlan } from './repayment-plan';
 import { summaryHtml } from './summary';
 
 /** What a quote is asked for; amounts in integer pence, `loanPence + depositPence` being the purchase price. */
@@ -26,7 +24,7 @@ export interface QuoteRequest {
 }
 
 /** One product priced for one request. All money in pence. */
-export interface PricedProduct {
+export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'> {
   readonly product: Product;
   readonly purchasePricePence: number;
   readonly depositPence: number;
@@ -34,10 +32,6 @@ export interface PricedProduct {
   readonly firstPaymentAmountPence: number;
   /** When the first payment is due, counted from drawdown. */
   readonly initialPaymentDue: { readonly value: number; readonly unit: 'days' | 'months' };
-  readonly monthlyRepaymentPence: number;
-  readonly finalRepaymentPence: number;
-  readonly totalPayablePence: number;
-  readonly costOfCreditPence: number;
   /** The figure for `annual_interest_rate` in basis points (5.21 % = 521). */
   readonly annualRateBasisPoints: number;
   /** Deep link that starts an application for exactly this product. */
@@ -69,16 +63,6 @@ export interface Quote {
   readonly depositAdjustment: DepositAdjustment | null;
 }
 
-/** What is taken first, in pence, by first payment type (see FirstPaymentType). */
-function firstPaymentAmount(type: FirstPaymentType, monthlyPence: number, depositPence: number): number {
-  const amounts: Record<FirstPaymentType, number> = {
-    monthly_repayment: monthlyPence,
-    deposit: depositPence,
-    none: 0,
-  };
-  return amounts[type];
-}
-
 /**
  * Prices one product, or gives null when it does not fit: its own minimum raises the deposit further, a deposit
  * above its own maximum drops it, and so does a loan outside its range.
@@ -94,16 +78,13 @@ function priceProduct(
   const loanPence = pricePence - depositPence;
   if (loanPence < product.minLoanPence || loanPence > product.maxLoanPence) return null;
   const plan = planRepayments(product, loanPence);
+  const firstPayments = { monthly_repayment: plan.monthlyRepaymentPence, deposit: depositPence, none: 0 };
   return {
     product,
     purchasePricePence: pricePence,
     depositPence,
     loanPence,
-    firstPaymentAmountPence: firstPaymentAmount(
-      product.firstPaymentType,
-      plan.monthlyRepaymentPence,
-      depositPence,
-    ),
+    firstPaymentAmountPence: firstPayments[product.firstPaymentType],
     initialPaymentDue:
       product.firstIntervalDays === null
         ? { value: Math.max(1, product.deferralMonths), unit: 'months' }
@@ -129,11 +110,9 @@ export function priceQuote(request: QuoteRequest): Quote {
   const rule = merchantDepositRule(merchant, active);
   const depositPence = Math.max(request.depositPence, minimumDeposit(pricePence, rule));
   const links = prepareLinks(request);
-  const fitted: PricedProduct[] = [];
-  for (const product of active) {
-    const priced = priceProduct(product, pricePence, depositPence, links);
-    if (priced !== null) fitted.push(priced);
-  }
+  const fitted = active
+    .map((product) => priceProduct(product, pricePence, depositPence, links))
+    .filter((priced) => priced !== null);
   const loanPence = pricePence - depositPence;
   // Only a merchant that is not authorised may be without products: it has the headline for any loan that exists.
   const display = fitted.length > 0 || (merchant.products.length === 0 && loanPence >= LOWEST_LOAN_PENCE);

@@ -1,6 +1,5 @@
 import type { ApplicationTerms } from './application';
 
-/** A product that fitted when the quote was made. Money in pence. */
 interface FittedOffer {
   readonly creditProduct: string;
   readonly loanPence: number;

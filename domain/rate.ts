@@ -2,7 +2,6 @@ import { roundPercent } from './apr';
 import { divideFloor, divideHalfUp } from './money';
 import type { AnnualRateShown, ProductTerms } from './product';
 
-/** Basis points in 1. */
 const BASIS_POINTS = 10_000;
 /** Millionths in 1: the unit of `ratePpm`. */
 const MILLIONTHS = 1_000_000;
@@ -20,11 +19,6 @@ export function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms
   return Math.log1p(rateBasis === 'monthly_rate' ? rate : rate / 12);
 }
 
-/** Monthly rate of a product as a fraction (0.0079 = 0.79 % a month). */
-function monthlyRate(terms: RateTerms): number {
-  return Math.expm1(monthlyLogRate(terms));
-}
-
 /** A fraction as basis points (two decimals of a percentage), half-up. */
 function basisPoints(fraction: number): number {
   return Math.round(roundPercent(fraction * 100, 2) * 100);
@@ -34,7 +28,7 @@ function basisPoints(fraction: number): number {
 export function nominalAnnualBasisPoints(terms: RateTerms): number {
   if (terms.rateBasis === 'nominal_annual')
     return divideHalfUp(terms.ratePpm ?? 0, MILLIONTHS / BASIS_POINTS);
-  return basisPoints(monthlyRate(terms) * 12);
+  return basisPoints(Math.expm1(monthlyLogRate(terms)) * 12);
 }
 
 /** Effective yearly rate, the monthly one compounded twelve times, in basis points, half-up. */
@@ -42,7 +36,6 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
   return basisPoints(Math.expm1(monthlyLogRate(terms) * 12));
 }
 
-/** Days of the year in which an agreement counts its first interval. */
 const DAYS_IN_YEAR = 365;
 
 /**

@@ -1,4 +1,3 @@
-/** Longest reference of any lender. */
 const LONGEST_REFERENCE = 64;
 
 /** One place of a reference, such as `[A-Z0-9]{8}`: which characters, and how many of them. */
@@ -7,9 +6,6 @@ interface Part {
   readonly least: number;
   readonly most: number;
 }
-
-/** Whether a text is a reference of the format that this was made from. */
-export type ReferenceCheck = (reference: string) => boolean;
 
 /** A character, `\d` or a class of characters and ranges; behind it `?`, `{n}` or `{n,m}`. */
 const PART =
@@ -21,7 +17,7 @@ const PART =
  * no format can make a check slow.
  * @returns null when it is none, matches nothing, or allows more than 64 characters.
  */
-export function readReferenceFormat(format: string): ReferenceCheck | null {
+export function readReferenceFormat(format: string): ((reference: string) => boolean) | null {
   const parts: Part[] = [];
   PART.lastIndex = 0;
   while (PART.lastIndex < format.length) {

@@ -15,7 +15,7 @@ export interface RepaymentPlan {
 }
 
 /** What depends on the product alone, so that a quote costs a few multiplications. */
-export interface PreparedPlan {
+interface PreparedPlan {
   readonly terms: ProductTerms;
   readonly interestFree: boolean;
   /** Unrounded level payment per penny lent. */

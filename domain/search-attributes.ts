@@ -7,5 +7,4 @@ export const SEARCH_ATTRIBUTE = {
   status: 'NotificationStatus',
 } as const;
 
-/** All of their names. */
 export const SEARCH_ATTRIBUTES = Object.values(SEARCH_ATTRIBUTE);

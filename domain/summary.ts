@@ -25,11 +25,10 @@ export interface SummaryRequest {
 
 /** The lowest monthly price; of equal ones the first in the merchant's order. */
 function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
-  let best = offers[0];
-  for (const offer of offers) {
-    if (best !== undefined && offer.monthlyRepaymentPence < best.monthlyRepaymentPence) best = offer;
-  }
-  return best;
+  return offers.reduce<SummaryOffer | undefined>(
+    (best, offer) => (best && best.monthlyRepaymentPence <= offer.monthlyRepaymentPence ? best : offer),
+    undefined,
+  );
 }
 
 /** Texts for an offer, the longest first. */

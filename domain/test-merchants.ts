@@ -1,9 +1,8 @@
 import type { MerchantSetup } from './merchant';
-import type { Product } from './product';
-import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from './product';
+import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, type Product } from './product';
 
 /** A merchant that exists for every key and always answers the same way. */
-export interface TestMerchant {
+interface TestMerchant {
   readonly merchant: MerchantSetup;
   /** For the partner guide: the situation it shows. */
   readonly shows: string;

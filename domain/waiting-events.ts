@@ -9,13 +9,11 @@ export interface WaitingEvent {
   readonly eventNumber: number;
 }
 
-/** The state of an application, and when the lender says that it came into it. */
 export interface Standing {
   readonly state: ApplicationState;
   readonly stateOccurredAt: Date;
 }
 
-/** Judges an event against the state that an application is in now. */
 export function judgeEvent(
   { state, stateOccurredAt }: Standing,
   event: Pick<WaitingEvent, 'status' | 'occurredAt'>,

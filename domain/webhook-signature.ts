@@ -4,7 +4,7 @@ export type HmacSha256 = (key: Uint8Array, message: string) => Uint8Array;
 const SECRET_PREFIX = 'whsec_';
 const KEY_BYTES = 32;
 
-export interface SigningInput {
+interface SigningInput {
   /** The body, exactly as it is sent. */
   readonly body: string;
   readonly eventId: string;
@@ -15,27 +15,13 @@ export interface SigningInput {
   readonly hmac: HmacSha256;
 }
 
-/** Names are written as they are sent; HTTP does not mind their case. */
-export interface SignatureHeaders {
-  readonly 'Service-Signature': string;
-  readonly 'webhook-id': string;
-  readonly 'webhook-timestamp': string;
-  readonly 'webhook-signature': string;
-}
-
 /**
  * The headers that prove an event is ours, one signature per live secret in both forms: `Service-Signature` over
  * `<t>.<body>` in hex, and the Standard Webhooks headers over `<id>.<t>.<body>` in base64. The HMAC key is the decoded
  * 32 bytes of the secret.
  * @throws RangeError when there is no secret, or one is malformed; the message never holds it.
  */
-export function signatureHeaders({
-  body,
-  eventId,
-  timestamp,
-  secrets,
-  hmac,
-}: SigningInput): SignatureHeaders {
+export function signatureHeaders({ body, eventId, timestamp, secrets, hmac }: SigningInput) {
   if (secrets.length === 0) throw new RangeError('an event needs at least one secret to be signed with');
   const keys = secrets.map(decodeSecret);
   const own = keys.map((key) => `v1=${toHex(hmac(key, `${timestamp}.${body}`))}`);

@@ -13,7 +13,7 @@ export type WebhookUrlFault =
   | 'local_name'
   | 'host_name';
 
-export type WebhookUrlCheck =
+type WebhookUrlCheck =
   | {
       readonly ok: true;
       /** The URL as it will be called: parsed and written again. */
@@ -24,7 +24,7 @@ export type WebhookUrlCheck =
     }
   | { readonly ok: false; readonly reason: WebhookUrlFault; readonly message: string };
 
-export interface WebhookUrlRules {
+interface WebhookUrlRules {
   /** Ports allowed besides 443. */
   readonly allowedPorts?: readonly number[];
   /** Local names allowed all the same, lower case: the embedded stack's own. */

@@ -16,22 +16,10 @@ function randomFraction(): number {
   return byte / 256;
 }
 
-/** A quote id: `qte_` and a ULID of the moment, with 80 random bits. */
-export function newQuoteId(at: Date): string {
-  return `qte_${ulid(at.getTime(), randomFraction)}`;
-}
+/** A prefix and a ULID of the moment, with 80 random bits. */
+const idOf = (prefix: string) => (at: Date) => `${prefix}_${ulid(at.getTime(), randomFraction)}`;
 
-/** A notification id: `ntf_` and a ULID of the moment. */
-export function newNotificationId(at: Date): string {
-  return `ntf_${ulid(at.getTime(), randomFraction)}`;
-}
-
-/** An event id: `evt_` and a ULID of the moment. */
-export function newEventId(at: Date): string {
-  return `evt_${ulid(at.getTime(), randomFraction)}`;
-}
-
-/** A request id: `rq_` and a UUID. */
-export function newRequestId(): string {
-  return `rq_${randomUUID()}`;
-}
+export const newQuoteId = idOf('qte');
+export const newNotificationId = idOf('ntf');
+export const newEventId = idOf('evt');
+export const newRequestId = () => `rq_${randomUUID()}`;

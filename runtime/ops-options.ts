@@ -11,16 +11,13 @@ import { retentionDays } from './config/retention-settings';
 import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal/temporal-target';
 import { targetRules } from './worker/worker-options';
 
-/** What `stack.json` of the embedded stack may tell. */
-interface StackFile {
-  readonly databaseUrl?: unknown;
-  readonly temporalAddress?: unknown;
-  readonly temporalUiUrl?: unknown;
-  readonly receiverUrl?: unknown;
-}
+/** What `stack.json` of the embedded stack may contain. */
+type StackFile = Partial<
+  Record<'databaseUrl' | 'temporalAddress' | 'temporalUiUrl' | 'receiverUrl', unknown>
+>;
 
 /** What `ops` needs, each from the settings, else from the embedded stack in DATA_DIR. Nothing is read before it is asked for. */
-export interface OpsOptions {
+interface OpsOptions {
   /** @throws ConfigError when no database is known. */
   databaseUrl(): string;
   /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */

@@ -1,15 +1,11 @@
 import type { Logger } from 'pino';
 
-export interface Running {
-  close(): Promise<void>;
-}
-
 /**
  * Keeps a process until it is told to stop (SIGTERM, SIGINT), then closes what runs and leaves with 0. A second
  * signal leaves at once. A fault that nobody caught is logged and ends the process with 1: its supervisor starts a
  * clean one, and what was acknowledged is in Postgres.
  */
-export function runUntilSignal(running: Running, logger: Logger): void {
+export function runUntilSignal(running: { close(): Promise<void> }, logger: Logger): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1);
@@ -25,11 +21,6 @@ export function runUntilSignal(running: Running, logger: Logger): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  exitOnFault(logger);
-}
-
-/** See runUntilSignal. */
-function exitOnFault(logger: Logger): void {
   const end = (error: unknown, origin: string) => {
     logger.fatal({ err: error, origin }, 'a fault that nobody caught');
     leave(logger, 1);

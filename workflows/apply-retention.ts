@@ -7,7 +7,7 @@ const TRIES = 5;
 const BUSY_PAUSE = '30 seconds';
 
 /** How many rows of each kind went, or lost their payload. */
-export type RetentionTotals = Readonly<Partial<Record<RetentionKind, number>>>;
+type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
  * Removes what is past its time, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. How many
@@ -21,7 +21,7 @@ export async function applyRetention(from?: RetentionTask | null): Promise<Reten
     heartbeatTimeout: '30 seconds',
     retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
   });
-  const totals: Partial<Record<RetentionKind, number>> = {};
+  const totals: RetentionTotals = {};
   let task: RetentionTask = from ?? { kind: RETENTION_KINDS[0], cursor: null };
   for (let tries = 1; ;) {
     if (workflowInfo().continueAsNewSuggested) return continueAsNew<typeof applyRetention>(task);

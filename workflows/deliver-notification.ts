@@ -10,7 +10,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import { ApplicationFailureCategory, defineSearchAttributeKey } from '@temporalio/common';
-import { afterOutcome, describeOutcome } from '../domain/delivery-outcome';
+import { afterOutcome, describeOutcome, seconds } from '../domain/delivery-outcome';
 import { nextWait, type Wait } from '../domain/retry-schedule';
 import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
 import { createStory, type DeliveryProgress } from './delivery-story';
@@ -18,7 +18,7 @@ import { createSteps } from './delivery-steps';
 import { DELIVERY_SIGNALS } from './names';
 
 /** Ids only; the body, the address and the secrets stay in Postgres. */
-export interface DeliverNotificationInput {
+interface DeliverNotificationInput {
   readonly notificationId: string;
   readonly generation: number;
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
@@ -33,7 +33,7 @@ export interface DeliverNotificationInput {
  * The result of a workflow that completed. A delivery that failed ends its workflow as Failed, with the reason as the type
  * of the failure; one that was cancelled ends it as Canceled.
  */
-export interface DeliveryEnd {
+interface DeliveryEnd {
   /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. */
   readonly status: 'delivered' | 'held' | 'superseded';
   readonly attempts: number;
@@ -42,7 +42,6 @@ export interface DeliveryEnd {
 export const retryNowSignal = defineSignal(DELIVERY_SIGNALS.retryNow);
 export const pauseSignal = defineSignal(DELIVERY_SIGNALS.pause);
 export const resumeSignal = defineSignal(DELIVERY_SIGNALS.resume);
-/** Where the delivery stands. */
 export const progressQuery = defineQuery<DeliveryProgress>('progress');
 
 const WHY: Record<Wait['because'], string> = {
@@ -54,9 +53,9 @@ const WHY: Record<Wait['because'], string> = {
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
- * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted.
- * What the partner does is a result and moves this loop on; only our own faults are retried by Temporal. Temporal's own
- * cancellation ends it between attempts: one that is under way is finished and recorded first.
+ * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. What
+ * the partner does is a result; only our own faults are retried by Temporal. Temporal's own cancellation ends it between
+ * attempts: one that is under way is finished and recorded first.
  * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
@@ -154,7 +153,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
       const why = WHY[because];
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
-      const summary = `wait ${Number((waitMs / 1_000).toFixed(1))} s before attempt ${attemptNumber}: ${why}`;
+      const summary = `wait ${seconds(waitMs)} before attempt ${attemptNumber}: ${why}`;
       await condition(() => orders.wake, waitMs, { summary });
     }
     if (orders.paused && !orders.wake) {

@@ -1,10 +1,8 @@
 import { proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { LocalActivities, RecordActivities, SendActivities } from '../activities';
+import type { AttemptResult } from '../activities/record-result';
+import type { SendOrder, SendResult } from '../activities/send-order';
 import { sendsQueueOf } from './names';
-
-type SendOrder = Parameters<SendActivities['sendAttempt']>[0];
-type SendResult = Awaited<ReturnType<SendActivities['sendAttempt']>>;
-type AttemptResult = Parameters<RecordActivities['recordResult']>[0];
 
 /**
  * The activities of a delivery. On the fast path the first attempt and its record run within the workflow task, once

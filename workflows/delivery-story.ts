@@ -1,3 +1,5 @@
+import { seconds } from '../domain/delivery-outcome';
+
 /** Where a delivery stands, as the query `progress` answers it. */
 export interface DeliveryProgress {
   readonly phase: 'sending' | 'waiting' | 'paused' | 'ended';
@@ -22,7 +24,7 @@ export function createStory(notificationId: string) {
     },
     waiting(waitMs: number, why: string): void {
       phase = 'waiting';
-      now = `Waiting ${Number((waitMs / 1_000).toFixed(1))} s for attempt ${attempts + 1}: ${why}.`;
+      now = `Waiting ${seconds(waitMs)} for attempt ${attempts + 1}: ${why}.`;
     },
     paused(): void {
       phase = 'paused';

@@ -21,12 +21,6 @@ export function deliveryStoryUrl(
 }
 
 /** Signals of `deliverNotification`. */
-export const DELIVERY_SIGNALS = {
-  /** Wait no longer for the next attempt. */
-  retryNow: 'retryNow',
-  /** Make no attempt until resumed. */
-  pause: 'pause',
-  resume: 'resume',
-} as const;
+export const DELIVERY_SIGNALS = { retryNow: 'retryNow', pause: 'pause', resume: 'resume' } as const;
 
 export type DeliverySignal = keyof typeof DELIVERY_SIGNALS;

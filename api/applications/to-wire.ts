@@ -5,7 +5,6 @@ import type { LenderEvent } from '../../db/applications/record-lender-event';
 import type { Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 
-/** What of an application never changes. */
 function unchanging(application: Application): CreatedApplicationBody['data'] {
   return {
     credit_application_id: application.applicationId,
@@ -37,7 +36,6 @@ function toldToWire(event: LenderEvent) {
   };
 }
 
-/** The wire form of a lender's event as it was taken in. */
 export function lenderEventToWire(event: LenderEvent): LenderEventBody {
   return {
     success: true,
@@ -57,7 +55,6 @@ function outcomeNow({ verdict, appliedAt, waitsUntil }: LenderEvent): Verdict {
   return waitsUntil === null ? 'not_applied' : 'waiting';
 }
 
-/** The wire form of an application with its history. */
 export function applicationToWire({ application, events, notifications }: ApplicationStory): ApplicationBody {
   return {
     success: true,

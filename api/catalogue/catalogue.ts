@@ -1,27 +1,24 @@
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
-import type { AtOnceOrLater, CatalogueMerchant } from './found';
-import { KeyMemory, type KeySource } from './key-memory';
-import { MerchantMemory, type MerchantSource } from './merchant-memory';
+import { KeyMemory, type KeyMemoryOptions } from './key-memory';
+import { MerchantMemory, type CatalogueMerchant, type MerchantMemoryOptions } from './merchant-memory';
 
-/** Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. */
+/**
+ * Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. What memory
+ * knows is there at once: waiting costs even when it is over at once.
+ */
 export interface Catalogue {
   /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
-  findKey(hash: string): AtOnceOrLater<ApiKeyRecord | undefined>;
+  findKey(hash: string): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>;
   /** @throws when Postgres is needed and does not answer. */
-  findMerchant(merchantId: string): AtOnceOrLater<CatalogueMerchant | undefined>;
+  findMerchant(merchantId: string): CatalogueMerchant | undefined | Promise<CatalogueMerchant | undefined>;
 }
 
-export interface CatalogueOptions {
-  readonly source: KeySource & MerchantSource;
-  /** Most merchants held in memory; the least recently used give way. */
-  readonly mostMerchants: number;
-  /** Longest wait for Postgres per look-up, in milliseconds. */
-  readonly readTimeoutMs: number;
-  readonly onError: (error: unknown) => void;
+interface CatalogueOptions extends KeyMemoryOptions, MerchantMemoryOptions {
+  readonly source: KeyMemoryOptions['source'] & MerchantMemoryOptions['source'];
 }
 
 /** A catalogue whose memory a change feed keeps fresh: hand it `onConnect` and `onChange`, and the feed's verdict. */
-export interface CatalogueMemory extends Catalogue {
+interface CatalogueMemory extends Catalogue {
   readonly onConnect: () => Promise<void>;
   readonly onChange: (subject: string) => void;
   /** Says how memory is known to be fresh; until this is called it is not trusted. */

@@ -1,15 +1,13 @@
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import { withDeadline } from '../../db/postgres/deadline';
-import type { AtOnceOrLater } from './found';
 
-export interface KeySource {
-  loadAllKeys(): Promise<ApiKeyRecord[]>;
-  loadKeysOfPartner(partnerId: string): Promise<ApiKeyRecord[]>;
-  findKeyByHash(hash: Buffer): Promise<ApiKeyRecord | null>;
-}
-
-interface KeyMemoryOptions {
-  readonly source: KeySource;
+export interface KeyMemoryOptions {
+  readonly source: {
+    loadAllKeys(): Promise<ApiKeyRecord[]>;
+    loadKeysOfPartner(partnerId: string): Promise<ApiKeyRecord[]>;
+    findKeyByHash(hash: Buffer): Promise<ApiKeyRecord | null>;
+  };
+  /** Longest wait for Postgres per look-up, in milliseconds. */
   readonly readTimeoutMs: number;
   readonly onError: (error: unknown) => void;
 }
@@ -27,7 +25,7 @@ export class KeyMemory {
 
   constructor(private readonly options: KeyMemoryOptions) {}
 
-  find(hash: string, trusted: boolean): AtOnceOrLater<ApiKeyRecord | undefined> {
+  find(hash: string, trusted: boolean): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined> {
     if (trusted && this.changedWhileLoading === undefined) {
       const known = this.byHash.get(hash);
       if (known !== undefined || this.reading.size === 0) return known;
@@ -41,7 +39,6 @@ export class KeyMemory {
     return (await withDeadline(found, readTimeoutMs, 'API key')) ?? undefined;
   }
 
-  /** Reads all keys. Partners that change meanwhile are read again afterwards. */
   async loadAll(): Promise<void> {
     const changed = new Set<string>();
     this.changedWhileLoading = changed;

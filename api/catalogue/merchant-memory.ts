@@ -2,15 +2,20 @@ import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../../db/postgres/deadline';
 import type { StoredMerchant } from '../../db/catalogue/merchants';
 import { completeMerchant } from '../../domain/merchant';
-import type { AtOnceOrLater, CatalogueMerchant } from './found';
 
-export interface MerchantSource {
-  loadMerchant(merchantId: string): Promise<StoredMerchant | null>;
+/** A merchant as quotes see it: complete, or what is missing. */
+export interface CatalogueMerchant {
+  readonly merchantId: string;
+  /** Partners it exists for; null: all. */
+  readonly onlyFor: ReadonlySet<string> | null;
+  readonly setup: ReturnType<typeof completeMerchant>;
 }
 
-interface MerchantMemoryOptions {
-  readonly source: MerchantSource;
+export interface MerchantMemoryOptions {
+  readonly source: { loadMerchant(merchantId: string): Promise<StoredMerchant | null> };
+  /** Most merchants held in memory; the least recently used give way. */
   readonly mostMerchants: number;
+  /** Longest wait for Postgres per look-up, in milliseconds. */
   readonly readTimeoutMs: number;
 }
 
@@ -34,7 +39,10 @@ export class MerchantMemory {
     this.entries = new LRUCache({ max: options.mostMerchants });
   }
 
-  find(merchantId: string, trusted: boolean): AtOnceOrLater<CatalogueMerchant | undefined> {
+  find(
+    merchantId: string,
+    trusted: boolean,
+  ): CatalogueMerchant | undefined | Promise<CatalogueMerchant | undefined> {
     const known = trusted ? this.entries.get(merchantId) : undefined;
     if (known !== undefined) return known.merchant;
     const underWay = trusted ? this.readings.get(merchantId) : undefined;
@@ -42,14 +50,12 @@ export class MerchantMemory {
     return entry.then(({ merchant }) => merchant);
   }
 
-  /** The merchant changed. */
   forget(merchantId: string): void {
     this.entries.delete(merchantId);
     const reading = this.readings.get(merchantId);
     if (reading) reading.stale = true;
   }
 
-  /** Anything may have changed. */
   clear(): void {
     this.entries.clear();
     for (const reading of this.readings.values()) reading.stale = true;

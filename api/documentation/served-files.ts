@@ -19,9 +19,7 @@ const OPENAPI = ['contracts/openapi.json', '/openapi.json'] as const;
 const SOURCE = /\.(mjs|py|php|java|go|mod)$/;
 
 export interface ServedFile {
-  /** From the root of the repository, with `/`. */
   readonly file: string;
-  /** On the public listener. */
   readonly path: string;
   readonly text: string;
 }

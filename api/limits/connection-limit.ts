@@ -7,17 +7,12 @@ import { sourceOf } from './source-address';
  */
 export const MOST_UNPROVEN_CONNECTIONS = 500;
 
-export interface ConnectionLimit {
-  /** A call with a valid key came over this connection: it counts no longer. */
-  proven(socket: Socket): void;
-}
-
 /**
  * Bounds the connections that one address holds open, for a listener without a proxy in front. One too many closes the
  * oldest that has brought no valid key, never the new one: so a flood closes its own, and a caller that shares the address
  * gets through. Connections that have brought one are bounded by the limit per key.
  */
-export function limitConnections(server: Server, onClosed: () => void): ConnectionLimit {
+export function limitConnections(server: Server, onClosed: () => void) {
   const sources = new Map<string, Map<string, Socket>>();
   const proven = new WeakSet<Socket>();
 
@@ -40,7 +35,8 @@ export function limitConnections(server: Server, onClosed: () => void): Connecti
     oldest[1].destroy();
   });
   return {
-    proven(socket) {
+    /** A call with a valid key came over this connection: it counts no longer. */
+    proven(socket: Socket): void {
       // The socket of a request is that of TLS, and the one above lies beneath it: they share their peer.
       if (proven.has(socket)) return;
       proven.add(socket);

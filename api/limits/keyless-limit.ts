@@ -6,13 +6,10 @@ import { setRateLimitHeaders } from '../plugins/rate-limit';
 import { sourceOf } from './source-address';
 
 const WINDOW_SECONDS = 60;
-/**
- * How long the answer to a call above the limit is held back: whoever waits for it calls no more often than that. A proxy sends
- * such calls over connections of their own (deploy/proxy/haproxy.cfg, `strangers`).
- */
+/** How long the answer to a call above the limit is held back: whoever waits for it calls no more often than that. */
 const HOLD_MS = 1_000;
 
-export interface KeylessLimitOptions {
+interface KeylessLimitOptions {
   /** Calls without a valid key per source address and minute, ≥ 1. */
   readonly limit: number;
   readonly now: () => Date;

@@ -1,10 +1,8 @@
 import type { Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
-/** How a call stands against its key's limit. */
 export interface RateLimitState {
   readonly allowed: boolean;
-  /** Calls allowed per window. */
   readonly limit: number;
   /** Calls left in this window, ≥ 0. */
   readonly remaining: number;
@@ -19,7 +17,7 @@ export interface RateLimiter {
   consume(keyId: string): Promise<RateLimitState>;
 }
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** Calls per key and window, ≥ 1. */
   readonly limit: number;
   readonly windowSeconds: number;
@@ -27,7 +25,6 @@ export interface RateLimiterOptions {
   readonly redis: Redis | null;
   /** Called when a call had to be counted in memory although Redis is configured. */
   readonly onFallback: (cause: unknown) => void;
-  /** Monotonic milliseconds. */
   readonly monotonicMs: () => number;
 }
 
@@ -47,36 +44,27 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     redis && new RateLimiterRedis({ ...settings, storeClient: redis, rejectIfRedisNotReady: true });
   let restUntilMs = 0;
 
-  function count(keyId: string): Promise<RateLimitState> {
-    if (shared === null || monotonicMs() < restUntilMs) return consumeFrom(memory, keyId, limit);
-    return consumeFrom(shared, keyId, limit).catch((cause: unknown) => {
-      restUntilMs = monotonicMs() + REST_MS;
-      onFallback(cause);
-      return consumeFrom(memory, keyId, limit);
-    });
-  }
-  return { windowSeconds, consume: count };
-}
-
-function consumeFrom(
-  limiter: RateLimiterMemory | RateLimiterRedis,
-  keyId: string,
-  limit: number,
-): Promise<RateLimitState> {
-  return limiter.consume(keyId).then(
-    (counted) => state(counted, true, limit),
-    (refused: unknown) => {
-      if (refused instanceof RateLimiterRes) return state(refused, false, limit);
-      throw refused;
-    },
-  );
-}
-
-function state(result: RateLimiterRes, allowed: boolean, limit: number): RateLimitState {
-  return {
+  const state = ({ remainingPoints, msBeforeNext }: RateLimiterRes, allowed: boolean): RateLimitState => ({
     allowed,
     limit,
-    remaining: Math.max(0, result.remainingPoints),
-    resetMs: Math.max(0, result.msBeforeNext),
-  };
+    remaining: Math.max(0, remainingPoints),
+    resetMs: Math.max(0, msBeforeNext),
+  });
+  const consumeFrom = (limiter: RateLimiterMemory | RateLimiterRedis, keyId: string) =>
+    limiter.consume(keyId).then(
+      (counted) => state(counted, true),
+      (refused: unknown) => {
+        if (refused instanceof RateLimiterRes) return state(refused, false);
+        throw refused;
+      },
+    );
+  function consume(keyId: string): Promise<RateLimitState> {
+    if (shared === null || monotonicMs() < restUntilMs) return consumeFrom(memory, keyId);
+    return consumeFrom(shared, keyId).catch((cause: unknown) => {
+      restUntilMs = monotonicMs() + REST_MS;
+      onFallback(cause);
+      return consumeFrom(memory, keyId);
+    });
+  }
+  return { windowSeconds, consume };
 }

@@ -8,7 +8,7 @@ export interface AttemptWatch {
   lookAgain(): void;
 }
 
-export interface AttemptSubscription {
+interface AttemptSubscription {
   /** Resolves at the next word, or after `ms` milliseconds. Word that came before it was called counts. */
   next(ms: number): Promise<void>;
   /** Whether the dispatcher has said that the first attempt cannot begin for now: Temporal is away. */

@@ -16,8 +16,8 @@ export interface Cursors {
 }
 
 /**
- * Cursors of pages: a position and an HMAC-SHA256 over it and its scope (partner, environment, filters), in base64url. A partner
- * cannot make one, nor use another's; it could reveal nothing all the same, as every query is bound to its partner.
+ * Cursors of pages: a position and an HMAC-SHA256 over it and its scope (partner, environment, filters), in base64url. A
+ * partner cannot make one, nor use another's.
  * @param readSecret asked once, and again after a failure.
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
@@ -28,17 +28,13 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
       throw error;
     }));
   async function macOf(position: string, scope: CursorScope): Promise<Buffer> {
-    const hmac = createHmac('sha256', await secretOnce());
-    return hmac
-      .update(JSON.stringify([position, ...scope]))
-      .digest()
-      .subarray(0, MAC_BYTES);
+    const hmac = createHmac('sha256', await secretOnce()).update(JSON.stringify([position, ...scope]));
+    return hmac.digest().subarray(0, MAC_BYTES);
   }
   return {
     async seal(position, scope) {
-      return Buffer.concat([Buffer.from(position, 'latin1'), await macOf(position, scope)]).toString(
-        'base64url',
-      );
+      const parts = [Buffer.from(position, 'latin1'), await macOf(position, scope)];
+      return Buffer.concat(parts).toString('base64url');
     },
     async open(cursor, scope) {
       const bytes = Buffer.from(cursor, 'base64url');

@@ -1,8 +1,4 @@
-import {
-  testFailureReasons,
-  type TestFailureReason,
-  type TestNotificationBody,
-} from '../../contracts/test-notification';
+import type { TestNotificationBody } from '../../contracts/test-notification';
 import type { NotificationProgress } from '../../db/notifications/progress';
 
 /** What a partner is told of where its test stands; null when that is not known. */
@@ -24,7 +20,7 @@ export function testStatus(progress: NotificationProgress | null): TestNotificat
 }
 
 /** What a partner is told of the reason that a notification ended with. What it cannot know of is a fault of ours. */
-export function failureReason(endReason: string | null | undefined): TestFailureReason {
+export function shownReason(endReason: string | null | undefined, known: readonly string[]): string {
   if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
-  return testFailureReasons.find((known) => known === endReason) ?? 'internal_error';
+  return known.find((reason) => reason === endReason) ?? 'internal_error';
 }

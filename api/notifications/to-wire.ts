@@ -1,24 +1,28 @@
 import { decodeTime } from 'ulid';
-import type { NotificationBody, NotificationItem } from '../../contracts/notifications';
-import { notificationReasons } from '../../contracts/notifications';
+import {
+  notificationReasons,
+  type NotificationBody,
+  type NotificationItem,
+} from '../../contracts/notifications';
 import type { PartnerNotification } from '../../db/notifications/find-for-partner';
 import type { Listed, ListedAttempt } from '../../db/notifications/partner-view';
+import { shownReason } from './test-status';
 
 /** Unix milliseconds as a moment of an answer. */
 export const moment = (ms: number) => new Date(ms).toISOString();
-export const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
+const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
 
-/**
- * A notification as the contract has it. The id says when it was created, to the millisecond: filters and pages go by it, so that
- * what is shown and what is searched for never differ.
- */
+/** The id says when it was created: filters and pages go by it, so that what is shown and what is searched for agree. */
 export function notificationToWire(one: Listed): NotificationItem {
   return {
     notification_id: one.notificationId,
     event_id: one.eventId,
     event_type: one.eventType,
     status: one.status,
-    reason: one.status === 'delivered' ? null : reasonOf(one.endReason),
+    reason:
+      one.status === 'delivered' || one.endReason === null
+        ? null
+        : shownReason(one.endReason, notificationReasons),
     created_at: moment(decodeTime(one.notificationId.slice('ntf_'.length))),
     credit_application_id: one.applicationId,
     merchant_reference: one.merchantReference,
@@ -53,10 +57,3 @@ const attemptToWire = ({ outcome, httpStatus, failure, durationMs }: ListedAttem
   failure,
   duration_ms: durationMs,
 });
-
-/** What a partner is told of an end. What it cannot know of is a fault of ours. */
-function reasonOf(endReason: string | null): string | null {
-  if (endReason === null) return null;
-  if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
-  return notificationReasons.find((known) => known === endReason) ?? 'internal_error';
-}

@@ -1,4 +1,5 @@
-import type { FastifyReply } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 
 /**
  * On every answer: browsers use HTTPS for this host for a year, and take no answer for another type than it has. No
@@ -12,4 +13,25 @@ export const SECURITY_HEADERS = {
 /** Sets what every answer carries. */
 export function markAnswer(reply: FastifyReply, requestId: string): void {
   void reply.header('X-Request-Id', requestId).headers(SECURITY_HEADERS);
+}
+
+export function markAnswers(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    markAnswer(reply, request.id);
+    done();
+  });
+}
+
+/** Visible ASCII only: it is echoed in a header and written to logs. */
+const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
+
+/**
+ * The id of a request: the caller's `X-Request-Id`, else its `X-Correlation-Id`, when that is 1–128 visible ASCII
+ * characters; else a new one (spec §7.2, design §3).
+ */
+export function requestIdOf(headers: IncomingHttpHeaders, newId: () => string): string {
+  for (const sent of [headers['x-request-id'], headers['x-correlation-id']]) {
+    if (typeof sent === 'string' && ACCEPTABLE.test(sent)) return sent;
+  }
+  return newId();
 }

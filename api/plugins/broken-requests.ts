@@ -21,9 +21,8 @@ type HttpSocket = Socket & {
 };
 
 /**
- * Answers in the contract's form what Node's HTTP server does not hand to the framework: requests that its parser refuses
- * (malformed or oversized headers, a body of wrong framing, a request that never ends) and CONNECT. Also keeps Node from
- * answering on its own (417 to an unknown Expect) and from dropping headers.
+ * Answers in the contract's form what Node's HTTP server does not hand to the framework: requests that its parser
+ * refuses (malformed or oversized headers, a body of wrong framing, a request that never ends) and CONNECT.
  * @param onUnreadable called for each request that the framework never saw.
  */
 export function answerBrokenRequests(
@@ -100,7 +99,6 @@ function refuse(socket: Socket, fault: ApiError, requestId: string): void {
   end(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Ends the connection after the answer that is under way. */
 function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
   // Node calls it after an answer that says `close`. Its own destroys the socket without reading what still arrives.

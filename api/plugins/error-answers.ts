@@ -52,13 +52,11 @@ export function notFound(
   };
 }
 
-/** The same on the internal listener, which speaks plain HTTP. */
 export function notFoundInternally(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   markAnswer(reply, request.id);
   send(NO_SUCH_ENDPOINT, request, reply, 'internal');
 }
 
-/** The refusal itself, or that there have been too many of them. */
 function answer(
   thrown: unknown,
   request: FastifyRequest,

@@ -13,8 +13,8 @@ export const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
 };
 
 /**
- * HTTP/1.0, or 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two: Node's own check would answer outside the
- * contract's form. Its parser also lets 0.9 and 2.0 pass, which nobody speaks in this way but to confuse.
+ * HTTP/1.0, or 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two: Node's own check would answer outside
+ * the contract's form. Its parser also lets 0.9 and 2.0 pass.
  */
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { httpVersion } = request.raw;
@@ -27,7 +27,6 @@ export const properHttp: onRequestHookHandler = (request, _reply, done) => {
 
 const refused = (message: string) => new ApiError('INVALID_REQUEST', message);
 
-/** Adds both checks to every route and to the 404 handler. */
 export function requireHttps(app: FastifyInstance): void {
   app.addHook('onRequest', httpsOnly);
   app.addHook('onRequest', properHttp);

@@ -1,25 +1,18 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../metrics';
-import { createRefusalSample } from './refusal-sample';
 import { routeNameOf } from './route-name';
-
-/** Counts and logs requests for which the framework runs no hooks. */
-export interface RequestObserver {
-  /** A request whose URL could not be read. */
-  answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** A request that could not be read at all. */
-  unreadable(requestId: string): void;
-}
 
 /**
  * Counts every request and logs one line for it, when it has been answered: no body, no header, no query. Of refusals that
  * no limit per key bounds, a few lines a second are logged and the rest counted.
+ * @returns what counts and logs requests for which the framework runs no hooks: `answered` one whose URL could not be read,
+ *   `unreadable` one that could not be read at all.
  */
 export function observeRequests(
   app: FastifyInstance,
   logger: FastifyBaseLogger,
   metrics: Pick<ApiMetrics, 'observeRequest'>,
-): RequestObserver {
+) {
   // Every value of the line is ours or harmless, and looking for secrets in each would cost half of the line.
   const lines = logger.child({}, { redact: [] });
   const sample = createRefusalSample((kind, leftOut) =>
@@ -53,7 +46,7 @@ export function observeRequests(
   });
   return {
     answered,
-    unreadable: (requestId) =>
+    unreadable: (requestId: string) =>
       observe({ requestId, method: 'none', route: 'none', status: 400, ms: 0, keyId: undefined }),
   };
 }
@@ -66,6 +59,38 @@ interface Line {
   readonly status: number;
   readonly ms: number;
   readonly keyId: string | undefined;
+}
+
+/** Lines per second and kind of refusal: enough to see what it is. */
+const LINES_PER_SECOND = 10;
+
+/** What refusals of one kind have in common. `keyId` is of a key that has used its limit. */
+type RefusalKind = Pick<Line, 'route' | 'status' | 'keyId'>;
+
+/**
+ * Keeps a flood of refused calls from flooding the log. What is left out is reported once a second, with its number.
+ * @returns `admit`: whether this refusal is logged by itself; `flush`: reports what was left out so far.
+ */
+function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => void) {
+  const seen = new Map<string, { readonly kind: RefusalKind; count: number }>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const { kind, count } of seen.values())
+      if (count > LINES_PER_SECOND) report(kind, count - LINES_PER_SECOND);
+    seen.clear();
+  }
+  function admit(kind: RefusalKind): boolean {
+    timer ??= setTimeout(flush, 1_000).unref();
+    const name = `${kind.status} ${kind.route} ${kind.keyId}`;
+    const known = seen.get(name) ?? { kind, count: 0 };
+    seen.set(name, known);
+    known.count += 1;
+    return known.count <= LINES_PER_SECOND;
+  }
+  return { admit, flush };
 }
 
 /** Of the partner's key or the service key; undefined where none was looked at. */

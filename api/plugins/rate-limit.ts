@@ -29,8 +29,7 @@ export function setRateLimitHeaders(
   now: Date,
 ): number {
   const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
-  const limit = String(state.limit);
-  const remaining = String(state.remaining);
+  const [limit, remaining] = [String(state.limit), String(state.remaining)];
   void reply.headers({
     'RateLimit-Policy': `${limit};w=${windowSeconds}`,
     'RateLimit-Limit': limit,

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { routeNameOf } from './route-name';
 
-/** A request as its trace shows it. */
-export interface RequestSpan {
+interface RequestSpan {
   /** Runs what follows so that its steps belong to the request. */
   within(task: () => void): void;
   end(answer: { readonly route: string; readonly status: number }): void;
@@ -19,7 +18,6 @@ export interface RequestTracer {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Only where traces are made. */
     span: RequestSpan | null;
   }
 }

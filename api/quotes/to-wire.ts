@@ -10,7 +10,6 @@ const NOT_AUTHORISED_NOTICE = {
   message: 'The merchant is not authorised to communicate regulated credit promotions.',
 };
 
-/** The wire form of a quote (spec §2.3). */
 export function quoteToWire(
   quote: Quote,
   quoteId: string,

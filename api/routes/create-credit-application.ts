@@ -8,11 +8,10 @@ import type { CreateApplicationAnswer, NewApplication } from '../../db/applicati
 import { warnOutOfScope } from '../applications/out-of-scope';
 import { createdToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
-import { bodyOf } from '../plugins/validate-body';
+import { bodyOf } from '../plugins/body';
 import { serializer } from '../serializer';
 
 export interface CreateCreditApplicationDeps {
-  /** Opens an application and stores its first notification, in one transaction. */
   readonly createApplication: (wanted: NewApplication) => Promise<CreateApplicationAnswer>;
 }
 

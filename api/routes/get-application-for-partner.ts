@@ -10,7 +10,6 @@ import { idRoute } from '../plugins/route-name';
 import { serializer } from '../serializer';
 
 export interface GetApplicationForPartnerDeps {
-  /** One of this partner and environment; null for all others. */
   readonly findPartnerApplication: (
     applicationId: string,
     owner: EndpointQueue,

@@ -26,10 +26,7 @@ const LOGO_STYLE_HASH = createHash('sha256').update(LOGO_STYLE).digest('base64')
 /** Paths of the page and its files. The library that serves them answers others, such as `/..%5c`, with statuses of its own. */
 const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
-/**
- * `GET /openapi.json`, the page made from it at `/docs`, the partner guide at `/docs/guide`, and the pages and source files that
- * the guide links. None needs a key.
- */
+/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, and what the guide links. None needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
   const document = openApiDocument();
   const text = JSON.stringify(document);

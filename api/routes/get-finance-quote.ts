@@ -8,9 +8,9 @@ import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Catalogue } from '../catalogue/catalogue';
-import type { CatalogueMerchant } from '../catalogue/found';
+import type { CatalogueMerchant } from '../catalogue/merchant-memory';
 import { ApiError } from '../errors';
-import { bodyOf } from '../plugins/validate-body';
+import { bodyOf } from '../plugins/body';
 import type { Caller } from '../plugins/authenticate';
 import { fittedProducts, quoteToWire } from '../quotes/to-wire';
 import { ukDay } from '../quotes/uk-day';
@@ -28,7 +28,13 @@ export interface GetFinanceQuoteDeps {
 /** `POST /v1/finance-quote` (spec §4.1), for the keyed part of the API. */
 export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
   const { storeQuote, now, newQuoteId } = deps;
-  const find = merchantFinder(deps.catalogue);
+  // Designated test merchants exist for every key and are never read from anywhere.
+  const find: Catalogue['findMerchant'] = (merchantId) => {
+    const designated = TEST_MERCHANTS.get(merchantId);
+    return designated
+      ? { merchantId, onlyFor: null, setup: completeMerchant(designated.merchant) }
+      : deps.catalogue.findMerchant(merchantId);
+  };
   const validate = bodyValidator(quoteRequestSchema);
   const serialize = serializer<QuoteResponseBody>(quoteResponseSchema);
 
@@ -76,16 +82,6 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
     void reply.type('application/json; charset=utf-8');
     return bytes;
   });
-}
-
-/** Finds merchants. Designated test merchants exist for every key and are never read from anywhere. */
-function merchantFinder(catalogue: Pick<Catalogue, 'findMerchant'>): Catalogue['findMerchant'] {
-  return (merchantId) => {
-    const designated = TEST_MERCHANTS.get(merchantId);
-    return designated
-      ? { merchantId, onlyFor: null, setup: completeMerchant(designated.merchant) }
-      : catalogue.findMerchant(merchantId);
-  };
 }
 
 /** The merchant to quote for. @throws ApiError when it does not exist for the caller, or its set-up is incomplete */

@@ -9,7 +9,6 @@ import { idRoute } from '../plugins/route-name';
 import { serializer } from '../serializer';
 
 export interface GetNotificationDeps {
-  /** One of this partner and environment; null for all others. */
   readonly findNotification: (
     notificationId: string,
     owner: EndpointQueue,

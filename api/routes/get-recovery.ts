@@ -13,7 +13,6 @@ import { idRoute } from '../plugins/route-name';
 import { serializer } from '../serializer';
 
 export interface GetRecoveryDeps {
-  /** One of this partner and environment; null for all others. */
   readonly recoveryProgress: (recoveryId: string, owner: EndpointQueue) => Promise<RecoveryProgress | null>;
 }
 

@@ -11,7 +11,7 @@ import { ApiError } from '../errors';
 import type { CursorScope, Cursors } from '../notifications/cursor';
 import { notificationToWire } from '../notifications/to-wire';
 import type { Caller } from '../plugins/authenticate';
-import { bodyOf } from '../plugins/validate-body';
+import { bodyOf } from '../plugins/body';
 import { serializer } from '../serializer';
 
 export interface ListNotificationsDeps {
@@ -80,5 +80,4 @@ const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQue
   query.created_to?.getTime() ?? null,
 ];
 
-/** The smallest id of a moment. */
 const floorId = (at: Date) => `ntf_${encodeTime(at.getTime())}${'0'.repeat(16)}`;

@@ -9,11 +9,10 @@ import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { warnOutOfScope } from '../applications/out-of-scope';
-import { bodyOf } from '../plugins/validate-body';
+import { bodyOf } from '../plugins/body';
 import { serializer } from '../serializer';
 
 export interface RecordLenderEventDeps {
-  /** Takes in what a lender tells, and stores the notifications that come of it, in one transaction. */
   readonly recordLenderEvent: (wanted: NewLenderEvent) => Promise<LenderEventAnswer>;
 }
 

@@ -8,14 +8,12 @@ import {
   type RecoverDryRunBody,
 } from '../../contracts/notification-recovery';
 import type { PartnerRecovery, WantedRecovery } from '../../db/notifications/recover-for-partner';
-import { ApiError } from '../errors';
-import { notRegistered } from '../notifications/not-registered';
+import { ApiError, notRegistered } from '../errors';
 import type { Caller } from '../plugins/authenticate';
-import { bodyOf } from '../plugins/validate-body';
+import { bodyOf } from '../plugins/body';
 import { serializer } from '../serializer';
 
 export interface RecoverNotificationsDeps {
-  /** Counts what a recovery would send again, or writes one down for a worker. */
   readonly recoverNotifications: (wanted: Omit<WantedRecovery, 'testEventType'>) => Promise<PartnerRecovery>;
 }
 

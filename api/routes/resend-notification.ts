@@ -4,14 +4,12 @@ import { resendResponseSchema, type ResendBody } from '../../contracts/notificat
 import { ID_PATTERNS } from '../../contracts/partner-fields';
 import type { EndpointQueue } from '../../db/notifications/hold';
 import type { PartnerResend } from '../../db/notifications/resend-for-partner';
-import { ApiError } from '../errors';
-import { notRegistered } from '../notifications/not-registered';
+import { ApiError, notRegistered } from '../errors';
 import { idRoute } from '../plugins/route-name';
 import { serializer } from '../serializer';
 import { noSuchNotification, type NotificationPath } from './get-notification';
 
 export interface ResendNotificationDeps {
-  /** Sends one of this partner and environment again, and writes down under which key. */
   readonly resendNotification: (
     notificationId: string,
     by: { readonly owner: EndpointQueue; readonly keyId: string },
@@ -36,15 +34,10 @@ export function resendNotification(app: FastifyInstance, deps: ResendNotificatio
     const owner = { partnerId, environment };
     const answer = await deps.resendNotification(params.notification_id, { owner, keyId });
     if (answer.kind !== 'resent') throw refusal(answer, environment);
-    const data = {
-      notification_id: params.notification_id,
-      event_id: answer.eventId,
-      status: 'pending',
-    } as const;
-    return reply
-      .code(202)
-      .type('application/json; charset=utf-8')
-      .send(serialize({ success: true, data }));
+    const { notification_id } = params;
+    const data = { notification_id, event_id: answer.eventId, status: 'pending' } as const;
+    const body = serialize({ success: true, data });
+    return reply.code(202).type('application/json; charset=utf-8').send(body);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { testEvent } from '../../contracts/test-event';
 import {
+  testFailureReasons,
   testNotificationQuerySchema,
   testNotificationResponseSchema,
   type TestLender,
@@ -9,10 +10,9 @@ import {
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { NotificationProgress } from '../../db/notifications/progress';
 import type { NewTestNotification, TestNotificationAnswer } from '../../db/notifications/enqueue-test';
-import { ApiError } from '../errors';
+import { ApiError, notRegistered } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
-import { notRegistered } from '../notifications/not-registered';
-import { failureReason, testStatus } from '../notifications/test-status';
+import { shownReason, testStatus } from '../notifications/test-status';
 import type { Caller } from '../plugins/authenticate';
 import { serializer } from '../serializer';
 
@@ -57,8 +57,11 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         body: JSON.stringify(event),
         requestId: request.id,
       });
-      if (stored.kind === 'limit_reached')
-        void reply.header('Retry-After', String(retryAfterSeconds(stored)));
+      if (stored.kind === 'limit_reached') {
+        const { delivered, limit, secondsToMonthEnd } = stored;
+        const seconds = delivered >= limit ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS;
+        void reply.header('Retry-After', String(seconds));
+      }
       if (stored.kind !== 'stored') throw refusal(stored, caller);
       const { status, reason, attempt } = await firstWord();
       const ended = status === 'delivered' || status === 'failed';
@@ -99,7 +102,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         if (status !== 'queued' || leftMs <= 0 || subscription.delayed())
           return {
             status,
-            reason: status === 'failed' ? failureReason(progress?.endReason) : null,
+            reason: status === 'failed' ? shownReason(progress?.endReason, testFailureReasons) : null,
             attempt: progress?.attempt ?? null,
           };
         await subscription.next(leftMs);
@@ -114,14 +117,8 @@ function lenderOf(query: unknown): TestLender | null {
   throw new ApiError('INVALID_REQUEST', 'lender must be lender_a or lender_b.', { field: 'lender' });
 }
 
-type LimitReached = Extract<TestNotificationAnswer, { kind: 'limit_reached' }>;
-
 /** One that is under way may fail at any time, and then no longer counts. */
 const RETRY_WHILE_UNDER_WAY_SECONDS = 60;
-
-function retryAfterSeconds({ delivered, limit, secondsToMonthEnd }: LimitReached): number {
-  return delivered >= limit ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS;
-}
 
 function refusal(
   answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,

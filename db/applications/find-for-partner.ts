@@ -1,9 +1,9 @@
 import type { ApplicationState } from '../../domain/application-states';
 import type { EndpointQueue } from '../notifications/hold';
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { msText as ms, runPrepared, type Reader } from '../postgres/prepared';
 
 /** An event of an application as its partner was or will be sent it. Moments in Unix milliseconds. */
-export interface PartnerEvent {
+interface PartnerEvent {
   readonly sequence: number;
   readonly eventId: string;
   readonly eventType: string;
@@ -26,8 +26,6 @@ export interface PartnerApplication {
   readonly events: readonly PartnerEvent[];
 }
 
-const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
-
 // One statement, so that state and events are of one moment. An event without one of the lender's is the opening.
 const FIND = `
   select p.application_id as "applicationId", p.quote_id as "quoteId", p.merchant_reference as "merchantReference",
@@ -48,11 +46,7 @@ export async function findApplicationForPartner(
   applicationId: string,
   { partnerId, environment }: EndpointQueue,
 ): Promise<PartnerApplication | null> {
-  const parameters = [applicationId, partnerId, environment];
-  const [row] = await runPrepared<Omit<PartnerApplication, 'events'> & { events: string }>(
-    reader,
-    FIND,
-    parameters,
-  );
+  type Row = Omit<PartnerApplication, 'events'> & { readonly events: string };
+  const [row] = await runPrepared<Row>(reader, FIND, [applicationId, partnerId, environment]);
   return row === undefined ? null : { ...row, events: JSON.parse(row.events) as PartnerEvent[] };
 }

@@ -3,18 +3,9 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { partners, recoveries } from '../schema';
 import { Refused } from '../refused';
 
-export type PartnerState = 'active' | 'inactive';
-
-export type PartnerRecoveryState = 'enabled' | 'disabled';
-
-export interface Partner {
-  readonly partnerId: string;
-  readonly name: string;
-  readonly state: PartnerState;
-  /** Whether it may begin recoveries of what it has missed. */
-  readonly recovery: PartnerRecoveryState;
-  readonly createdAt: Date;
-}
+export type Partner = Readonly<typeof partners.$inferSelect>;
+export type PartnerState = Partner['state'];
+export type PartnerRecoveryState = Partner['recovery'];
 
 /**
  * Creates a partner.
@@ -49,19 +40,11 @@ export async function findPartner(db: DbOrTransaction, partnerId: string): Promi
   return found ?? null;
 }
 
+type Changed = Promise<{ changed: boolean; partner: Partner }>;
+
 /** Switches a partner, and with it all its keys, off or on. */
-export async function setPartnerState(
-  db: DbOrTransaction,
-  partnerId: string,
-  state: PartnerState,
-): Promise<{ changed: boolean; partner: Partner }> {
-  return db.transaction(async (tx) => {
-    const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
-    if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    if (old.state === state) return { changed: false, partner: old };
-    await tx.update(partners).set({ state }).where(eq(partners.partnerId, partnerId));
-    return { changed: true, partner: { ...old, state } };
-  });
+export async function setPartnerState(db: DbOrTransaction, partnerId: string, state: PartnerState): Changed {
+  return db.transaction(async (tx) => change(tx, partnerId, 'state', state));
 }
 
 /** Lets a partner begin recoveries, or no longer: one of its own that is under way is then stopped. */
@@ -69,13 +52,10 @@ export async function setPartnerRecovery(
   db: DbOrTransaction,
   partnerId: string,
   recovery: PartnerRecoveryState,
-): Promise<{ changed: boolean; partner: Partner }> {
+): Changed {
   return db.transaction(async (tx) => {
-    const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
-    if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    if (old.recovery === recovery) return { changed: false, partner: old };
-    await tx.update(partners).set({ recovery }).where(eq(partners.partnerId, partnerId));
-    if (recovery === 'disabled') {
+    const answer = await change(tx, partnerId, 'recovery', recovery);
+    if (answer.changed && recovery === 'disabled') {
       await tx
         .update(recoveries)
         .set({ state: 'interrupted', updatedAt: sql`service_now()` })
@@ -87,8 +67,24 @@ export async function setPartnerRecovery(
           ),
         );
     }
-    return { changed: true, partner: { ...old, recovery } };
+    return answer;
   });
+}
+
+async function change<Field extends 'state' | 'recovery'>(
+  tx: DbOrTransaction,
+  partnerId: string,
+  field: Field,
+  value: Partner[Field],
+): Changed {
+  const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
+  if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  if (old[field] === value) return { changed: false, partner: old };
+  await tx
+    .update(partners)
+    .set({ [field]: value })
+    .where(eq(partners.partnerId, partnerId));
+  return { changed: true, partner: { ...old, [field]: value } };
 }
 
 async function nextFreeId(tx: DbOrTransaction): Promise<string> {

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { products, productVersions } from '../schema';
+import { given } from '../schema/columns';
 import { toColumns, toDefinition, type ProductDefinition } from './product-row';
 import { Refused } from '../refused';
 
@@ -18,13 +19,13 @@ export interface StoredProduct {
 }
 
 /** One version of a product's terms. */
-export interface ProductVersion {
+interface ProductVersion {
   readonly version: number;
   readonly createdAt: Date;
   readonly definition: ProductDefinition;
 }
 
-export interface NewProduct {
+interface NewProduct {
   readonly merchantId: string;
   readonly active: boolean;
   readonly displayOrder: number;
@@ -40,7 +41,7 @@ export async function listProducts(
   filter: { merchantId?: string | undefined; limit: number },
 ): Promise<StoredProduct[]> {
   const rows = await select(db)
-    .where(filter.merchantId === undefined ? undefined : eq(products.merchantId, filter.merchantId))
+    .where(given(products.merchantId, filter.merchantId))
     .orderBy(asc(products.merchantId), asc(products.displayOrder), asc(products.creditProduct))
     .limit(filter.limit);
   return rows.map(toStored);

@@ -1,9 +1,11 @@
-import { and, asc, desc, eq, gt, isNull, ne, or, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { webhookEndpoints, webhookSecrets } from '../schema';
+import { given } from '../schema/columns';
 import { Refused } from '../refused';
+import type { Sealed, SealedFor } from './key-ring';
 
 /** Channel on which keepers hear that an endpoint has come or gone (trigger notify_endpoint). */
 export const ENDPOINTS_CHANNEL = 'endpoints';
@@ -11,14 +13,7 @@ export const ENDPOINTS_CHANNEL = 'endpoints';
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 
 /** A secret as stored: sealed, and bound to its endpoint and its own id. */
-export interface SealedSecret {
-  readonly secretId: string;
-  readonly endpointId: string;
-  readonly keyId: string;
-  readonly ciphertext: Buffer;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-}
+export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
 
 /** Where it is to be sent, and the sealed secret that its deliveries are signed with. */
 export interface NewEndpoint {
@@ -26,10 +21,7 @@ export interface NewEndpoint {
   readonly environment: KeyEnvironment;
   readonly url: string;
   /** Seals a new secret for the ids it is stored under. */
-  readonly seal: (place: { endpointId: string; secretId: string }) => {
-    keyId: string;
-    ciphertext: Uint8Array;
-  };
+  readonly seal: (place: SealedFor) => Sealed;
 }
 
 /**
@@ -127,18 +119,12 @@ export async function listEndpoints(
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; removed: boolean },
 ): Promise<WebhookEndpoint[]> {
-  const conditions: SQL[] = [];
-  if (filter.partnerId !== undefined) conditions.push(eq(webhookEndpoints.partnerId, filter.partnerId));
-  if (!filter.removed) conditions.push(ne(webhookEndpoints.state, 'removed'));
+  const { partnerId, environment, state, createdAt } = webhookEndpoints;
   return db
     .select()
     .from(webhookEndpoints)
-    .where(and(...conditions))
-    .orderBy(
-      asc(webhookEndpoints.partnerId),
-      asc(webhookEndpoints.environment),
-      desc(webhookEndpoints.createdAt),
-    );
+    .where(and(given(partnerId, filter.partnerId), filter.removed ? undefined : ne(state, 'removed')))
+    .orderBy(asc(partnerId), asc(environment), desc(createdAt));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import type { KeyEnvironment } from './key';
 import type { KeyState, KeySummary } from './key-changes';
 
@@ -24,16 +24,13 @@ export interface ApiKeySummary extends KeySummary {
   readonly partnerState: 'active' | 'inactive';
 }
 
-/** Milliseconds since 1970: a moment arrives as text or as a Date depending on who asks, a number always the same. */
-const ms = (column: string, name: string) => `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
-
 const RECORD = `select k.key_id as "keyId", k.partner_id as "partnerId", k.environment, k.key_hash as "keyHash",
-  k.state, ${ms('k.expires_at', 'expiresAt')}, p.state as "partnerState"
+  k.state, ${msText('k.expires_at')} as "expiresAt", p.state as "partnerState"
   from api_keys k join partners p on p.partner_id = k.partner_id`;
 
 const SUMMARY = `select k.key_id as "keyId", k.partner_id as "partnerId", k.environment, k.last_four as "lastFour",
-  k.state, coalesce(k.expires_at <= service_now(), false) as expired, ${ms('k.expires_at', 'expiresAt')},
-  ${ms('k.created_at', 'createdAt')}, ${ms('k.revoked_at', 'revokedAt')}, k.replaced_by as "replacedBy",
+  k.state, coalesce(k.expires_at <= service_now(), false) as expired, ${msText('k.expires_at')} as "expiresAt",
+  ${msText('k.created_at')} as "createdAt", ${msText('k.revoked_at')} as "revokedAt", k.replaced_by as "replacedBy",
   p.state as "partnerState"
   from api_keys k join partners p on p.partner_id = k.partner_id`;
 

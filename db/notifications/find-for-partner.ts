@@ -1,9 +1,16 @@
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { msText as ms, runPrepared, type Reader } from '../postgres/prepared';
 import { STATUS_SQL } from '../schema';
 import type { EndpointQueue } from './hold';
-import { msText, rowToListed, type Listed, type ListedAttempt, type ListedRow } from './partner-view';
+import {
+  ATTEMPT_JSON,
+  LISTED,
+  rowToListed,
+  type Listed,
+  type ListedAttempt,
+  type ListedRow,
+} from './partner-view';
 
-export interface LoggedAttempt extends ListedAttempt {
+interface LoggedAttempt extends ListedAttempt {
   readonly number: number;
   readonly finishedMs: number | null;
 }
@@ -16,20 +23,14 @@ export interface PartnerNotification extends Listed {
   readonly log: readonly LoggedAttempt[];
 }
 
-type Row = Omit<ListedRow, `last${string}`> & { readonly body: string; readonly log: string };
-
-const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+type Row = Omit<ListedRow, 'last'> & { readonly body: string; readonly log: string };
 
 const FIND = `
-  select notification_id as "notificationId", event_id as "eventId", event_type as "eventType",
-    ${STATUS_SQL} as status, end_reason as "endReason", application_id as "applicationId",
-    merchant_reference as "merchantReference", sequence, attempts, ${msText('next_attempt_at', 'nextAttemptMs')},
-    paused_at is not null as paused, ${msText('delivered_at', 'deliveredMs')}, body,
-    (select coalesce(json_agg(json_build_object('number', a.attempt_number, 'atMs', ${ms('a.started_at')},
-        'finishedMs', ${ms('a.finished_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status, 'failure', a.failure,
-        'durationMs', a.duration_ms) order by a.attempt_number), '[]')
+  select ${LISTED}, ${STATUS_SQL} as status, n.body,
+    (select coalesce(json_agg(json_build_object(${ATTEMPT_JSON}, 'number', a.attempt_number,
+        'finishedMs', ${ms('a.finished_at')}) order by a.attempt_number), '[]')
       from delivery_attempts a where a.notification_id = $1)::text as log
-  from notifications
+  from notifications n
   where notification_id = $1 and partner_id = $2 and environment = $3`;
 
 /** Reads a notification of this partner and environment; null for all others. */
@@ -42,14 +43,6 @@ export async function findForPartner(
   if (row === undefined) return null;
   const { body, log: text, ...listed } = row;
   const log = JSON.parse(text) as LoggedAttempt[];
-  const last = log.findLast(({ finishedMs }) => finishedMs !== null);
-  const withLast = {
-    ...listed,
-    lastAtMs: last?.atMs ?? null,
-    lastOutcome: last?.outcome ?? null,
-    lastHttpStatus: last?.httpStatus ?? null,
-    lastFailure: last?.failure ?? null,
-    lastDurationMs: last?.durationMs ?? null,
-  };
-  return { ...rowToListed(withLast), body, log };
+  const last = log.findLast(({ finishedMs }) => finishedMs !== null) ?? null;
+  return { ...rowToListed(listed, last), body, log };
 }

@@ -2,7 +2,14 @@ import { runPrepared, type Parameter, type Reader } from '../postgres/prepared';
 import type { NotificationStatus } from '../../domain/notification-status';
 import { STATUS_SQL } from '../schema';
 import type { EndpointQueue } from './hold';
-import { msText, rowToListed, type Listed, type ListedRow } from './partner-view';
+import {
+  ATTEMPT_JSON,
+  LISTED,
+  rowToListed,
+  type Listed,
+  type ListedAttempt,
+  type ListedRow,
+} from './partner-view';
 
 /** Filters and their columns, each with an index (db/schema/notifications.ts), the one that leaves the fewest first. */
 const FILTERS = [
@@ -47,7 +54,9 @@ export async function listForPartner(reader: Reader, wanted: PageWanted): Promis
   const { limit } = wanted;
   const { text, parameters, filters } = pageQuery(wanted);
   const rows = await runPrepared<ListedRow>(reader, text, [...parameters, limit + 1]);
-  const notifications = rows.slice(0, limit).map(rowToListed);
+  const notifications = rows
+    .slice(0, limit)
+    .map(({ last, ...row }) => rowToListed(row, last === null ? null : (JSON.parse(last) as ListedAttempt)));
   if (rows.length > limit) return { notifications, next: notifications.at(-1)?.notificationId ?? null };
   if (filters.length < 2) return { notifications, next: null };
   return { notifications, next: await lastScanned(reader, wanted, filters[0]) };
@@ -62,9 +71,9 @@ export function pageQuery(wanted: PageWanted) {
   const [first, ...rest] = filters.map(([, column]) => column);
   // The inner limit is a constant, so that the planner knows that few are wanted; reading stops at the outer one.
   const text = `
-    select ${LISTED} from (${scanText(first, rest.length === 0 ? 101 : MOST_SCANNED)}) n
+    select ${LISTED}, n.status, a.last from (${scanText(first, rest.length === 0 ? 101 : MOST_SCANNED)}) n
     left join lateral (
-      select a.started_at, a.outcome, a.http_status, a.failure, a.duration_ms from delivery_attempts a
+      select json_build_object(${ATTEMPT_JSON})::text as last from delivery_attempts a
       where a.notification_id = n.notification_id and a.finished_at is not null
       order by a.attempt_number desc limit 1) a on true
     where true ${rest.map((column, at) => `and n.${column} = $${6 + at}`).join(' ')}
@@ -101,13 +110,6 @@ function scanText(filter: Column | undefined, most: number): string {
       ${filter === undefined || filter === 'status' ? '' : `and ${filter} is not null`}
     order by ${key.map((column) => `${column} desc`).join(', ')} limit ${most}`;
 }
-
-const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType",
-  n.status, n.end_reason as "endReason", n.application_id as "applicationId",
-  n.merchant_reference as "merchantReference", n.sequence, n.attempts,
-  ${msText('n.next_attempt_at', 'nextAttemptMs')}, n.paused_at is not null as paused,
-  ${msText('n.delivered_at', 'deliveredMs')}, ${msText('a.started_at', 'lastAtMs')}, a.outcome as "lastOutcome",
-  a.http_status as "lastHttpStatus", a.failure as "lastFailure", a.duration_ms as "lastDurationMs"`;
 
 /** The notification at which a page of several filters stopped looking; null when there were no more. */
 async function lastScanned(

@@ -1,4 +1,5 @@
 import type { NotificationStatus } from '../../domain/notification-status';
+import { msText } from '../postgres/prepared';
 
 /** An attempt as partners see it. Moments in Unix milliseconds. */
 export interface ListedAttempt {
@@ -30,37 +31,19 @@ export interface Listed {
 
 export interface ListedRow extends Omit<Listed, 'lastAttempt'> {
   readonly paused: boolean;
-  readonly lastAtMs: number | null;
-  readonly lastOutcome: string | null;
-  readonly lastHttpStatus: number | null;
-  readonly lastFailure: string | null;
-  readonly lastDurationMs: number | null;
+  /** JSON of a ListedAttempt. */
+  readonly last: string | null;
 }
 
-/** A moment arrives as text or as a Date depending on who asks; a number is always the same. */
-export const msText = (column: string, name: string) =>
-  `(extract(epoch from ${column}) * 1000)::float8 as "${name}"`;
+/** Columns of a ListedRow from the notification `n`, but for its status, and the fields of a ListedAttempt from `a`. */
+export const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType",
+  n.end_reason as "endReason", n.application_id as "applicationId", n.merchant_reference as "merchantReference",
+  n.sequence, n.attempts, ${msText('n.next_attempt_at')} as "nextAttemptMs", n.paused_at is not null as paused,
+  ${msText('n.delivered_at')} as "deliveredMs"`;
+export const ATTEMPT_JSON = `'atMs', ${msText('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
+  'failure', a.failure, 'durationMs', a.duration_ms`;
 
-export function rowToListed(row: ListedRow): Listed {
-  const {
-    paused,
-    lastAtMs,
-    lastOutcome,
-    lastHttpStatus,
-    lastFailure,
-    lastDurationMs,
-    nextAttemptMs,
-    ...same
-  } = row;
-  const lastAttempt =
-    lastAtMs === null
-      ? null
-      : {
-          atMs: lastAtMs,
-          outcome: lastOutcome,
-          httpStatus: lastHttpStatus,
-          failure: lastFailure,
-          durationMs: lastDurationMs,
-        };
+export function rowToListed(row: Omit<ListedRow, 'last'>, lastAttempt: ListedAttempt | null): Listed {
+  const { paused, nextAttemptMs, ...same } = row;
   return { ...same, lastAttempt, nextAttemptMs: paused ? null : nextAttemptMs };
 }

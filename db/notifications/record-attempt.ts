@@ -20,8 +20,11 @@ export class ForeignResult extends Error {
   override readonly name = 'ForeignResult';
 }
 
-/** Why a notification ends without having been delivered. */
-export type EndState = 'failed' | 'cancelled' | 'held';
+/** The end of a notification that was not delivered. */
+export interface NotificationEnd {
+  readonly state: 'failed' | 'cancelled' | 'held';
+  readonly reason: string;
+}
 
 const EVENT_OF = { failed: 'fail', cancelled: 'cancel', held: 'hold' } as const;
 
@@ -38,7 +41,7 @@ export async function recordAttempt(
   db: Db,
   attempt: AttemptRef,
   result: { readonly outcome: DeliveryOutcome; readonly address: string | null },
-  end: { readonly state: EndState; readonly reason: string } | null,
+  end: NotificationEnd | null,
   retryInMs: number | null = null,
 ): Promise<{ readonly event: OperatorEvent | null }> {
   const { notificationId, attemptNumber } = attempt;
@@ -84,7 +87,7 @@ async function noteHealth(
 export async function endNotification(
   db: Db,
   { notificationId, generation }: { notificationId: string; generation: number },
-  end: { readonly state: EndState; readonly reason: string },
+  end: NotificationEnd,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);

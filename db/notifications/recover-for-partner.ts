@@ -7,6 +7,7 @@ import { partners } from '../schema';
 import { RECOVERABLE } from './undelivered';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import type { EndpointQueue } from './hold';
+import { recoveryUnderWay } from './recoveries';
 
 /** 36,000 an hour, and far from what one worker delivers beside its live traffic. */
 export const RECOVERED_PER_SECOND = 10;
@@ -26,6 +27,7 @@ export interface WantedRecovery {
 export type PartnerRecovery =
   | { readonly kind: 'counted'; readonly matched: number }
   | { readonly kind: 'begun'; readonly recoveryId: string; readonly matched: number }
+  /** `recoveryId` is empty when the one that was in the way has just ended. */
   | { readonly kind: 'under_way'; readonly recoveryId: string }
   | { readonly kind: 'disabled' | 'too_long_ago' | 'empty_span' | 'no_endpoint' };
 
@@ -55,7 +57,8 @@ export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise
         ${span.until}::timestamptz, ${RECOVERED_PER_SECOND}, ${matched}, '')
       on conflict (partner_id, environment) where state = 'running' and key_id is not null do nothing
       returning 1`);
-    if (inserted.length === 0) return { kind: 'under_way', recoveryId: await underWay(tx, owner) };
+    if (inserted.length === 0)
+      return { kind: 'under_way', recoveryId: (await recoveryUnderWay(tx, owner)) ?? '' };
     const { partnerId: partner_id, environment } = owner;
     const details = { partner_id, environment, since: span.since, until: span.until, found: matched };
     await appendChange(tx, { actor: keyId, action: 'recoveries.begin', subject: recoveryId, details });
@@ -80,13 +83,12 @@ export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise
 /** By the index of partners' statuses: what is delivered is not read. */
 async function countMatched(
   tx: DbOrTransaction,
-  {
-    owner,
-    since,
-    until,
-    testEventType,
-  }: Pick<WantedRecovery, 'owner' | 'testEventType'> & { readonly since: string; readonly until: string },
+  wanted: Pick<WantedRecovery, 'owner' | 'testEventType'> & {
+    readonly since: string;
+    readonly until: string;
+  },
 ): Promise<number> {
+  const { owner, since, until, testEventType } = wanted;
   const [row] = await tx.execute<{ matched: number }>(sql`
     select count(*)::int as matched from notifications
     where environment = ${owner.environment} and partner_id = ${owner.partnerId} and ${RECOVERABLE}
@@ -94,12 +96,4 @@ async function countMatched(
       and notification_id < 'ntf_' || ulid_floor(${until}::timestamptz)
       and delivered_at is null and event_type <> ${testEventType} and body <> ''`);
   return row?.matched ?? 0;
-}
-
-/** The one that was in the way; empty when it has just ended. */
-async function underWay(tx: DbOrTransaction, { partnerId, environment }: EndpointQueue): Promise<string> {
-  const [row] = await tx.execute<{ id: string }>(sql`
-    select recovery_id as id from recoveries
-    where partner_id = ${partnerId} and environment = ${environment} and state = 'running' and key_id is not null`);
-  return row?.id ?? '';
 }

@@ -1,11 +1,12 @@
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { desc, eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { recoveries } from '../schema';
+import { given } from '../schema/columns';
 import { appendChange } from '../audit/change-log';
 import { Refused } from '../refused';
-import { EndpointMissing, resendNotification } from './resend';
-import type { RecoveryCursor, RecoveryItem, RecoverySpan } from './undelivered';
+import { EndpointMissing, resendChange, resendNotification } from './resend';
+import type { RecoveryItem, RecoverySpan } from './undelivered';
 
 export type Recovery = typeof recoveries.$inferSelect;
 
@@ -13,7 +14,7 @@ export type Recovery = typeof recoveries.$inferSelect;
 const BULK_PRIORITY = 1;
 
 /** Who does it, and in whose name: a process that was taken over from is told so. */
-export interface RecoveryRunner {
+interface RecoveryRunner {
   readonly recoveryId: string;
   readonly runner: string;
   readonly actor: string;
@@ -32,11 +33,10 @@ export async function beginRecovery(
   const { actor, partnerId, environment, since, until, perSecond, found } = wanted;
   const recoveryId = `rcv_${ulid()}`;
   return db.transaction(async (tx) => {
-    const values = { recoveryId, partnerId, environment, perSecond, found, runner: ulid() };
-    const moments = { since: new Date(since), until: new Date(until) };
+    const span = { since: new Date(since), until: new Date(until) };
     const [row] = await tx
       .insert(recoveries)
-      .values({ ...values, ...moments })
+      .values({ recoveryId, partnerId, environment, perSecond, found, runner: ulid(), ...span })
       .returning();
     const details = { partner_id: partnerId, environment, since, until, found };
     await appendChange(tx, { actor, action: 'recoveries.begin', subject: recoveryId, details });
@@ -56,7 +56,7 @@ export async function resumeRecovery(
   return db.transaction(async (tx) => {
     const was = await lockRecovery(tx, recoveryId);
     if (was === null) throw new Refused('not_found', `Recovery ${recoveryId} does not exist.`);
-    const other = was.keyId === null || was.state === 'running' ? null : await underWayBeside(tx, was);
+    const other = was.keyId === null || was.state === 'running' ? null : await recoveryUnderWay(tx, was);
     if (other !== null) throw new Refused('conflict', `Recovery ${other} of this partner is under way.`);
     if (was.state === 'done') throw new Refused('conflict', `Recovery ${recoveryId} is done.`);
     const [row] = await tx
@@ -109,19 +109,8 @@ export async function recoverOne(
       })
       .where(eq(recoveries.recoveryId, recoveryId));
     if (done !== null) {
-      const { was, generation } = done;
-      const details = {
-        partner_id: was.partnerId,
-        generation,
-        was: was.state,
-        recovery_id: recoveryId,
-      };
-      await appendChange(tx, {
-        actor,
-        action: 'notifications.resend',
-        subject: item.notificationId,
-        details,
-      });
+      const change = resendChange(done, actor);
+      await appendChange(tx, { ...change, details: { ...change.details, recovery_id: recoveryId } });
     }
     return outcome;
   });
@@ -156,13 +145,13 @@ export async function listRecoveries(
   return db
     .select()
     .from(recoveries)
-    .where(and(partnerId === undefined ? undefined : eq(recoveries.partnerId, partnerId)))
+    .where(given(recoveries.partnerId, partnerId))
     .orderBy(desc(recoveries.recoveryId))
     .limit(limit);
 }
 
 /** Where it goes on. */
-export const cursorOf = (recovery: Recovery): RecoveryCursor => ({
+export const cursorOf = (recovery: Recovery): RecoveryItem => ({
   application: recovery.lastApplication,
   sequence: recovery.lastSequence,
   notificationId: recovery.lastNotification,
@@ -173,10 +162,10 @@ async function lockRecovery(tx: DbOrTransaction, recoveryId: string): Promise<Re
   return row ?? null;
 }
 
-/** A partner has one of its own at a time in each environment. */
-async function underWayBeside(
+/** The recovery of its own that a partner has under way; at most one in each environment. */
+export async function recoveryUnderWay(
   tx: DbOrTransaction,
-  { partnerId, environment }: Recovery,
+  { partnerId, environment }: Pick<Recovery, 'partnerId' | 'environment'>,
 ): Promise<string | null> {
   const [row] = await tx.execute<{ id: string }>(sql`
     select recovery_id as id from recoveries

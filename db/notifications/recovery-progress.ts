@@ -1,4 +1,4 @@
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import type { EndpointQueue } from './hold';
 
 /** Where a recovery stands, as its partner sees it. Moments in Unix milliseconds. */
@@ -15,11 +15,10 @@ export interface RecoveryProgress {
   readonly lastMs: number;
 }
 
-const ms = (moment: string, name: string) => `(extract(epoch from ${moment}) * 1000)::float8 as "${name}"`;
-
 const FIND = `
   select r.recovery_id as "recoveryId", r.state, r.found as matched, r.sent as resent, n.delivered, n."underWay",
-    ${ms('r.created_at', 'createdMs')}, ${ms('greatest(coalesce(r.ended_at, r.updated_at), n.ended_at)', 'lastMs')}
+    ${msText('r.created_at')} as "createdMs",
+    ${msText('greatest(coalesce(r.ended_at, r.updated_at), n.ended_at)')} as "lastMs"
   from recoveries r cross join lateral (
     select count(*) filter (where delivered_at is not null)::int as delivered, max(ended_at) as ended_at,
       count(*) filter (where delivered_at is null and state in ('pending', 'started', 'held'))::int as "underWay"

@@ -2,7 +2,7 @@ import type { Db } from '../postgres/connect';
 import { appendChange } from '../audit/change-log';
 import { Refused } from '../refused';
 import type { EndpointQueue } from './hold';
-import { EndpointMissing, NotResendable, resendNotification } from './resend';
+import { EndpointMissing, NotResendable, resendChange, resendNotification } from './resend';
 
 export type PartnerResend =
   | { readonly kind: 'resent'; readonly eventId: string }
@@ -22,15 +22,9 @@ export async function resendForPartner(
   const { owner, keyId, testEventType } = wanted;
   try {
     return await db.transaction(async (tx) => {
-      const { was, generation } = await resendNotification(tx, notificationId, { testEventType, owner });
-      const details = { partner_id: was.partnerId, generation, was: was.state };
-      await appendChange(tx, {
-        actor: keyId,
-        action: 'notifications.resend',
-        subject: notificationId,
-        details,
-      });
-      return { kind: 'resent', eventId: was.eventId };
+      const resent = await resendNotification(tx, notificationId, { testEventType, owner });
+      await appendChange(tx, resendChange(resent, keyId));
+      return { kind: 'resent', eventId: resent.was.eventId };
     });
   } catch (error) {
     if (error instanceof NotResendable) return { kind: 'not_resendable', why: error.why };

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import type { Change } from '../audit/change-log';
 import type { EndpointQueue } from './hold';
 import { lockNotification, type Notification } from './read';
 import { Refused } from '../refused';
@@ -9,10 +10,18 @@ import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
 import { activeEndpointExists } from '../endpoints/endpoints';
 
 /** What is sent again, and as which generation. */
-export interface ResentNotification {
+interface ResentNotification {
   readonly was: Notification;
   readonly generation: number;
 }
+
+/** What the change log says of it. */
+export const resendChange = ({ was, generation }: ResentNotification, actor: string): Change => ({
+  actor,
+  action: 'notifications.resend',
+  subject: was.notificationId,
+  details: { partner_id: was.partnerId, generation, was: was.state },
+});
 
 /** There is no active endpoint to send it to. */
 export class EndpointMissing extends Refused {
@@ -32,7 +41,7 @@ export class NotResendable extends Refused {
   }
 }
 
-export interface ResendOptions {
+interface ResendOptions {
   /** The event type that the monthly limit is for. */
   readonly testEventType: string;
   /** Refuse one that was delivered once, or cancelled. Default: false. */

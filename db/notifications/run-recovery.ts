@@ -7,7 +7,7 @@ import { listRecoverable } from './undelivered';
 /** People read along; a line a second is enough. */
 const PROGRESS_EVERY_MS = 1_000;
 
-export interface RecoveryRun {
+interface RecoveryRun {
   readonly db: Db;
   readonly actor: string;
   readonly testEventType: string;
@@ -16,15 +16,16 @@ export interface RecoveryRun {
   readonly onProgress: (recovery: Pick<Recovery, 'found' | 'sent' | 'skipped'>) => void;
 }
 
-/** Why a run of a recovery stopped before its end; null at its end. */
-export type RecoveryStop = 'interrupted' | EndpointMissing | null;
-
 /**
  * Works off what a recovery still has to send, one by one, at its rate. What it has dealt with is written down with each,
  * so it may die at any moment. The caller writes down how it ended.
+ * @returns why it stopped before its end; null at its end.
  * @throws TakenOver when another process has resumed it.
  */
-export async function runRecovery(recovery: Recovery, run: RecoveryRun): Promise<RecoveryStop> {
+export async function runRecovery(
+  recovery: Recovery,
+  run: RecoveryRun,
+): Promise<'interrupted' | EndpointMissing | null> {
   const { db, actor, testEventType, interrupted, onProgress } = run;
   const { recoveryId, runner, partnerId, environment, found, perSecond } = recovery;
   const span = { since: recovery.since.toISOString(), until: recovery.until.toISOString() };

@@ -27,8 +27,7 @@ export async function applyEvent<E extends NotificationEvent>(
   const transition: Transition = NOTIFICATION_TRANSITIONS[event];
   if (transition.closesAttempt) await closeUnfinished(tx, row.notificationId);
   await tx.execute(sql`${updateSql(event, given)} where t.notification_id = ${row.notificationId}`);
-  if (transition.quota !== undefined && row.reservedMonth !== null)
-    await releaseMonth(tx, row, row.reservedMonth);
+  if (transition.releasesQuota && row.reservedMonth !== null) await releaseMonth(tx, row, row.reservedMonth);
   if (transition.laterEvents === 'put_off') await putOffLater(tx, row);
   if (transition.laterEvents === 'due_now') await releaseLater(tx, row);
   return true;

@@ -31,9 +31,6 @@ export interface RecoveryItem {
   readonly sequence: number;
 }
 
-/** The place after which a recovery goes on. */
-export type RecoveryCursor = RecoveryItem;
-
 /** Ids sort by time, so that the span bounds what is read. */
 const inSpan = ({ partnerId, environment, since, until }: RecoverySpan) => sql`
   n.partner_id = ${partnerId}
@@ -73,7 +70,7 @@ export async function countUndelivered(
 export async function listRecoverable(
   db: DbOrTransaction,
   span: RecoverySpan,
-  { testEventType, after }: { testEventType: string; after: RecoveryCursor },
+  { testEventType, after }: { testEventType: string; after: RecoveryItem },
 ): Promise<RecoveryItem[]> {
   const rows = await db.execute(sql`
     select notification_id as "notificationId", application, sequence from (

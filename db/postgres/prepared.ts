@@ -7,6 +7,9 @@ export type Reader = Sql | DbOrTransaction;
 /** Values that the texts of this folder are run with. */
 export type Parameter = string | number | boolean | null | Buffer | readonly string[];
 
+/** Milliseconds since 1970: a moment arrives as text or as a Date depending on who asks, a number always the same. */
+export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000)::float8`;
+
 /**
  * Runs a constant text with `$1`-style parameters. Through the client it is a named prepared statement and costs one
  * round trip; drizzle never prepares, and there postgres.js asks for the parameter types first (two round trips).
@@ -16,11 +19,10 @@ export async function runPrepared<Row>(
   text: string,
   parameters: readonly Parameter[] = [],
 ): Promise<Row[]> {
-  if (typeof reader === 'function') {
-    const rows = await reader.unsafe(text, parameters as never[], { prepare: true });
-    return [...rows] as unknown as Row[];
-  }
-  const rows = await reader.execute(asDrizzle(text, parameters));
+  const rows =
+    typeof reader === 'function'
+      ? await reader.unsafe(text, parameters as never[], { prepare: true })
+      : await reader.execute(asDrizzle(text, parameters));
   return [...rows] as unknown as Row[];
 }
 

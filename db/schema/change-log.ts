@@ -15,7 +15,7 @@ export const changeLog = pgTable(
     /** Id of what was changed. */
     subject: text('subject').notNull(),
     /** What changed; never a key or a secret. */
-    details: jsonb('details').notNull().default({}),
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
   (t) => [
     // `ops changes list --subject`.

@@ -1,16 +1,20 @@
-import { sql } from 'drizzle-orm';
-import { bigint, customType, timestamp } from 'drizzle-orm/pg-core';
+import { eq, sql, type SQL } from 'drizzle-orm';
+import { bigint, customType, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
+
+/** The condition of a filter; undefined, which `and` leaves out, where nothing was given. */
+export const given = <Column extends PgColumn>(
+  column: Column,
+  value: Column['_']['data'] | undefined,
+): SQL | undefined => (value === undefined ? undefined : eq(column, value));
 
 /** Money in integer pence, read as a safe integer. */
 export const pence = (name: string) => bigint(name, { mode: 'number' });
 
-/** A moment, `timestamptz`. */
 export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
 /** The database's own time; only test databases replace the function behind it. */
 export const serviceNow = sql`service_now()`;
 
-/** Bytes: hashes and ciphertexts. */
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /**

@@ -11,10 +11,10 @@ export const operatorEvents = pgTable(
     kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** Null when it is about notifications without an endpoint. */
+    /** Null: it is about notifications without an endpoint. */
     endpointId: text('endpoint_id'),
-    /** Figures: hours, failures, counts, the first and last id. */
-    details: jsonb('details').notNull().default({}),
+    /** Figures and ids; never a secret, a body or an address. */
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
   // `ops events list --partner`, and whether a warning of the day has been given.
   (t) => [index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId)],

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import { createCatalogue, type Catalogue } from '../../api/catalogue/catalogue';
+import { createCatalogue } from '../../api/catalogue/catalogue';
 import type { ApiMetrics } from '../../api/metrics';
-import { createAttemptWatch, type AttemptWatch } from '../../api/notifications/attempt-watch';
+import { createAttemptWatch } from '../../api/notifications/attempt-watch';
 import { loadMerchant } from '../../db/catalogue/merchants';
 import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../../db/keys/api-keys';
 import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
-import { CATALOGUE_CHANNEL, openChangeFeed, type ChangeFeed } from '../../db/postgres/change-feed';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import type { Sql } from '../../db/postgres/connect';
 import type { Config } from '../config/config';
 
 /** Most merchants in memory, the least recently used give way. Far above the merchants there are. */
 const MOST_MERCHANTS = 20_000;
 
-export interface ApiMemoryDeps {
+interface ApiMemoryDeps {
   readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS'>;
   readonly sql: Sql;
   /** For LISTEN: not through a pooler. */
@@ -21,15 +21,8 @@ export interface ApiMemoryDeps {
   readonly logger: Logger;
 }
 
-/** What an API process keeps in memory, and the feed that keeps it fresh. */
-export interface ApiMemory {
-  readonly catalogue: Catalogue;
-  readonly attempts: AttemptWatch;
-  readonly feed: ChangeFeed;
-}
-
-/** Opens the change feed; the caller closes it. */
-export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMemoryDeps): ApiMemory {
+/** Opens what an API process keeps in memory, and the change feed that keeps it fresh; the caller closes it. */
+export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMemoryDeps) {
   const onError = (error: unknown) => {
     metrics.catalogueErrors.inc();
     logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');

@@ -22,7 +22,7 @@ import type { Config } from '../config/config';
 import type { Tracing } from '../telemetry/tracing';
 
 /** What the routes ask of Postgres, quotes and the catalogue apart. */
-export type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
+type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
   Omit<ApplicationRoutesDeps, 'metrics' | 'tracer'>;
 
 /**

@@ -64,25 +64,23 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
   const tracing = openTracing(config, 'pfqs-api');
+  const shared = { url: databaseUrl, statementTimeoutMs: timeoutMs };
   const database = connectDatabase({
-    url: databaseUrl,
+    ...shared,
     poolSize: config.DATABASE_POOL_SIZE,
     applicationName: 'pfqs api',
-    statementTimeoutMs: timeoutMs,
   });
   // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
   // each connection soon has every statement prepared.
   const inserts = connectDatabase({
-    url: databaseUrl,
+    ...shared,
     poolSize: QUOTE_STATEMENTS_AT_A_TIME,
     applicationName: 'pfqs api quotes',
-    statementTimeoutMs: timeoutMs,
   });
   const pages = connectDatabase({
-    url: databaseUrl,
+    ...shared,
     poolSize: PAGES_AT_A_TIME,
     applicationName: 'pfqs api pages',
-    statementTimeoutMs: timeoutMs,
     byIndex: true,
   });
   closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
@@ -131,6 +129,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(Promise.allSettled([internal.close(), plain?.close()]), LAST_GRACE_MS));
   const app = buildApp({
+    ...queries,
     catalogue: memory.catalogue,
     attempts: memory.attempts,
     limiter,
@@ -147,8 +146,6 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
         metrics.testLimitRefused.inc({ environment: notification.environment });
       return answer;
     },
-    readProgress: queries.readProgress,
-    events: queries.events,
     now: () => new Date(),
     newQuoteId,
     newNotificationId,
@@ -178,7 +175,6 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Waits for the end, but no longer than the grace. */
 async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
   await within(closing, graceMs, () => new DeadlineError('still closing')).catch(() => undefined);
 }

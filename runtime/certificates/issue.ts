@@ -8,7 +8,6 @@ x509.cryptoProvider.set(webcrypto);
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
-/** A certificate and its key, PEM. */
 export interface IssuedCertificate {
   readonly cert: string;
   readonly key: string;

@@ -1,6 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { writeAtomically } from './write-atomically';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import {
   createAuthority,
   isIssuedBy,
@@ -57,6 +56,13 @@ export async function keepCertificate(
   const made = await issueCertificate(authority, wanted.names, validFor(wanted.days, now), wanted.uses);
   await writeAtomically(files.keyFile, made.key, wanted.mode);
   await writeAtomically(files.certFile, made.cert, wanted.mode);
+}
+
+/** A reader sees the old content or the new, and only the owner reads it unless `mode` says otherwise. */
+export async function writeAtomically(file: string, content: string, mode = 0o600): Promise<void> {
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, content, { mode });
+  await rename(draft, file);
 }
 
 /** Both files; what is missing is empty. */

@@ -6,10 +6,10 @@ import {
   keepAuthority,
   keepCertificate,
   readCertificate,
+  writeAtomically,
   type CertificateFiles,
   type WantedCertificate,
 } from './keep';
-import { writeAtomically } from './write-atomically';
 
 /**
  * Each release runs the job, so a certificate that is renewed a year before its end has a year in which its process is
@@ -33,7 +33,7 @@ const SETS: Readonly<Record<string, WantedCertificate>> = {
 };
 
 /** What became of the certificates of one folder. */
-export interface TemporalCertificate {
+interface TemporalCertificate {
   /** Name of its folder. */
   readonly folder: string;
   /** Somebody else issued it: it is left as it is. */
@@ -43,9 +43,9 @@ export interface TemporalCertificate {
 }
 
 /**
- * Makes what mutual TLS with Temporal needs, in the folders `authority`, `server`, `client` and `console` of the given one, which must
- * be there. Each of the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. What is there stays until it is due. Certificates
- * that our authority did not issue are never touched.
+ * Makes what mutual TLS with Temporal needs, in the folders `authority`, `server`, `client` and `console` of the given
+ * one, which must be there. Each of the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it
+ * trusts. What is there stays until it is due. Certificates that our authority did not issue are never touched.
  * @throws when certificates were brought for some of the folders only, or what was brought is incomplete or has expired.
  */
 export async function keepTemporalCertificates(root: string, now: Date): Promise<TemporalCertificate[]> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressOrRange, list, port } from './setting-types';
+import { addressOrRange, list, port, whole } from './setting-types';
 
 /** Settings of an API process. */
 export const apiSettings = {
@@ -9,18 +9,8 @@ export const apiSettings = {
   INTERNAL_PORT: port
     .default(8081)
     .describe('Port of the internal listener: credit applications, health, readiness, metrics.'),
-  RATE_LIMIT_PER_MINUTE: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(100_000_000)
-    .default(100)
-    .describe('Calls per API key and minute.'),
-  KEYLESS_CALLS_PER_MINUTE: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(100_000_000)
+  RATE_LIMIT_PER_MINUTE: whole(1, 100_000_000).default(100).describe('Calls per API key and minute.'),
+  KEYLESS_CALLS_PER_MINUTE: whole(1, 100_000_000)
     .default(300)
     .describe(
       'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process. Those with one are never refused for their address.',
@@ -37,20 +27,12 @@ export const apiSettings = {
   PLAIN_PORT: port
     .optional()
     .describe('Port of a plain-HTTP listener that answers 400 "HTTPS is required" and nothing else.'),
-  SHUTDOWN_DELAY_MS: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(600_000)
+  SHUTDOWN_DELAY_MS: whole(0, 600_000)
     .default(0)
     .describe(
       'How long a stopping process serves on as before while `/ready` says 503: time for a proxy to stop sending. Before the grace.',
     ),
-  LENDER_EVENT_WAIT_SECONDS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(86_400)
+  LENDER_EVENT_WAIT_SECONDS: whole(1, 86_400)
     .default(600)
     .describe(
       "How long a lender's event that comes before the steps it depends on waits for them, in seconds. Then a worker applies it without them.",

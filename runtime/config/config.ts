@@ -10,7 +10,6 @@ import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bounds stand in the groups below. */
 
-/** All of them, in groups, as docs/settings.md lists them. */
 export const SETTING_GROUPS = {
   'API processes': apiSettings,
   'Postgres and Redis': storeSettings,
@@ -70,10 +69,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 
 /** Every setting as a line for the boot log. */
 export function describeConfig(config: Config): Record<string, unknown> {
-  const shown = (name: string, value: unknown) => {
-    if (SECRET.has(name)) return value === undefined ? 'not set' : 'set';
-    return value ?? 'not set';
-  };
+  const shown = (name: string, value: unknown) =>
+    SECRET.has(name) && value !== undefined ? 'set' : (value ?? 'not set');
   return Object.fromEntries(
     Object.keys(settings.shape).map((name) => [name, shown(name, config[name as keyof Config])]),
   );

@@ -59,5 +59,4 @@ export const deliverySettings = {
     ),
 } as const;
 
-/** Those of them that the boot log may not show. */
 export const DELIVERY_SECRETS = ['WEBHOOK_KEYS'] as const;

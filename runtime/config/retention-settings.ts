@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LEAST_RETENTION_DAYS, type RetentionDays } from '../../domain/retention';
+import { whole } from './setting-types';
 
-const days = (byDefault: number) =>
-  z.coerce.number().int().min(LEAST_RETENTION_DAYS).max(36_500).default(byDefault);
+const days = (byDefault: number) => whole(LEAST_RETENTION_DAYS, 36_500).default(byDefault);
 
 /** Settings of how long data is kept; docs/decisions.md gives the reasons of the defaults. */
 export const retentionSettings = {
@@ -23,7 +23,6 @@ export const retentionSettings = {
 
 type Settings = { [Name in keyof typeof retentionSettings]: z.infer<(typeof retentionSettings)[Name]> };
 
-/** The same as the retention takes them. */
 export const retentionDays = (config: Settings): RetentionDays => ({
   payloads: config.RETENTION_PAYLOADS_DAYS,
   attempts: config.RETENTION_ATTEMPTS_DAYS,

@@ -2,10 +2,9 @@ import { z } from 'zod';
 
 /** Forms that several settings share. */
 
-export const port = z.coerce.number().int().min(1).max(65_535);
+export const whole = (lowest: number, highest: number) => z.coerce.number().int().min(lowest).max(highest);
 
-/** 1 ms to ten minutes. */
-export const milliseconds = z.coerce.number().int().min(1).max(600_000);
+export const port = whole(1, 65_535);
 
 /** Comma-separated; blanks do not count. */
 export const list = z.string().transform((text) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readServerTls } from '../../db/postgres/driver/server-tls';
 import { parsedUrl } from '../../domain/parsed-url';
-import { milliseconds } from './setting-types';
+import { whole } from './setting-types';
 
 const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).superRefine((url, context) => {
   if (parsedUrl(url) === undefined) return;
@@ -24,16 +24,12 @@ export const storeSettings = {
     .describe(
       'Direct way to the same Postgres for LISTEN, where `DATABASE_URL` leads through a connection pooler.',
     ),
-  DATABASE_POOL_SIZE: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(200)
+  DATABASE_POOL_SIZE: whole(2, 200)
     .default(10)
     .describe(
       'Most pooled connections of a process; the inserts of quotes and the pages of partners have two more each, the change feed one.',
     ),
-  DATABASE_TIMEOUT_MS: milliseconds
+  DATABASE_TIMEOUT_MS: whole(1, 600_000)
     .default(3_000)
     .describe('Longest wait for Postgres per look-up or insert, and longest statement.'),
   REDIS_URL: z
@@ -42,5 +38,4 @@ export const storeSettings = {
     .describe('Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.'),
 } as const;
 
-/** Those of them that may hold a password. */
 export const STORE_SECRETS = ['DATABASE_URL', 'DATABASE_LISTEN_URL', 'REDIS_URL'] as const;

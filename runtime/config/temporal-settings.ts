@@ -24,5 +24,4 @@ export const temporalSettings = {
 
 export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
 
-/** Those of them that the boot log may not show. */
 export const TEMPORAL_SECRETS = ['TEMPORAL_API_KEY'] as const;

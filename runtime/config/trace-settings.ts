@@ -16,5 +16,4 @@ export const traceSettings = {
     .describe('Share of the traces that is kept, 0 to 1; API and workers need the same.'),
 } as const;
 
-/** Those of them that may hold a password. */
 export const TRACE_SECRETS = ['OTEL_EXPORTER_OTLP_ENDPOINT'] as const;

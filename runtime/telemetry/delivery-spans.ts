@@ -1,6 +1,6 @@
 import type { AttemptFacts } from '../../activities';
 import type { ClaimedNotification } from '../../db/notifications/claim';
-import type { NotificationTrace } from '../../db/notifications/trace';
+import type { readTrace } from '../../db/notifications/trace';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { Tracing } from './tracing';
@@ -8,7 +8,7 @@ import type { Tracing } from './tracing';
 export interface DeliverySpansDeps {
   readonly tracing: Tracing;
   /** Asked once per attempt that was written down. */
-  readonly readTrace: (notificationId: string) => Promise<NotificationTrace | null>;
+  readonly readTrace: (notificationId: string) => ReturnType<typeof readTrace>;
 }
 
 /** The steps of a delivery as spans of the request's trace: ids and outcomes, and nothing else of it. */

@@ -4,7 +4,7 @@ import { sharedGauges } from './shared-gauges';
 
 /** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
 export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
-  const registers = [registry];
+  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   const gauge = sharedGauges(registry, read);
 
   gauge(['pfqs_notifications_held', 'Notifications that wait for an active endpoint.'], (own, { held }) =>
@@ -35,15 +35,10 @@ export function createHealthMetrics(registry: Registry, read: () => Promise<Heal
     },
   );
   return {
-    expired: new Counter({
-      name: 'pfqs_notifications_expired_total',
-      help: 'Notifications given up after 30 days without an endpoint.',
-      registers,
-    }),
-    released: new Counter({
-      name: 'pfqs_notifications_released_total',
-      help: 'Held notifications that were sent after all.',
-      registers,
-    }),
+    expired: counter(
+      'pfqs_notifications_expired_total',
+      'Notifications given up after 30 days without an endpoint.',
+    ),
+    released: counter('pfqs_notifications_released_total', 'Held notifications that were sent after all.'),
   };
 }

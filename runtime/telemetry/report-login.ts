@@ -7,8 +7,8 @@ import { roleOf, type Process } from '../../db/postgres/roles';
 const WHERE = 'docs/operations/install.md, "Logins of the database"';
 
 /**
- * Says in the log, once, how the database login of a process differs from what the process needs: what it may do besides is a warning in
- * production. It says nothing while Postgres cannot be reached: a process starts without it.
+ * Logs once how the database login of a process differs from what the process needs. It says nothing while Postgres
+ * cannot be reached: a process starts without it.
  */
 export async function reportLogin(
   sql: Sql,

@@ -17,10 +17,6 @@ export function formatTraceParent({ traceId, spanId, traceFlags }: SpanContext):
 /** The same for every step of a notification, for what was stored by a process without traces. */
 export function derivedParent(notificationId: string): SpanContext {
   const digest = createHash('sha256').update(notificationId).digest('hex');
-  return {
-    traceId: digest.slice(0, 32),
-    spanId: digest.slice(32, 48),
-    traceFlags: TraceFlags.SAMPLED,
-    isRemote: true,
-  };
+  const [traceId, spanId] = [digest.slice(0, 32), digest.slice(32, 48)];
+  return { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }

@@ -15,7 +15,7 @@ import type { Config } from '../config/config';
 import { derivedParent, formatTraceParent, parseTraceParent } from './trace-parent';
 
 /** A step of a delivery that has just ended. */
-export interface DeliveryStep {
+interface DeliveryStep {
   readonly name: string;
   readonly notificationId: string;
   /** `traceparent` of the request that caused it; null: unknown. */

@@ -5,34 +5,24 @@ import { startLoop, type Loop } from '../../timing/loop';
 const CALL_MS = 5_000;
 const RETRY_MS = 60_000;
 
-export interface RetentionSchedule {
-  /** `HH:MM`, UTC; `off`: never. */
-  readonly at: string;
-}
-
 /** A run that cannot get on is given up before the next is due; that takes up where it stood. */
 export const RETENTION_LIMIT = '23 hours';
 
-/** One for all workers of a task queue. */
 export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
 
 /**
  * Creates the schedule of the retention, or brings it up to these settings; one that an operator has paused stays so.
  * With `off` it is deleted.
  */
-async function ensureRetentionSchedule(
-  client: Client,
-  taskQueue: string,
-  schedule: RetentionSchedule,
-): Promise<void> {
+async function ensureRetentionSchedule(client: Client, taskQueue: string, at: string): Promise<void> {
   const scheduleId = retentionScheduleId(taskQueue);
   const handle = client.schedule.getHandle(scheduleId);
-  if (schedule.at === 'off') {
+  if (at === 'off') {
     // Most often there is none, and some servers know no schedules.
     await inTime(client, CALL_MS, () => handle.delete()).catch(() => undefined);
     return;
   }
-  const options = scheduleOptions(taskQueue, schedule);
+  const options = scheduleOptions(taskQueue, at);
   try {
     await inTime(client, CALL_MS, () => client.schedule.create({ scheduleId, ...options }));
   } catch (error) {
@@ -41,7 +31,7 @@ async function ensureRetentionSchedule(
   }
 }
 
-function scheduleOptions(taskQueue: string, { at }: RetentionSchedule) {
+function scheduleOptions(taskQueue: string, at: string) {
   const [hour, minute] = at.split(':').map(Number);
   return {
     spec: { calendars: [{ hour: hour ?? 0, minute: minute ?? 0, comment: 'daily, UTC' }] },
@@ -59,16 +49,19 @@ function scheduleOptions(taskQueue: string, { at }: RetentionSchedule) {
   };
 }
 
-/** Does so now, and again every minute until it has worked. */
+/**
+ * Does so now, and again every minute until it has worked.
+ * @param at `HH:MM`, UTC; `off`: never.
+ */
 export function keepRetentionSchedule(
   client: Client,
   taskQueue: string,
-  schedule: RetentionSchedule,
+  at: string,
   onError: (error: unknown) => void,
 ): Loop {
   return startLoop({
     round: async () => {
-      await ensureRetentionSchedule(client, taskQueue, schedule);
+      await ensureRetentionSchedule(client, taskQueue, at);
       return 'done';
     },
     everyMs: RETRY_MS,

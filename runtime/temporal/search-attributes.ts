@@ -2,16 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { inTime } from '../../dispatcher/in-time';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
-import { grpcStatus } from './grpc-status';
+import { grpcStatus } from './temporal-absence';
 import { connectTemporal } from './connect';
 import { externalTemporal } from './temporal-target';
 import type { Config } from '../config/config';
 
 /** A server that caches its search attributes reads them again after a minute at most. */
 const PATIENCE_MS = 90_000;
-/** Longest that Temporal's API is waited for. */
 export const CALL_TIMEOUT_MS = 5_000;
-/** gRPC status. */
 const INVALID_ARGUMENT = 3;
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;

@@ -1,38 +1,35 @@
-import { Client, Connection, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RetentionStartAnswer } from '../../ops/call';
 import { RETENTION_LIMIT, retentionScheduleId } from './retention-schedule';
-import { reasonOfAbsence } from './temporal-absence';
+import { overOwnConnection } from './temporal-absence';
 import type { TemporalTarget } from './temporal-target';
 
 /** A person waits: Temporal answers in milliseconds, or is not there. */
 const DEADLINE_MS = 5_000;
 
 /**
- * Starts the retention's workflow now, over a connection of its own, which is closed again. A worker removes what its own settings say.
+ * Starts the retention's workflow now. A worker removes what its own settings say.
  * @throws what is not an unreachable Temporal, for example a namespace that does not exist.
  */
 export async function startRetention(
-  { namespace, connection: options }: TemporalTarget,
+  target: TemporalTarget,
   taskQueue: string,
 ): Promise<RetentionStartAnswer> {
-  const connection = Connection.lazy({ ...options, connectTimeout: DEADLINE_MS });
-  const { workflow } = new Client({ connection, namespace });
-  try {
-    await connection.withDeadline(Date.now() + DEADLINE_MS, () =>
-      workflow.start('applyRetention', {
-        taskQueue,
-        workflowId: `${retentionScheduleId(taskQueue)}/by-hand`,
-        args: [],
-        workflowExecutionTimeout: RETENTION_LIMIT,
-      }),
-    );
-    return { kind: 'started' };
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'under_way' };
-    const why = reasonOfAbsence(error, DEADLINE_MS);
-    if (why === null) throw error;
-    return { kind: 'unreachable', address: options.address, why };
-  } finally {
-    await connection.close();
-  }
+  return overOwnConnection<RetentionStartAnswer>(target, DEADLINE_MS, async (connection) => {
+    const { workflow } = new Client({ connection, namespace: target.namespace });
+    try {
+      await connection.withDeadline(Date.now() + DEADLINE_MS, () =>
+        workflow.start('applyRetention', {
+          taskQueue,
+          workflowId: `${retentionScheduleId(taskQueue)}/by-hand`,
+          args: [],
+          workflowExecutionTimeout: RETENTION_LIMIT,
+        }),
+      );
+      return { kind: 'started' };
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'under_way' };
+      throw error;
+    }
+  });
 }

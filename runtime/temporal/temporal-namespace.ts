@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { inTime } from '../../dispatcher/in-time';
-import { grpcStatus } from './grpc-status';
+import { grpcStatus } from './temporal-absence';
 import { CALL_TIMEOUT_MS, ensureSearchAttributes } from './search-attributes';
 
 /** A namespace is known everywhere once the caches have been read again: seconds. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection, isGrpcServiceError } from '@temporalio/client';
+import { isGrpcServiceError, type Connection } from '@temporalio/client';
 import type { DeploymentAnswer, DeploymentOrders, DeploymentState } from '../../ops/call';
-import { reasonOfAbsence } from './temporal-absence';
+import { overOwnConnection } from './temporal-absence';
 import type { TemporalTarget } from './temporal-target';
 
 /** A change waits until the queues of the build know of it. */
@@ -23,26 +23,19 @@ export function workerDeployment(
   deploymentName: string,
   settleMs = SETTLE_MS,
 ): DeploymentOrders {
-  const { namespace, connection: options } = target;
-  const named = { namespace, deploymentName };
+  const named = { namespace: target.namespace, deploymentName };
 
-  async function call<T>(work: (ask: Ask) => Promise<T>): Promise<DeploymentAnswer<T>> {
-    const connection = Connection.lazy({ ...options, connectTimeout: DEADLINE_MS });
-    const { workflowService } = connection;
-    const ask: Ask = (request) =>
-      connection.withDeadline(Date.now() + DEADLINE_MS, () => request(workflowService));
-    try {
-      return { kind: 'done', value: await work(ask) };
-    } catch (error) {
-      const why = reasonOfAbsence(error, DEADLINE_MS);
-      if (why !== null) return { kind: 'unreachable', address: options.address, why };
-      if (isGrpcServiceError(error) && REFUSED.has(error.code))
+  const call = <T>(work: (ask: Ask) => Promise<T>) =>
+    overOwnConnection<DeploymentAnswer<T>>(target, DEADLINE_MS, async (connection) => {
+      const ask: Ask = (request) =>
+        connection.withDeadline(Date.now() + DEADLINE_MS, () => request(connection.workflowService));
+      try {
+        return { kind: 'done', value: await work(ask) };
+      } catch (error) {
+        if (!isGrpcServiceError(error) || !REFUSED.has(error.code)) throw error;
         return { kind: 'refused', why: error.details };
-      throw error;
-    } finally {
-      await connection.close();
-    }
-  }
+      }
+    });
 
   async function read(ask: Ask): Promise<DeploymentState> {
     const { workerDeploymentInfo: info } = await ask((service) =>

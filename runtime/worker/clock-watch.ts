@@ -11,14 +11,14 @@ const TOO_FAR_MS = 2 * 60_000;
 const REMIND_MS = 10 * 60_000;
 
 /** Holds this machine's clock against those of the partners, by the Date header of their answers. */
-export interface ClockWatch {
+interface ClockWatch {
   /** @param skewMs how far our clock is ahead of that host's. */
   readonly observe: (host: string, skewMs: number) => void;
   /** How far our clock is ahead of most of theirs, in milliseconds; null while too few have been heard. */
   readonly skewMs: () => number | null;
 }
 
-export interface ClockWatchDeps {
+interface ClockWatchDeps {
   readonly monotonicMs: () => number;
   /** Our clock is more than two minutes off. Told at once, then every ten minutes. */
   readonly onSkew: (skewMs: number, hosts: number) => void;
@@ -52,7 +52,7 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps): Clock
   };
 }
 
-/** Sends, and lets the watch hear what the answers say. */
+/** Sends, and passes the clocks of the answers on to the watch. */
 export function heardBy(clock: ClockWatch, send: SendWebhook): SendWebhook {
   return async (request) => {
     const result = await send(request);

@@ -72,6 +72,7 @@ export async function startWorker(options: WorkerProcessOptions): Promise<Worker
 
 function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   const { logger, tracing = null } = options;
+  const monotonicMs = () => performance.now();
   const shared = {
     url: options.databaseUrl,
     applicationName: 'pfqs worker',
@@ -84,7 +85,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   const { db } = database;
   const { sql } = prepared;
   const clock = createClockWatch({
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     onSkew: (skewMs, endpoints) =>
       logger.warn(
         { skewSeconds: Math.round(skewMs / 1_000), endpoints },
@@ -103,7 +104,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
   });
@@ -111,11 +112,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     recall: (of) => endpointHistory(db, of),
     onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
   });
-  const fastPath = createFastPath({
-    speed,
-    slots: Math.floor(options.mostWorkflowTasks / 2),
-    monotonicMs: () => performance.now(),
-  });
+  const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
   const activities = createActivities({
     db,
     sql,
@@ -125,7 +122,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     hmac: hmacSha256,
     sendSlots,
     now: () => new Date(),
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     warn: events.warn,
     onEnd: events.ended,
     onRecorded: (attempt, ms) => {
@@ -189,7 +186,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
-    monotonicMs: () => performance.now(),
+    monotonicMs,
   });
   closers.add(() => feed.close());
 

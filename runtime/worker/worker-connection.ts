@@ -8,7 +8,7 @@ import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
 
-export interface WorkerConnectionDeps {
+interface WorkerConnectionDeps {
   readonly session: WorkerSessionOptions;
   /** Starts what needs Temporal, for as long as the session lasts. */
   readonly startDispatch: (session: WorkerSession) => WorkerDispatch;
@@ -16,7 +16,7 @@ export interface WorkerConnectionDeps {
 }
 
 /** A worker's connection to Temporal, made anew after each loss. */
-export interface WorkerConnection {
+interface WorkerConnection {
   /** Null while there is no session. */
   dispatch(): WorkerDispatch | null;
   /** @throws saying what is missing: Temporal, its namespace or a search attribute. */
@@ -27,16 +27,11 @@ export interface WorkerConnection {
   close(): Promise<void>;
 }
 
-/** Connects, and keeps trying. */
-export function keepConnected({
-  session: options,
-  startDispatch,
-  logger,
-}: WorkerConnectionDeps): WorkerConnection {
+export function keepConnected(deps: WorkerConnectionDeps): WorkerConnection {
+  const { session: options, startDispatch, logger } = deps;
   const { namespace, taskQueue } = options;
   let session: WorkerSession | null = null;
   let dispatch: WorkerDispatch | null = null;
-  /** Why there is no session. */
   let fault = 'not connected yet';
   let tries = 0;
 

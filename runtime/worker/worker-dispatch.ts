@@ -17,7 +17,7 @@ import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
 import type { FastPath } from '../../dispatcher/fast-path';
 import { startReconciler } from '../../dispatcher/reconciler';
-import { keepRetentionSchedule, type RetentionSchedule } from '../temporal/retention-schedule';
+import { keepRetentionSchedule } from '../temporal/retention-schedule';
 import type { WorkerEvents } from './worker-events';
 import type { WorkerMetrics } from './worker-metrics';
 import type { WorkerSessionOptions } from './worker-session';
@@ -32,11 +32,11 @@ export interface WorkerDispatchOptions {
   /** Longest time until a row that was not heard of is found. */
   readonly sweepMs: number;
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
-  readonly retention: RetentionSchedule & { readonly days: RetentionDays };
+  readonly retention: { readonly at: string; readonly days: RetentionDays };
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
 }
 
-export interface WorkerDispatchDeps {
+interface WorkerDispatchDeps {
   readonly db: Db;
   /** For statements that are prepared. */
   readonly sql: Sql;
@@ -107,7 +107,7 @@ export function startWorkerDispatch(
     onError: (error, what) => logger.warn({ err: error }, what),
     ...options.reconcile,
   });
-  const schedule = keepRetentionSchedule(client, taskQueue, options.retention, (error) =>
+  const schedule = keepRetentionSchedule(client, taskQueue, options.retention.at, (error) =>
     logger.warn({ err: error }, 'the schedule of the retention could not be set'),
   );
   return {

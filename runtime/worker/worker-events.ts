@@ -9,14 +9,17 @@ import type { WorkerMetrics } from './worker-metrics';
 
 type Details = Readonly<Record<string, unknown>>;
 
-export interface WorkerEventsDeps extends Omit<DeliverySpansDeps, 'tracing'> {
+interface WorkerEventsDeps extends Omit<DeliverySpansDeps, 'tracing'> {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
   /** Null: no traces are made. */
   readonly tracing: Tracing | null;
 }
 
-/** Tells what happens in a worker to metrics, traces and log. A line about a notification names its workflow and, where known, its request. */
+/**
+ * Reports what happens in a worker to metrics, traces and log. A line about a notification names its workflow and, where
+ * known, its request.
+ */
 export function createWorkerEvents({ logger, metrics, tracing, readTrace }: WorkerEventsDeps) {
   const spans = tracing && createDeliverySpans({ tracing, readTrace });
   return {

@@ -12,7 +12,8 @@ import type { Loop } from '../../timing/loop';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { createHealthMetrics } from '../telemetry/health-metrics';
 
-export interface WorkerKeeperOptions {
+/** What the loops of a worker process share. */
+export interface WorkerLoopOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly registry: Registry;
@@ -20,7 +21,7 @@ export interface WorkerKeeperOptions {
 }
 
 /** The keeper of a worker process, with its metrics and its lines in the log. */
-export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerKeeperOptions): Loop {
+export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
   return startKeeper({
     queuesToHold: () => inRound(queuesToHold(db), 'keeper'),

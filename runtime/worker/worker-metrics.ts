@@ -4,7 +4,7 @@ import type { Backlog } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { sharedGauges } from '../telemetry/shared-gauges';
 
-export interface WorkerMetricsDeps {
+interface WorkerMetricsDeps {
   readonly backlog: () => Promise<Backlog>;
   readonly clockSkewMs: () => number | null;
   readonly underWay: SendSlots['underWay'];

@@ -1,7 +1,5 @@
-import type { Logger } from 'pino';
-import { Counter, type Registry } from 'prom-client';
+import { Counter } from 'prom-client';
 import { applicationEventText } from '../../contracts/application-event';
-import type { Db } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
 import {
   applyOverdueEvents,
@@ -12,21 +10,10 @@ import { startOverdueEvents } from '../../dispatcher/overdue-events';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import type { Loop } from '../../timing/loop';
 import { sharedGauges } from '../telemetry/shared-gauges';
-
-export interface WorkerOverdueEventsOptions {
-  readonly db: Db;
-  readonly logger: Logger;
-  readonly registry: Registry;
-  readonly everyMs: number;
-}
+import type { WorkerLoopOptions } from './worker-keeper';
 
 /** What a worker process does for lenders' events that wait, with its metrics and its lines in the log. */
-export function startWorkerOverdueEvents({
-  db,
-  logger,
-  registry,
-  everyMs,
-}: WorkerOverdueEventsOptions): Loop {
+export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const gauge = sharedGauges(registry, () => waitingFigures(db));
   gauge(
     ['pfqs_lender_events_waiting', "Lenders' events that wait for the steps before them."],

@@ -1,23 +1,15 @@
-import type { Logger } from 'pino';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { claimRecovery, giveBackRecovery } from '../../db/notifications/claim-recovery';
 import { endRecovery, TakenOver } from '../../db/notifications/recoveries';
 import { runRecovery } from '../../db/notifications/run-recovery';
-import type { Db } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
 import { startRecoverer } from '../../dispatcher/recoverer';
 import type { Loop } from '../../timing/loop';
+import type { WorkerLoopOptions } from './worker-keeper';
 
 /** What a worker process does for the recoveries that partners ask for, with its lines in the log. */
-export function startWorkerRecoverer({
-  db,
-  logger,
-  everyMs,
-}: {
-  readonly db: Db;
-  readonly logger: Logger;
-  readonly everyMs: number;
-}): Loop {
+export function startWorkerRecoverer(options: Omit<WorkerLoopOptions, 'registry'>): Loop {
+  const { db, logger, everyMs } = options;
   return startRecoverer({
     claim: () => inRound(claimRecovery(db), 'recoveries'),
     async run(recovery, interrupted) {

@@ -53,15 +53,8 @@ function codeOf(workflows: WorkerSessionOptions['workflows']) {
 
 /** Connects to Temporal and starts both workers. @throws when Temporal or its namespace cannot be reached. */
 export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
-  const {
-    namespace,
-    taskQueue,
-    workflows,
-    activities,
-    mostSends,
-    mostWorkflowTasks,
-    version = null,
-  } = options;
+  const { namespace, taskQueue, workflows, activities } = options;
+  const { mostSends, mostWorkflowTasks, version = null } = options;
   const connection = await openNativeConnection(options.connection);
   const shared = {
     connection,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serializer } from '../../api/serializer';
-import { answeredAmount } from '../../contracts/answered-amount';
+import { answeredAmount } from '../../contracts/amount';
 
 const schema = z.object({
   data: z.union([

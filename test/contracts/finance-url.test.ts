@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { toASCII } from 'tr46';
-import { isFinanceHost } from '../../contracts/finance-host';
-import { FINANCE_URL_PATTERN, financeUrlFault } from '../../contracts/finance-url';
+import { FINANCE_URL_PATTERN, financeUrlFault, isFinanceHost } from '../../contracts/finance-url';
 import { quoteRequestSchema } from '../../contracts/quote-request';
 import { bodyValidator } from '../../contracts/validate';
 

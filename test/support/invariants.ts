@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
-import { grpcStatus } from '../../runtime/temporal/grpc-status';
+import { grpcStatus } from '../../runtime/temporal/temporal-absence';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 
