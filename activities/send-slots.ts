@@ -1,5 +1,6 @@
-/** Most attempts under way to one endpoint in one process, and most first attempts to one over all of them. */
-export const SENDS_PER_ENDPOINT = 16;
+import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
+
+export { SENDS_PER_ENDPOINT };
 
 /**
  * Most that one endpoint may hold for each slot that is free. Of 400 slots 20 endpoints that hang hold 16 each; a hundred

@@ -7,13 +7,13 @@ import { countSteps } from './delivery/counting';
 import { jsonFigures, summarise, table } from './delivery/figures';
 import { measureIsolation } from './delivery/isolation';
 import { measureOvertake } from './delivery/overtake';
-import { runRound, runTriples, WAYS } from './delivery/rounds';
+import { runRound, runTurns, WAYS } from './delivery/rounds';
 import { setStage } from './delivery/stage';
 
 /**
  * `npm run bench:delivery`: the delivery path against two floors on the same Temporal server, a real one on Postgres:
  * (a) a bare workflow with one regular activity that signs and POSTs, started by a client; (b) ours, from the row's commit
- * to what is recorded; (c) a bare workflow with one local activity and eager start. See docs/operations/speed.md.
+ * to what is recorded; (c) a bare workflow with one local activity and eager start; (d) an activity without a workflow. See docs/operations/speed.md.
  */
 
 const { values: options } = parseArgs({
@@ -65,13 +65,13 @@ async function main(): Promise<void> {
     }
     say('unloaded: one at a time');
     const one = { count: Number(options.unloaded), inFlight: 1, restMs: 20 };
-    const unloaded = await runTriples(stage, rounds, one);
+    const unloaded = await runTurns(stage, rounds, one);
     say(`${options['in-flight']} in flight`);
     const many = { count, inFlight: Number(options['in-flight']), restMs: 0 };
-    const loaded = await runTriples(stage, rounds, many);
-    for (const { regular, ours, local } of loaded) {
-      const perSecond = [regular, ours, local].map((round) => round.perSecond.toFixed(0));
-      say(`(a), (b), (c) per second: ${perSecond.join(', ')}`);
+    const loaded = await runTurns(stage, rounds, many);
+    for (const { regular, ours, local, standalone } of loaded) {
+      const perSecond = [regular, ours, local, standalone].map((round) => round.perSecond.toFixed(0));
+      say(`(a), (b), (c), (d) per second: ${perSecond.join(', ')}`);
     }
     say('counting history events and statements');
     const tell = options.statements ? say : undefined;
@@ -79,6 +79,7 @@ async function main(): Promise<void> {
       regular: await countSteps(stage, 'regular', 100, tell),
       ours: await countSteps(stage, 'ours', 100, tell),
       local: await countSteps(stage, 'local', 100, tell),
+      standalone: await countSteps(stage, 'standalone', 100, tell),
     };
     const pairs = Number(options.isolation);
     if (pairs > 0) say('one endpoint hangs, with 500 due to it');

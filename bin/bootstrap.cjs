@@ -79,6 +79,16 @@ function run(command, extra) {
   });
 }
 
+/** In this process, which signals reach as they would the child. False, with nothing done: only tsx can run it. */
+function runOps(extra) {
+  const bundle = require('./ops-bundle.cjs').opsBundle(root);
+  if (bundle === null) return false;
+  process.chdir(root);
+  process.argv = [process.execPath, bundle, ...extra];
+  require(bundle);
+  return true;
+}
+
 /**
  * npm passes signals on; killed, it cannot, and would leave a stack that nobody sees. Between npm and us there may be
  * the shell of the script, which lives on: then its parent is what counts.
@@ -116,12 +126,28 @@ async function main() {
     fail(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
   if (name === 'start') warnOfNode();
   const { ensureInstalled } = require('./install.cjs');
+  const say = (text) => process.stderr.write(`${text}\n`);
   await ensureInstalled({
     root,
     npmPath: process.env.npm_execpath,
-    say: (text) => process.stderr.write(`${text}\n`),
+    say,
+    redraws: process.stderr.isTTY,
+    ...(name === 'start' && {
+      beforehand: () => require('./look-ahead.cjs').lookAhead({ env: process.env, say }),
+    }),
   });
+  if (name === 'ops' && runOps(extra)) return;
   if (commands[name]) run(commands[name], extra);
 }
 
-main().catch((error) => fail(error.message, error.exitCode));
+/** One sentence on what is wrong, one on what to do. */
+function explain(error) {
+  const advice = {
+    ENOSPC: 'The disk is full: make room, then run this again.',
+    EACCES: `This user may not write there: run this as the owner of ${root}.`,
+    EROFS: 'The disk is read-only: copy the project to one that can be written.',
+  };
+  return advice[error.code] ? `${error.message}. ${advice[error.code]}` : error.message;
+}
+
+main().catch((error) => fail(explain(error), error.exitCode));

@@ -1,18 +1,24 @@
 /** Brings node_modules in line with package-lock.json. Built-ins alone; says what it does on standard error only. */
 const { spawn } = require('child_process');
 const { createHash } = require('crypto');
-const { readFileSync, rmSync, writeFileSync } = require('fs');
+const { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } = require('fs');
 const { basename, join } = require('path');
 const { acquireInstallLock } = require('./install-lock.cjs');
 
-const HEARTBEAT_MS = 5_000;
+/** Between two looks at how far npm has come; where no line can be drawn again each becomes a line. */
+const REDRAW_MS = 500;
+const LINE_MS = 10_000;
+/** Megabytes that the dependencies take, measured. */
+const ROOM_MB = 650;
+const CLEAR_LINE = '\r\u001B[K';
 
 /**
- * @param {{ root: string, npmPath?: string, say: (text: string) => void }} options npmPath: npm's own script, when
- *   npm started us; else the npm on PATH is used.
+ * @param {{ root: string, npmPath?: string, say: (text: string) => void, redraws?: boolean, beforehand?: () => Promise<void> }} options
+ *   npmPath: npm's own script, when npm started us; else the npm on PATH is used. redraws: whether standard error is a
+ *   terminal. beforehand: run before an installation.
  * @returns {Promise<void>} Rejects with `exitCode` set when npm fails.
  */
-async function ensureInstalled({ root, npmPath, say }) {
+async function ensureInstalled({ root, npmPath, say, redraws = false, beforehand = async () => undefined }) {
   const wanted = fingerprint(root);
   const stamp = join(root, 'node_modules', '.installed-from');
   const upToDate = () => readOrEmpty(stamp) === wanted;
@@ -21,7 +27,11 @@ async function ensureInstalled({ root, npmPath, say }) {
   try {
     // Another bootstrap may have done it while we waited.
     if (upToDate()) return;
-    if (!installedByHand(root)) await npmCi({ root, npmPath, say, lock });
+    if (!installedByHand(root)) {
+      checkRoom(root);
+      await beforehand();
+      await npmCi({ root, npmPath, say, redraws, lock });
+    }
     writeFileSync(stamp, wanted);
   } finally {
     lock.release();
@@ -63,7 +73,39 @@ function fits(list, own) {
   return !list || list.includes(own);
 }
 
-async function npmCi({ root, npmPath, say, lock }) {
+/** npm would notice after half a minute. */
+function checkRoom(root) {
+  const { bavail, bsize } = statfsSync(root);
+  const freeMb = Math.floor((bavail * bsize) / 1_000_000);
+  if (freeMb < ROOM_MB)
+    throw failure(
+      `${freeMb} MB are free on the disk of ${root}, and the dependencies take ${ROOM_MB} MB. Make room, then run this again.`,
+      1,
+    );
+}
+
+/** Counts the packages that are in place, of those that the lock file names for this machine. */
+function packageCounter(root) {
+  const { packages = {} } = JSON.parse(readOrEmpty(join(root, 'package-lock.json')) || '{}');
+  const missing = new Set(
+    Object.entries(packages)
+      .filter(
+        ([path, entry]) =>
+          path.startsWith('node_modules/') &&
+          !entry.link &&
+          fits(entry.os, process.platform) &&
+          fits(entry.cpu, process.arch),
+      )
+      .map(([path]) => path),
+  );
+  const total = missing.size;
+  return () => {
+    for (const path of missing) if (existsSync(join(root, path, 'package.json'))) missing.delete(path);
+    return `${total - missing.size} of ${total} packages`;
+  };
+}
+
+async function npmCi({ root, npmPath, say, redraws, lock }) {
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1000);
   say('Installing dependencies with npm ci (first time or lock file changed; about a minute) ...');
@@ -71,10 +113,22 @@ async function npmCi({ root, npmPath, say, lock }) {
   const ci = ['ci', '--include=dev', '--include=optional', '--loglevel=error', '--progress=false'];
   const own = npmPath && basename(npmPath) === 'npm-cli.js';
   const [file, args] = own ? [process.execPath, [npmPath, ...ci]] : ['npm', ci];
-  // Standard output belongs to the command that follows: scripts read it.
-  const npm = spawn(file, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  const npm = spawn(file, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   lock.alsoHeldBy(npm.pid);
-  const heartbeat = setInterval(() => say(`  still installing, ${seconds()} s`), HEARTBEAT_MS);
+  const clearLine = () => redraws && process.stderr.write(CLEAR_LINE);
+  let complaints = '';
+  npm.stderr.on('data', (chunk) => {
+    complaints = (complaints + chunk).slice(-10_000);
+    clearLine();
+    process.stderr.write(chunk);
+  });
+  const count = packageCounter(root);
+  const draw = () => {
+    const figure = `  ${count()}, ${seconds()} s`;
+    if (redraws) process.stderr.write(`${CLEAR_LINE}${figure}`);
+    else say(figure);
+  };
+  const heartbeat = setInterval(draw, redraws ? REDRAW_MS : LINE_MS);
   const pass = (signal) => npm.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   for (const signal of signals) process.on(signal, pass);
@@ -83,17 +137,28 @@ async function npmCi({ root, npmPath, say, lock }) {
       npm.once('error', (error) =>
         reject(failure(`npm could not be started (${error.message}). Is it on PATH?`, 1)),
       );
-      npm.once('exit', (code, signal) => {
+      npm.once('close', (code, signal) => {
         if (code === 0) resolve();
         else if (signal) reject(failure(`Installation stopped by ${signal}; it starts afresh next time.`, 1));
-        else reject(failure(`npm ci failed with code ${code}, see above. Nothing was started.`, code));
+        else reject(failure(`npm ci failed with code ${code}, see above. ${adviceOn(complaints)}`, code));
       });
     });
   } finally {
     clearInterval(heartbeat);
+    clearLine();
     for (const signal of signals) process.off(signal, pass);
   }
   say(`Installed in ${seconds()} s.`);
+}
+
+/** What a person can do about what npm says. */
+function adviceOn(complaints) {
+  if (/ENOSPC/.test(complaints)) return 'The disk is full: make room, then run this again.';
+  if (/ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E40[37]|ERR_SOCKET_TIMEOUT/.test(complaints))
+    return 'npm does not reach its registry: look at `npm config get registry` and `npm config get https-proxy`, then run this again.';
+  if (/EACCES|EPERM|EROFS/.test(complaints))
+    return 'This user may not write the project or the cache of npm: give them to it, then run this again.';
+  return 'Nothing was started.';
 }
 
 function failure(message, exitCode) {

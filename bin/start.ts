@@ -47,6 +47,7 @@ void runStack(async (signals) => {
     },
     runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
     write: (text) => process.stdout.write(text),
+    redraws: process.stdout.isTTY,
     seed: (databaseUrl, known) =>
       seedDemo(databaseUrl, known, {
         url: `https://localhost:${config.RECEIVER_PORT}/webhooks`,

@@ -12,12 +12,14 @@ import { APPLICATION_STATES, type ApplicationState } from '../domain/application
 import { formatPence } from '../domain/money';
 import { environmentOption, limitOption, sinceOption } from './arguments';
 import { environmentOf, handle, limitOf, numberOption, textOption, type Answer, type OpsDeps } from './call';
-import { facts, listed } from './output';
+import { facts, listed, withTables } from './output';
+import { afterOption, paged } from './paging';
 
 const EXAMPLES = `
 Examples:
   ops applications list --partner P100001 --state accepted
   ops applications list --lender lender_a --reference AB12CD34
+  ops applications list --merchant-reference ORDER-1042
   ops applications list --waiting      those with an event that waits for the steps before it
   ops applications show app_01K…       what the lender told, and what the partner is told`;
 
@@ -39,21 +41,34 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .addOption(environmentOption('of this environment only'))
     .option('--lender <lender>', 'with this lender only')
     .option('--reference <reference>', "with this reference of the lender's only")
+    .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option('--quote <quote-id>', 'from this quote only')
     .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
     .option('--waiting', 'with an event that waits for the steps before it only')
-    .option(...sinceOption(LONGEST_SPAN_DAYS, '30d, with --waiting all', 'how far back they were opened'))
+    .option(
+      ...sinceOption(
+        LONGEST_SPAN_DAYS,
+        '30d, with --waiting or a reference all',
+        'how far back they were opened',
+      ),
+    )
+    .option(...afterOption('application'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
     const waiting = call.options['waiting'] === true;
-    const byDefault = waiting ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
+    const few = ['reference', 'merchantReference', 'quote'].some(
+      (name) => textOption(call, name) !== undefined,
+    );
+    const byDefault = waiting || few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listApplications(call.db, {
       waiting,
       partnerId: textOption(call, 'partner'),
       environment: environmentOf(call),
       lender: textOption(call, 'lender'),
       lenderReference: textOption(call, 'reference'),
+      merchantReference: textOption(call, 'merchantReference'),
       quoteId: textOption(call, 'quote'),
+      after: textOption(call, 'after'),
       state: textOption(call, 'state') as ApplicationState | undefined,
       sinceSeconds: numberOption(call, 'since') ?? byDefault,
       limit: limitOf(call),
@@ -64,17 +79,20 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     );
     const waitingIn = ({ applicationId }: Application) =>
       events.filter((event) => event.applicationId === applicationId);
-    return listed(found, (one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }), {
+    const answer = listed(found, (one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }), {
       application: 'credit_application_id',
       partner: 'partner_id',
       environment: 'environment',
       lender: 'lender',
       reference: 'lender_reference',
       state: 'state',
+      waiting: (one) => waitingIn(one).map(waitingText).join('; '),
       events: 'sequence',
       opened: 'created_at',
-      waiting: (one) => waitingIn(one).map(waitingText).join('; '),
+      'merchant reference': 'merchant_reference',
+      quote: 'service_quote_id',
     });
+    return paged(call, answer, found, ({ applicationId }) => applicationId);
   });
 
   const show = applications
@@ -139,12 +157,12 @@ const told = (events: ApplicationStory['events']) =>
     {
       received: 'received_at',
       status: 'status',
-      occurred: 'occurred_at',
+      "lender's event": 'lender_event_id',
       'on arrival': 'outcome_on_arrival',
+      'waits until': 'waits_until',
       sequence: 'sequence',
       applied: 'applied_at',
-      'waits until': 'waits_until',
-      "lender's event": 'lender_event_id',
+      occurred: 'occurred_at',
     },
   );
 
@@ -166,9 +184,9 @@ const sent = (notifications: ApplicationStory['notifications']) =>
       sequence: 'sequence',
       event: 'event_type',
       state: ({ state, endReason }) => (endReason === null ? state : `${state}: ${endReason}`),
-      made: 'created_at',
-      delivered: 'delivered_at',
       notification: 'notification_id',
+      delivered: 'delivered_at',
+      made: 'created_at',
     },
   );
 
@@ -176,14 +194,16 @@ function storyAnswer({ application, events, notifications }: ApplicationStory): 
   const [fromLender, toPartner] = [told(events), sent(notifications)];
   return {
     json: { ...view(application), lender_events: fromLender.json, notifications: toPartner.json },
-    text: [
-      facts(Object.entries(view(application))),
-      '',
-      'What the lender told, in the order of arrival:',
-      fromLender.text,
-      '',
-      'What the partner is told:',
-      toPartner.text,
-    ].join('\n'),
+    ...withTables((textOf) =>
+      [
+        facts(Object.entries(view(application))),
+        '',
+        'What the lender told, in the order of arrival:',
+        textOf(fromLender),
+        '',
+        'What the partner is told:',
+        textOf(toPartner),
+      ].join('\n'),
+    ),
   };
 }

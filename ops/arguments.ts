@@ -70,6 +70,9 @@ export function list(text: string): string[] {
     .filter((part) => part !== '');
 }
 
+/** Most that anything to many does in a second. */
+export const HIGHEST_PER_SECOND = 200;
+
 /** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
 const DEFAULT_LIMIT = 200;
 const HIGHEST_LIMIT = 100_000;

@@ -97,12 +97,16 @@ export interface Call {
   readonly deps: OpsDeps;
   /** Options as commander has read them, the program's own among them. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** As they were typed, for a command that is to be repeated with something else. */
+  readonly args: readonly string[];
 }
 
 /** What a command says: a document for scripts, and text for people. */
 export interface Answer {
   readonly json: unknown;
   readonly text: string;
+  /** The text with tables as wide as they are; absent when that is the same. */
+  readonly wide?: string;
 }
 
 /** Gives a command its work: opens the database, runs, prints the answer in the form that was asked for, closes. */
@@ -116,12 +120,19 @@ export function handle(
     const operands = received.slice(0, -2) as string[];
     const database = open(deps);
     try {
-      const answer = await work({ db: database.db, deps, options }, ...operands);
-      deps.out(options['json'] === true ? `${jsonText(answer.json)}\n` : `${answer.text}\n`);
+      const answer = await work({ db: database.db, deps, options, args: argsOf(command) }, ...operands);
+      const text = options['wide'] === true ? (answer.wide ?? answer.text) : answer.text;
+      deps.out(options['json'] === true ? `${jsonText(answer.json)}\n` : `${text}\n`);
     } finally {
       await database.close();
     }
   });
+}
+
+/** Commander has them, though its types do not say so. */
+function argsOf(command: Command): readonly string[] {
+  const { parent } = command;
+  return parent === null ? (command as unknown as { rawArgs: string[] }).rawArgs : argsOf(parent);
 }
 
 /** Control characters that JSON leaves as they are would reach a terminal: a partner's answer may hold any. */

@@ -5,9 +5,10 @@ import {
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { environmentOption, limitOption, sinceOption, wordsOf } from './arguments';
+import { environmentOption, limitOption, sinceOption, wholeNumber, wordsOf } from './arguments';
 import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { listed } from './output';
+import { paged } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -36,6 +37,11 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       wordsOf(OPERATOR_EVENT_KINDS),
     )
     .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'))
+    .option(
+      '--after <event>',
+      'only those behind this event in the list: the next page',
+      wholeNumber(1, 999_999_999),
+    )
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
     const found = await listOperatorEvents(call.db, {
@@ -43,16 +49,19 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       environment: environmentOf(call),
       kinds: call.options['kind'] as OperatorEventKind[] | undefined,
       sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      after: numberOption(call, 'after'),
       limit: limitOf(call),
     });
-    return listed(found, view, {
+    const answer = listed(found, view, {
       when: 'happened_at',
-      event: 'kind',
       partner: 'partner_id',
-      environment: 'environment',
-      endpoint: 'endpoint_id',
+      env: 'environment',
       what: ({ kind, details }) => describeOperatorEvent(kind, details),
+      event: 'kind',
+      endpoint: 'endpoint_id',
+      id: 'event_id',
     });
+    return paged(call, answer, found, ({ eventId }) => eventId);
   });
 }
 

@@ -35,7 +35,12 @@ export function addKeyLifecycle<S extends KeySummary>(
   handle(rotate, deps, async (call, keyId = '') => {
     const issued = await changeAndLog(call, `${noun}.rotate`, async (tx, log) => {
       const done = await changes.rotate(tx, { keyId, overlapSeconds: numberOption(call, 'overlap') });
-      await log(keyId, { replaced_by: done.summary.keyId, expires_at: done.replaced.expiresAt });
+      const { summary, replaced } = done;
+      await log(keyId, {
+        ...kind.details(summary),
+        replaced_by: summary.keyId,
+        expires_at: replaced.expiresAt,
+      });
       return done;
     });
     const end = issued.replaced.expiresAt?.toISOString();

@@ -1,14 +1,22 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import type { DbOrTransaction } from '../db/postgres/connect';
 import { cancelNotification } from '../db/notifications/cancel';
-import { findNotification, lockNotification } from '../db/notifications/read';
-import { applyEvent } from '../db/notifications/transition';
+import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
-import { handle, type Answer, type Call, type DeliveryOrder, type DeliveryRef, type OpsDeps } from './call';
+import { environmentOption, HIGHEST_PER_SECOND, wholeNumber } from './arguments';
+import {
+  environmentOf,
+  handle,
+  textOption,
+  type Answer,
+  type Call,
+  type DeliveryOrder,
+  type OpsDeps,
+} from './call';
 import { changeAndLog } from './change-and-log';
-import { TemporalUnreachable } from './exit-codes';
+import { deliveryUnderWay, giveOrder, noWorkflow, type Delivery } from './give-order';
+import { orderAll, orderNamed, type ManyOrder } from './order-many';
 
 const TOLD: Readonly<Record<DeliveryOrder, string>> = {
   retryNow: 'makes its next attempt now; one that is under way is finished first',
@@ -26,13 +34,33 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   addOrder('pause', 'pause', 'Make no attempt until it is resumed.');
   addOrder('resume', 'resume', 'Let a paused one go on; the rest of its retry ladder stands.');
 
-  function addOrder(name: string, order: DeliveryOrder, description: string): void {
-    handle(verb(name, description), deps, async (call, notificationId = '') => {
-      const generation = await generationUnderWay(call.db, notificationId);
-      const answer = await tell(call, { notificationId, generation }, name, order);
-      if (answer !== null) return answer;
-      const why = 'it has just ended, or is started anew within a minute or so';
-      throw new Refused('conflict', `Notification ${notificationId} has no workflow at the moment: ${why}.`);
+  function addOrder(name: string, order: ManyOrder['order'], description: string): void {
+    const command = notifications
+      .command(name)
+      .argument('[notification-ids...]')
+      .description(
+        `${description} For one, several, or all of a partner or endpoint; those are counted first.`,
+      )
+      .option('--partner <partner>', 'all deliveries of this partner')
+      .addOption(environmentOption('with --partner: in this environment only'))
+      .option('--endpoint <endpoint-id>', 'all deliveries to this endpoint')
+      .option('--dry-run', 'only count, which is what it does without --yes too')
+      .option('--yes', 'give the order to all of them')
+      .option(
+        '--per-second <n>',
+        `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
+        wholeNumber(1, HIGHEST_PER_SECOND),
+      );
+    handle(command, deps, async (call, ...operands) => {
+      const [ids = []] = operands as unknown as [string[] | undefined];
+      const [first, ...more] = ids;
+      if (first === undefined) return orderAll(call, { name, order });
+      const all = ['partner', 'endpoint'].some((option) => textOption(call, option) !== undefined);
+      if (all || environmentOf(call) !== undefined || call.options['dryRun'] === true)
+        throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
+      if (more.length > 0) return orderNamed(call, { name, order }, ids);
+      const delivery = await deliveryUnderWay(call.db, first);
+      return (await giveOrder(call, delivery, name, order)) ? answerOf(delivery, order) : noWorkflow(first);
     });
   }
 
@@ -40,9 +68,9 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   handle(cancel, deps, async (call, notificationId = '') => {
     const found = await cancelInDatabase(call, notificationId, null);
     if (found.kind === 'cancelled') return cancelledAnswer(notificationId);
-    const { generation } = found;
-    const answer = await tell(call, { notificationId, generation }, 'cancel', 'cancel');
-    if (answer !== null) return answer;
+    const { generation, partnerId } = found;
+    const delivery = { notificationId, generation, partnerId };
+    if (await giveOrder(call, delivery, 'cancel', 'cancel')) return answerOf(delivery, 'cancel');
     // No workflow will end it, so we do, unless it has become another generation meanwhile.
     const again = await cancelInDatabase(call, notificationId, generation);
     if (again.kind === 'cancelled') return cancelledAnswer(notificationId);
@@ -64,78 +92,21 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     };
   });
 
-  /** @returns null when Temporal knows no such workflow. The log has the order only when Temporal took it. */
-  async function tell(
-    call: Call,
-    delivery: DeliveryRef,
-    name: string,
-    order: DeliveryOrder,
-  ): Promise<Answer | null> {
-    const { notificationId, generation } = delivery;
-    const taken = await changeAndLog(call, `notifications.${name}`, async (tx, log) => {
-      const answer = await deps.orderDelivery(delivery, order);
-      if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
-      if (answer.kind === 'no_workflow') return false;
-      await log(notificationId, { generation });
-      if (order === 'pause' || order === 'resume') await notePause(tx, delivery, order);
-      return true;
-    });
-    if (!taken) return null;
-    return {
-      json: { notification_id: notificationId, generation, order },
-      text: `Notification ${notificationId} ${TOLD[order]}.`,
-    };
-  }
-
   function cancelInDatabase(call: Call, notificationId: string, deadGeneration: number | null) {
     return changeAndLog(call, 'notifications.cancel', async (tx, log) => {
       const done = await cancelNotification(tx, notificationId, deadGeneration);
-      if (done.kind === 'cancelled') await log(notificationId, { was: done.was });
+      if (done.kind === 'cancelled') await log(notificationId, { partner_id: done.partnerId, was: done.was });
       return done;
     });
   }
 }
 
-/** Partners see no next attempt while one is paused; Temporal does the pausing. */
-async function notePause(
-  tx: DbOrTransaction,
-  { notificationId, generation }: DeliveryRef,
-  order: 'pause' | 'resume',
-): Promise<void> {
-  const row = await lockNotification(tx, notificationId);
-  if (row?.generation === generation) await applyEvent(tx, row, order, {});
-}
+const answerOf = ({ notificationId, generation }: Delivery, order: DeliveryOrder): Answer => ({
+  json: { notification_id: notificationId, generation, order },
+  text: `Notification ${notificationId} ${TOLD[order]}.`,
+});
 
 const cancelledAnswer = (notificationId: string): Answer => ({
   json: { notification_id: notificationId, state: 'cancelled' },
   text: `Notification ${notificationId} is cancelled.`,
 });
-
-/** @throws Refused for one that no workflow works on, saying what to do instead. */
-async function generationUnderWay(db: DbOrTransaction, notificationId: string): Promise<number> {
-  const found = await findNotification(db, notificationId);
-  if (found === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
-  const { state, generation } = found;
-  switch (state) {
-    case 'started':
-      return generation;
-    case 'pending':
-      throw new Refused(
-        'conflict',
-        `Notification ${notificationId} is pending: it is sent as soon as a worker and Temporal are there.`,
-      );
-    case 'held':
-      throw new Refused(
-        'conflict',
-        `Notification ${notificationId} is held: register or enable an endpoint, then resend it.`,
-      );
-    case 'delivered':
-    case 'failed':
-    case 'cancelled':
-    case 'expired':
-      throw new Refused(
-        'conflict',
-        `Notification ${notificationId} has ended (${state}): resend it instead.`,
-      );
-  }
-}

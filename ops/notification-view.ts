@@ -5,8 +5,10 @@ import type {
   Notification,
   NotificationSummary,
 } from '../db/notifications/read';
+import type { DeliveryNow } from '../domain/delivery-now';
 import type { Answer, OpsDeps } from './call';
-import { facts, listed, printable } from './output';
+import { nowText, nowView } from './delivery-now-text';
+import { facts, listed, moment, printable, withTables } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -15,14 +17,19 @@ const notificationView = (one: NotificationSummary) => ({
   partner_id: one.partnerId,
   environment: one.environment,
   application_id: one.applicationId,
+  merchant_reference: one.merchantReference,
   sequence: one.sequence,
   state: one.state,
   end_reason: one.endReason,
   generation: one.generation,
   attempts: one.attempts,
   created_at: one.createdAt,
-  due_at: one.dueAt,
+  // Only while no worker has taken it: after that its workflow counts, not the row.
+  due_at: one.state === 'pending' ? one.dueAt : null,
   started_at: one.startedAt,
+  next_attempt_at: one.nextAttemptAt,
+  paused_at: one.pausedAt,
+  held_at: one.heldAt,
   delivered_at: one.deliveredAt,
   ended_at: one.endedAt,
   reserved_month: one.reservedMonth,
@@ -37,8 +44,9 @@ export const storyOf =
   (one) =>
     one.startedAt === null ? null : storyUrl(one);
 
-export const listedView = (one: ListedNotification, story: StoryOf) => ({
+export const listedView = (one: ListedNotification, now: DeliveryNow, story: StoryOf) => ({
   ...notificationView(one),
+  now: nowView(now),
   last_outcome: one.lastOutcome,
   story: story(one),
 });
@@ -65,18 +73,14 @@ export function describeAttempt({ outcome, failure, httpStatus, durationMs }: At
   return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
 }
 
-/** `failed: exhausted`; what is under way and has failed before is `started: retrying`. */
-export const notificationStatus = ({ state, endReason, lastOutcome }: ListedNotification) => {
-  if (endReason !== null) return `${state}: ${endReason}`;
-  return state === 'started' && lastOutcome !== null ? 'started: retrying' : state;
-};
-
 /** A notification with its body and all of its attempts. */
 export function notificationAnswer(
   one: Notification,
+  now: DeliveryNow,
   attempts: readonly DeliveryAttempt[],
   story: StoryOf,
 ): Answer {
+  const last = attempts.findLast(({ finishedAt }) => finishedAt !== null);
   const tried = listed(attempts, (one) => ({ ...attemptView(one), answer: one.answer }), {
     attempt: 'attempt_number',
     started: 'started_at',
@@ -94,20 +98,27 @@ export function notificationAnswer(
   return {
     json: {
       ...notificationView(one),
+      now: nowView(now),
+      last_attempt: last === undefined ? null : { ...attemptView(last), answer: last.answer },
       story: story(one),
       body: one.body,
       delivery_attempts: tried.json,
     },
-    text: [
-      facts(Object.entries({ ...notificationView(one), story: story(one) })),
-      '',
-      'Body:',
-      quoted(one.body),
-      '',
-      'Attempts:',
-      tried.text,
-      ...answers,
-    ].join('\n'),
+    ...withTables((textOf) =>
+      [
+        `Now: ${nowText(now)}.`,
+        `Last answer: ${last === undefined ? 'none yet' : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`}.`,
+        '',
+        facts(Object.entries({ ...notificationView(one), story: story(one) })),
+        '',
+        'Body:',
+        quoted(one.body),
+        '',
+        'Attempts:',
+        textOf(tried),
+        ...answers,
+      ].join('\n'),
+    ),
   };
 }
 

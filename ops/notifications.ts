@@ -1,18 +1,23 @@
 import type { Command } from 'commander';
+import { whatTheyDo } from '../db/notifications/delivery-facts';
 import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { environmentOption, limitOption, sinceOption, wordsOf } from './arguments';
 import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
-import { listedView, notificationAnswer, notificationStatus, storyOf } from './notification-view';
-import { age, listed } from './output';
+import { nowBrief } from './delivery-now-text';
+import { listedView, notificationAnswer, storyOf } from './notification-view';
+import { age, listed, withTables } from './output';
+import { afterOption, paged } from './paging';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
 Examples:
   ops notifications list --undelivered --since 2d
-  ops notifications show ntf_01K…          every attempt, with what was answered
+  ops notifications list --paused          by whom, and since when
+  ops notifications list --merchant-reference ORDER-1042
+  ops notifications show ntf_01K…          what it does now, and every attempt, with what was answered
   ops notifications retry-now ntf_01K…     wait no longer for the next attempt
   ops notifications resend ntf_01K…        once more, with the same event id
   ops notifications recover --partner P100001 --since 36h     all that was never delivered; counts first`;
@@ -39,38 +44,58 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       wordsOf(NOTIFICATION_STATES),
     )
     .option('--undelivered', 'only what was never delivered, and not cancelled')
-    .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'))
-    .option('--after <notification-id>', 'only older ones than this: the next page')
+    .option('--paused', 'only what somebody has paused')
+    .option('--application <application-id>', 'of this credit application only')
+    .option('--merchant-reference <reference>', "with this reference of the partner's only")
+    .option(
+      ...sinceOption(
+        LONGEST_SPAN_DAYS,
+        `7d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
+      ),
+    )
+    .option(...afterOption('notification'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
-    const limit = limitOf(call);
+    const paused = call.options['paused'] === true;
+    const [applicationId, merchantReference] = [
+      textOption(call, 'application'),
+      textOption(call, 'merchantReference'),
+    ];
+    const few = paused || applicationId !== undefined || merchantReference !== undefined;
+    const byDefault = few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listNotifications(call.db, {
       partnerId: textOption(call, 'partner'),
       environment: environmentOf(call),
       states: call.options['state'] as NotificationState[] | undefined,
       undelivered: call.options['undelivered'] === true,
-      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
+      paused,
+      applicationId,
+      merchantReference,
+      sinceSeconds: numberOption(call, 'since') ?? byDefault,
       after: textOption(call, 'after'),
-      limit,
+      limit: limitOf(call),
     });
     const story = storyOf(deps.storyUrl);
-    const { json, text } = listed(found, (one) => listedView(one, story), {
+    const now = await whatTheyDo(call.db, found);
+    const answer = listed(found, (one) => listedView(one, now(one), story), {
       notification: 'notification_id',
-      event: 'event_type',
+      now: (one) => nowBrief(now(one), deps.now()),
+      'last answer': 'last_outcome',
+      tries: 'attempts',
       partner: 'partner_id',
-      environment: 'environment',
-      state: notificationStatus,
-      attempts: 'attempts',
-      'last attempt': 'last_outcome',
-      created: 'created_at',
+      env: 'environment',
+      event: ({ eventType }) => eventType.replace(/^credit_application\./, ''),
       age: ({ createdAt }) => age(createdAt, deps.now()),
+      'merchant reference': 'merchant_reference',
+      application: 'application_id',
+      created: 'created_at',
       ended: 'ended_at',
     });
-    const last = found.length === limit ? found.at(-1) : undefined;
-    const more = last === undefined ? '' : `\nThere may be more: --after ${last.notificationId}`;
     const example = found.map(story).find((url) => url !== null);
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    return { json, text: text + stories + more };
+    const { json } = answer;
+    const whole = { json, ...withTables((textOf) => textOf(answer) + stories) };
+    return paged(call, whole, found, ({ notificationId }) => notificationId);
   });
 
   const show = notifications
@@ -85,7 +110,9 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
         `Notification ${notificationId} does not exist, or its month has been dropped.`,
       );
     }
-    return notificationAnswer(found, await listAttempts(db, notificationId), storyOf(deps.storyUrl));
+    const now = await whatTheyDo(db, [found]);
+    const attempts = await listAttempts(db, notificationId);
+    return notificationAnswer(found, now(found), attempts, storyOf(deps.storyUrl));
   });
 
   addNotificationOrders(notifications, deps);

@@ -4,13 +4,54 @@ import type { Fault } from './import/faults';
 
 export type Cell = string | number | boolean | Date | null | undefined;
 
-/** A table with a heading; says so when it has no rows. */
-export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+/** What a terminal shows without breaking lines, unless `--wide` is given. */
+const WIDEST = 120;
+/** The longest ids have 30 characters, `after ntf_…` six more: no column is narrower than that but by its texts. */
+const LEAST_BROKEN = 36;
+/** Of a text that is broken. */
+const MOST_LINES = 3;
+
+/** A table with a heading; says so when it has no rows. @param most characters in a line. */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[], most = WIDEST): string {
   if (rows.length === 0) return 'None.';
-  const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
-  drawn.push(...rows.map((row) => row.map(cell)));
-  return drawn.toString();
+  const cells = rows.map((row) => row.map(cell));
+  const widths = head.map((name, at) => Math.max(name.length, ...cells.map((row) => row[at]?.length ?? 0)));
+  const kept = fit(widths, most);
+  const drawn = new Table({
+    head: head.slice(0, kept),
+    // With the padding.
+    colWidths: widths.slice(0, kept).map((width) => width + 2),
+    wordWrap: true,
+    style: { head: [], border: [], compact: true },
+  });
+  drawn.push(...cells.map((row) => row.slice(0, kept).map((text, at) => cut(text, widths[at] ?? 0))));
+  const left = head.slice(kept);
+  const leftOut = left.length === 0 ? '' : `\nNot shown, --wide does: ${left.join(', ')}.`;
+  return drawn.toString() + leftOut;
 }
+
+/**
+ * Makes columns fit into a line: texts longer than an id are broken, the longest first; then the last columns are left out.
+ * @param widths changed in place. @returns how many columns are kept.
+ */
+function fit(widths: number[], most: number): number {
+  const total = (kept: number) => widths.slice(0, kept).reduce((sum, width) => sum + width + 3, 1);
+  let over = total(widths.length) - most;
+  while (over > 0) {
+    const longest = Math.max(...widths);
+    if (longest <= LEAST_BROKEN) break;
+    const taken = Math.min(over, longest - LEAST_BROKEN);
+    widths[widths.indexOf(longest)] = longest - taken;
+    over -= taken;
+  }
+  let kept = widths.length;
+  while (kept > 1 && total(kept) > most) kept -= 1;
+  return kept;
+}
+
+/** What does not fit into some lines of its column. */
+const cut = (text: string, width: number) =>
+  text.length <= width * MOST_LINES ? text : `${text.slice(0, width * MOST_LINES - 1)}…`;
 
 /** Fields of a JSON view that a cell can show as they are. */
 type Shown<View> = { [Name in keyof View]: View[Name] extends Cell ? Name : never }[keyof View];
@@ -30,8 +71,15 @@ export function listed<One, View>(
       typeof column === 'function' ? column(one) : (json[at]?.[column] as Cell),
     ),
   );
-  return { json, text: table(Object.keys(columns), rows) };
+  const head = Object.keys(columns);
+  return { json, text: table(head, rows), wide: table(head, rows, Infinity) };
 }
+
+/** A text with tables in it, as it is with and without `--wide`. */
+export const withTables = (make: (textOf: (answer: Answer) => string) => string) => ({
+  text: make(({ text }) => text),
+  wide: make(({ text, wide = text }) => wide),
+});
 
 /** Names and values, one to a line. */
 export function facts(entries: readonly (readonly [string, Cell])[]): string {
@@ -51,10 +99,13 @@ function place(row: number | null, field: string | null): string {
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return '-';
-  if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
+  if (value instanceof Date) return moment(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return printable(String(value));
 }
+
+/** `2026-11-22 14:05:12Z` */
+export const moment = (value: Date) => `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
 
 /** `45 s`, `12 min`, `7 h`, `3 d`: how long ago a moment was, rounded down. */
 export function age(moment: Date, now: Date): string {

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
+import type { ProductDefinition } from '../db/catalogue/product-row';
 import { Refused } from '../db/refused';
 import { limitOption } from './arguments';
 import { handle, limitOf, textOption, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
-import { facts, table, type Cell } from './output';
+import { facts, moment, printable, type Cell } from './output';
 import { definitionView, productTable, productView } from './product-view';
 import { ukDay } from './uk-day';
 
@@ -16,6 +17,19 @@ Examples:
   ops products list --merchant M123456
   ops products show M123456 "Classic credit 12 months"
   ops products deactivate M123456 "Classic credit 12 months"`;
+
+type Terms = ReturnType<typeof definitionView>;
+
+/** In which terms a version differs from the one before it, in the words of the import file. */
+function differences(before: ProductDefinition, after: ProductDefinition) {
+  const [old, now] = [definitionView(before), definitionView(after)];
+  return (Object.keys(now) as (keyof Terms)[])
+    .filter((field) => JSON.stringify(old[field]) !== JSON.stringify(now[field]))
+    .map((field) => ({ field, from: old[field], to: now[field] }));
+}
+
+const said = (value: Terms[keyof Terms]) =>
+  printable(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Columns of a products file whose CSV cells are not text. */
 const CSV_TYPES = {
@@ -50,11 +64,17 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     if (product === null)
       throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
     const versions = await listVersions(db, product.productId);
+    // Newest first; each is compared with the one before it.
+    const differing = versions.map(({ definition }, at) => {
+      const before = versions[at + 1];
+      return before === undefined ? null : differences(before.definition, definition);
+    });
     const json = {
       ...productView(product),
-      versions: versions.map(({ version, createdAt, definition }) => ({
+      versions: versions.map(({ version, createdAt, definition }, at) => ({
         version,
         created_at: createdAt,
+        changed: differing[at] ?? null,
         ...definitionView(definition),
       })),
     };
@@ -62,15 +82,11 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
       name,
       typeof value === 'object' && value !== null ? JSON.stringify(value) : value,
     ]);
-    const history = versions.map(({ version, createdAt, definition }) => [
-      version,
-      createdAt,
-      definition.lender,
-      definition.numberOfRepayments,
-      `${definitionView(definition).apr}%`,
+    const history = versions.flatMap(({ version, createdAt, definition }, at) => [
+      `${version}, since ${moment(createdAt)}: ${definition.lender}, ${definition.numberOfRepayments} repayments, ${definitionView(definition).apr}%`,
+      ...(differing[at] ?? []).map(({ field, from, to }) => `    ${field}: ${said(from)} to ${said(to)}`),
     ]);
-    const past = table(['version', 'since', 'lender', 'repayments', 'APR'], history);
-    return { json, text: `${facts(lines)}\n\nVersions:\n${past}` };
+    return { json, text: `${facts(lines)}\n\nVersions: what each changed\n${history.join('\n')}` };
   });
 
   addSwitch('activate', true, 'Offer a product again.');

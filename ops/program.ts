@@ -28,6 +28,10 @@ export function buildProgram(deps: OpsDeps): Command {
   const program = new Command('ops')
     .description('Operates the partner finance quote service.')
     .option('--json', 'print one JSON document instead of tables; errors too, on standard error')
+    .option(
+      '--wide',
+      'show tables as wide as they are; default: texts and columns that fit into 120 characters',
+    )
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', NOTES);
   addPartnerCommands(program, deps);

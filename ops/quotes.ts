@@ -5,15 +5,20 @@ import { formatPence } from '../domain/money';
 import { limitOption, wholeNumber } from './arguments';
 import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { facts, listed, table } from './output';
+import { afterOption, paged } from './paging';
 import { definitionView } from './product-view';
 
 const EXAMPLES = `
 Examples:
   ops quotes show qte_01K…                        request, answer, and the terms behind it
-  ops quotes list --merchant M123456 --days 1`;
+  ops quotes list --merchant M123456 --days 1
+  ops quotes list --merchant-reference ORDER-1042`;
 
 /** Quotes are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
+const DEFAULT_DAYS = 7;
+/** Quotes have no index of references, which would be written with each: what is read is two months. */
+const DEFAULT_DAYS_OF_REFERENCE = 60;
 
 /** `ops quotes …` */
 export function addQuoteCommands(program: Command, deps: OpsDeps): void {
@@ -38,16 +43,28 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     .description('Recent quotes, newest first.')
     .option('--partner <partner>', 'of this partner only')
     .option('--merchant <merchant>', 'of this merchant only')
-    .option('--days <n>', `how far back, 1 to ${LONGEST_SPAN_DAYS}`, wholeNumber(1, LONGEST_SPAN_DAYS), 7)
+    .option('--merchant-reference <reference>', "with this reference of the partner's only")
+    .option(
+      '--days <n>',
+      `how far back, 1 to ${LONGEST_SPAN_DAYS}; default: ${DEFAULT_DAYS}, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}`,
+      wholeNumber(1, LONGEST_SPAN_DAYS),
+    )
+    .option(...afterOption('quote'))
     .option(...limitOption(50));
   handle(list, deps, async (call) => {
+    const merchantReference = textOption(call, 'merchantReference');
+    const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
+    const days = numberOption(call, 'days') ?? byDefault;
     const found = await listQuotes(call.db, {
       partnerId: textOption(call, 'partner'),
       merchantId: textOption(call, 'merchant'),
-      days: numberOption(call, 'days') ?? 7,
+      merchantReference,
+      days,
+      after: textOption(call, 'after'),
       limit: limitOf(call),
     });
-    return listed(found, view, {
+    if (found.length === 0) return { json: [], text: `None in the last ${days} days (--days).` };
+    const answer = listed(found, view, {
       quote: 'service_quote_id',
       when: 'created_at',
       partner: 'partner_id',
@@ -55,8 +72,9 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       merchant: 'merchant_id',
       loan: 'loan_amount',
       deposit: 'customer_deposit',
-      reference: 'merchant_reference',
+      'merchant reference': 'merchant_reference',
     });
+    return paged(call, answer, found, ({ quoteId }) => quoteId);
   });
 }
 

@@ -12,7 +12,14 @@ import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { runRecovery } from '../db/notifications/run-recovery';
 import { Refused } from '../db/refused';
 import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
-import { environmentOption, limitOption, momentOrAgo, wholeNumber, type MomentOrAgo } from './arguments';
+import {
+  environmentOption,
+  HIGHEST_PER_SECOND,
+  limitOption,
+  momentOrAgo,
+  wholeNumber,
+  type MomentOrAgo,
+} from './arguments';
 import {
   environmentOf,
   handle,
@@ -26,8 +33,6 @@ import {
 import { listed } from './output';
 import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import { resolveSpan } from './recover-span';
-
-const HIGHEST_PER_SECOND = 200;
 
 const EXAMPLES = `
 Examples:

@@ -2,17 +2,19 @@ import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { KeyEnvironment } from '../db/keys/key';
 import { findPartner } from '../db/catalogue/partners';
+import { countQuotes, type QuoteCount } from '../db/quotes/count';
 import { Refused } from '../db/refused';
 import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { currentMonth } from '../db/notifications/quota';
 import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
-import { environmentOf, handle, textOption, type OpsDeps } from './call';
-import { listed } from './output';
+import { environmentOf, handle, textOption, type Answer, type OpsDeps } from './call';
+import { listed, withTables } from './output';
 
 const EXAMPLES = `
 Examples:
-  ops usage --partner P100001
+  ops usage                             of all partners, a line for each environment
+  ops usage --partner P100001           by event type
   ops usage --partner P100001 --month 2026-11 --environment live --json`;
 
 /** `ops usage` */
@@ -20,41 +22,88 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
   const usage = program
     .command('usage')
     .description(
-      'Deliveries of a UTC month by environment and event type, and what is left of the limit of tests.',
+      'Quotes and deliveries of a UTC month, of all partners; of one by event type, with what is left of the limit of tests.',
     )
-    .requiredOption('--partner <partner>', 'whose')
+    .option('--partner <partner>', 'of this partner only, by event type')
     .option('--month <month>', 'such as 2026-11; default: the current one', monthArgument)
     .addOption(environmentOption('of this environment only'))
     .addHelpText('after', EXAMPLES);
   handle(usage, deps, async (call) => {
-    const partnerId = textOption(call, 'partner') ?? '';
-    const environment = environmentOf(call);
-    if ((await findPartner(call.db, partnerId)) === null) {
+    const partnerId = textOption(call, 'partner');
+    if (partnerId !== undefined && (await findPartner(call.db, partnerId)) === null) {
       throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
     }
     const month = textOption(call, 'month') ?? (await currentMonth(call.db));
-    const wanted = { partnerId, month, environment };
-    const environments = environment === undefined ? (['live', 'sandbox'] as const) : [environment];
-    const counts = withTests(await monthlyUsage(call.db, wanted), environments);
-    const { json, text } = listed(counts, view, {
-      environment: 'environment',
-      event: 'event_type',
-      delivered: 'delivered',
-      failed: 'failed',
-      reserved: 'reserved',
-      limit: 'limit',
-      left: 'left',
-    });
-    const named = month.slice(0, 7);
-    return {
-      json: { partner_id: partnerId, month: named, counts: json },
-      text: `${partnerId}, ${named} (UTC):\n${text}`,
-    };
+    const wanted = { partnerId, month, environment: environmentOf(call) };
+    const counts = await monthlyUsage(call.db, wanted);
+    const quotes = await countQuotes(call.db, wanted);
+    return partnerId === undefined
+      ? ofAll(month.slice(0, 7), counts, quotes)
+      : ofOne({ ...wanted, partnerId, month: month.slice(0, 7) }, counts, quotes);
   });
+}
+
+function ofOne(
+  {
+    partnerId,
+    month,
+    environment,
+  }: { partnerId: string; month: string; environment: KeyEnvironment | undefined },
+  found: readonly MonthlyCount[],
+  given: readonly QuoteCount[],
+): Answer {
+  const environments = environment === undefined ? (['live', 'sandbox'] as const) : [environment];
+  const answer = listed(withTests(partnerId, found, environments), view, {
+    environment: 'environment',
+    event: 'event_type',
+    delivered: 'delivered',
+    failed: 'failed',
+    reserved: 'reserved',
+    limit: 'limit',
+    left: 'left',
+  });
+  const quotes = environments.map(
+    (one) => [one, given.find((count) => count.environment === one)?.quotes ?? 0] as const,
+  );
+  const said = quotes.map(([one, count]) => `${count} ${one}`).join(', ');
+  return {
+    json: { partner_id: partnerId, month, quotes: Object.fromEntries(quotes), counts: answer.json },
+    ...withTables(
+      (textOf) => `${partnerId}, ${month} (UTC). Quotes: ${said}. Deliveries:\n${textOf(answer)}`,
+    ),
+  };
+}
+
+/** A line for each partner and environment that had any. */
+function ofAll(month: string, counts: readonly MonthlyCount[], given: readonly QuoteCount[]): Answer {
+  const keys = new Set(
+    [...counts, ...given].map(({ partnerId, environment }) => `${partnerId} ${environment}`),
+  );
+  const lines = [...keys].toSorted().map((key) => {
+    const [partner_id = '', environment = ''] = key.split(' ');
+    const mine = (one: { partnerId: string; environment: string }) =>
+      one.partnerId === partner_id && one.environment === environment;
+    const own = counts.filter(mine);
+    const sum = (name: 'delivered' | 'failed') => own.reduce((total, one) => total + one[name], 0);
+    const quotes = given.find(mine)?.quotes ?? 0;
+    return { partner_id, environment, quotes, delivered: sum('delivered'), failed: sum('failed') };
+  });
+  const answer = listed(lines, (one) => one, {
+    partner: 'partner_id',
+    environment: 'environment',
+    quotes: 'quotes',
+    delivered: 'delivered',
+    failed: 'failed',
+  });
+  return {
+    json: { month, partners: answer.json },
+    ...withTables((textOf) => `${month} (UTC):\n${textOf(answer)}`),
+  };
 }
 
 /** The limit of tests is worth a line even when none was sent. */
 function withTests(
+  partnerId: string,
   counts: readonly MonthlyCount[],
   environments: readonly KeyEnvironment[],
 ): readonly MonthlyCount[] {
@@ -62,7 +111,7 @@ function withTests(
   return environments.flatMap((environment) => {
     const own = counts.filter((one) => one.environment === environment);
     const tested = own.some(({ eventType }) => eventType === TEST_EVENT_TYPE);
-    return tested ? own : [...own, { environment, ...none }];
+    return tested ? own : [...own, { partnerId, environment, ...none }];
   });
 }
 

@@ -1,10 +1,10 @@
 import type { AttemptSummary } from '../db/notifications/read';
-import type { EndpointWithHeld } from '../db/endpoints/figures';
+import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/figures';
 import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';
 import { attemptView, describeAttempt } from './notification-view';
-import { facts, listed } from './output';
+import { age, facts, listed, withTables } from './output';
 
 const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
 
@@ -39,17 +39,36 @@ export const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
 export const heldText = (held: number) =>
   held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
 
-/** Endpoints with their health, and what is held for them. */
-export function endpointTable(endpoints: readonly EndpointWithHeld[]): Answer {
-  return listed(endpoints, (one) => ({ ...endpointView(one), held: one.held }), {
-    endpoint: 'endpoint_id',
+/** What waits for an endpoint, and since when the oldest of it. */
+const queueView = ({ pending, retrying, paused, held }: QueueFigures) => ({
+  pending: pending.count,
+  pending_since: pending.since,
+  retrying: retrying.count,
+  retrying_since: retrying.since,
+  paused: paused.count,
+  paused_since: paused.since,
+  held: held.count,
+  held_since: held.since,
+});
+
+/** Endpoints with their health, and what waits for them. @param at now. */
+export function endpointTable(endpoints: readonly EndpointWithQueue[], at: Date): Answer {
+  const waiting = (what: keyof QueueFigures) => (one: EndpointWithQueue) => {
+    const { count, since } = one.queue[what];
+    return since === null ? count : `${count}, ${age(since, at)}`;
+  };
+  return listed(endpoints, (one) => ({ ...endpointView(one), ...queueView(one.queue) }), {
     partner: 'partner_id',
     environment: 'environment',
     state: endpointStatus,
+    failing: ({ failingSince, failuresSinceSuccess }) =>
+      failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, at)}`,
+    pending: waiting('pending'),
+    retrying: waiting('retrying'),
+    paused: waiting('paused'),
+    held: waiting('held'),
+    endpoint: 'endpoint_id',
     'last success': 'last_success_at',
-    'failing since': 'failing_since',
-    failures: 'failures_since_success',
-    held: 'held',
     URL: 'url',
   });
 }
@@ -74,7 +93,7 @@ export const secretTable = (secrets: readonly SecretSummary[]) =>
 
 /** An endpoint with what it is signed with and how it answered lately. */
 export function endpointAnswer(
-  endpoint: EndpointWithHeld,
+  endpoint: EndpointWithQueue,
   secrets: readonly SecretSummary[],
   attempts: readonly AttemptSummary[],
 ): Answer {
@@ -85,15 +104,17 @@ export function endpointAnswer(
     started: 'started_at',
     'came to': describeAttempt,
   });
-  const view = { ...endpointView(endpoint), held: endpoint.held };
+  const view = { ...endpointView(endpoint), ...queueView(endpoint.queue) };
   return {
     json: {
       ...view,
       secrets: known.json,
       last_attempts: tried.json,
     },
-    text: [facts(Object.entries(view)), '', 'Secrets:', known.text, '', 'Last attempts:', tried.text].join(
-      '\n',
+    ...withTables((textOf) =>
+      [facts(Object.entries(view)), '', 'Secrets:', textOf(known), '', 'Last attempts:', textOf(tried)].join(
+        '\n',
+      ),
     ),
   };
 }

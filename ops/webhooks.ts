@@ -2,8 +2,14 @@ import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
 import { lastAttempts } from '../db/endpoints/attempts';
 import { Refused } from '../db/refused';
-import { withHeld } from '../db/endpoints/figures';
-import { listEndpoints, registerEndpoint, setEndpointState } from '../db/endpoints/endpoints';
+import { withQueue } from '../db/endpoints/figures';
+import {
+  listEndpoints,
+  registerEndpoint,
+  setEndpointState,
+  type WebhookEndpoint,
+} from '../db/endpoints/endpoints';
+import type { DbOrTransaction } from '../db/postgres/connect';
 import { listSecrets } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { environmentOption } from './arguments';
@@ -71,7 +77,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
         const replaced = done.replaced?.endpointId ?? null;
         const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
         await log(endpointId, details);
-        const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
+        const held = await heldFor(tx, done.endpoint);
         return { endpoint: done.endpoint, replaced, secretId, held };
       },
     );
@@ -85,15 +91,21 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
 
   const list = webhooks
     .command('list')
-    .description('Endpoints and their health: the last success, failures since, and what is held.')
+    .description('Endpoints, their health, and what waits for each: how many, and how long the oldest has.')
     .option('--partner <partner>', 'of this partner only')
+    .option('--paused', 'only those with deliveries that somebody has paused')
     .option('--removed', 'those that were replaced, too');
   handle(list, deps, async (call) => {
     const found = await listEndpoints(call.db, {
       partnerId: textOption(call, 'partner'),
       removed: call.options['removed'] === true,
     });
-    return endpointTable(await withHeld(call.db, found));
+    const queued = await withQueue(call.db, found);
+    const paused = call.options['paused'] === true;
+    return endpointTable(
+      queued.filter(({ queue }) => !paused || queue.paused.count > 0),
+      deps.now(),
+    );
   });
 
   const show = endpointArgument(webhooks.command('show')).description(
@@ -101,7 +113,8 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   );
   handle(show, deps, async (call, endpointId) => {
     const endpoint = await namedEndpoint(call.db, call, endpointId);
-    const [whole = { ...endpoint, held: 0 }] = await withHeld(call.db, [endpoint]);
+    const [whole] = await withQueue(call.db, [endpoint]);
+    if (whole === undefined) throw new Error('the figures of an endpoint came to nothing');
     const secrets = await listSecrets(call.db, endpoint.endpointId);
     return endpointAnswer(whole, secrets, await lastAttempts(call.db, endpoint, ATTEMPTS_SHOWN));
   });
@@ -121,7 +134,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
         const { partnerId, environment } = done.endpoint;
         const details = { partner_id: partnerId, environment, state };
         if (done.changed) await log(endpointId, details);
-        const [{ held } = { held: 0 }] = await withHeld(tx, [done.endpoint]);
+        const held = await heldFor(tx, done.endpoint);
         return { ...done, held };
       });
       const now = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
@@ -130,6 +143,9 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     });
   }
 }
+
+const heldFor = async (tx: DbOrTransaction, endpoint: WebhookEndpoint) =>
+  (await withQueue(tx, [endpoint]))[0]?.queue.held.count ?? 0;
 
 /** The URL as it will be stored. @throws Refused when it may not be registered. */
 async function checkedUrl({ checkTarget }: OpsDeps, url: string): Promise<string> {

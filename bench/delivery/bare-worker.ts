@@ -13,10 +13,10 @@ import { monotonicMs } from './monotonic';
 
 /**
  * The floors of `npm run bench:delivery`, as anyone would write them on a well-tuned server: one process that starts a
- * workflow and works it. Its HTTP client, its settings of the SDK and its signatures are ours; there is no database, nothing is
+ * workflow, or an activity without one, and works it. Its HTTP client, its settings of the SDK and its signatures are ours; there is no database, nothing is
  * recorded, nothing counted, no endpoint and no secret looked up.
  */
-const WORKFLOWS: Readonly<Record<BareKind, string>> = { regular: 'bareRegular', local: 'bareLocal' };
+const WORKFLOWS = { regular: 'bareRegular', local: 'bareLocal' } as const;
 
 async function main(): Promise<void> {
   const config = readConfig();
@@ -61,6 +61,14 @@ async function main(): Promise<void> {
   const client = new Client({ connection, namespace });
   const running = worker.run();
 
+  async function start(kind: BareKind, eventId: string, input: BareInput): Promise<unknown> {
+    const what = { taskQueue: 'bare', args: [input] as [BareInput] };
+    if (kind === 'standalone')
+      return client.activity.start('send', { ...what, id: eventId, startToCloseTimeout: '40 seconds' });
+    const requestEagerStart = kind === 'local';
+    return client.workflow.start(WORKFLOWS[kind], { ...what, workflowId: eventId, requestEagerStart });
+  }
+
   async function run({ run: kind, count, inFlight, restMs }: RunMessage): Promise<RanMessage> {
     const started: Moment[] = [];
     let done = 0;
@@ -71,14 +79,7 @@ async function main(): Promise<void> {
         const url = hosts[started.length % hosts.length] ?? '';
         started.push([eventId, monotonicMs()]);
         const input: BareInput = { eventId, url };
-        client.workflow
-          .start(WORKFLOWS[kind], {
-            workflowId: eventId,
-            taskQueue: 'bare',
-            args: [input],
-            requestEagerStart: kind === 'local',
-          })
-          .catch(reject);
+        start(kind, eventId, input).catch(reject);
       };
       sent = () => {
         done += 1;

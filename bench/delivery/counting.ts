@@ -48,6 +48,8 @@ async function histories(stage: Stage, way: Way) {
     let events = 0;
     let local = 0;
     const ids = await newest(stage, way);
+    // An activity without a workflow has no history.
+    if (ids.length === 0) return { historyEvents: 0, localShare: 0 };
     for (const id of ids) {
       const { history } = await client.workflowService.getWorkflowExecutionHistory({
         namespace,

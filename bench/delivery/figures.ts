@@ -2,7 +2,7 @@ import { median } from '../rounds';
 import type { Steps } from './counting';
 import type { Isolation } from './isolation';
 import type { Overtake } from './overtake';
-import { eachCpu, WAYS, type DeliveryCpu, type Round, type Triple, type Way } from './rounds';
+import { eachCpu, WAYS, type DeliveryCpu, type Round, type Turn, type Way } from './rounds';
 
 /** Medians of one way's rounds, and what a delivery takes in steps. */
 export interface WayFigures {
@@ -22,6 +22,8 @@ export interface DeliveryFigures {
   readonly throughputRatio: number;
   /** Ours to (c). */
   readonly throughputRatioBest: number;
+  /** Ours to (d). */
+  readonly throughputRatioStandalone: number;
   /** Ours to (a), unloaded. */
   readonly latencyRatio: number;
   readonly isolation: Isolation;
@@ -29,14 +31,14 @@ export interface DeliveryFigures {
 }
 
 export function summarise(
-  loaded: readonly Triple[],
-  unloaded: readonly Triple[],
+  loaded: readonly Turn[],
+  unloaded: readonly Turn[],
   steps: Readonly<Record<Way, Steps>>,
   { isolation, overtake }: Pick<DeliveryFigures, 'isolation' | 'overtake'>,
 ): DeliveryFigures {
   const figures = (way: Way): WayFigures => {
-    const of = (triples: readonly Triple[], pick: (round: Round) => number) =>
-      median(triples.map((triple) => pick(triple[way])));
+    const of = (turns: readonly Turn[], pick: (round: Round) => number) =>
+      median(turns.map((turn) => pick(turn[way])));
     return {
       perSecond: of(loaded, (round) => round.perSecond),
       cpu: eachCpu((name) => of(loaded, (round) => round.cpu[name])),
@@ -46,9 +48,17 @@ export function summarise(
     };
   };
   return {
-    ways: { regular: figures('regular'), ours: figures('ours'), local: figures('local') },
+    ways: {
+      regular: figures('regular'),
+      ours: figures('ours'),
+      local: figures('local'),
+      standalone: figures('standalone'),
+    },
     throughputRatio: median(loaded.map(({ ours, regular }) => ours.perSecond / regular.perSecond)),
     throughputRatioBest: median(loaded.map(({ ours, local }) => ours.perSecond / local.perSecond)),
+    throughputRatioStandalone: median(
+      loaded.map(({ ours, standalone }) => ours.perSecond / standalone.perSecond),
+    ),
     latencyRatio: median(unloaded.map(({ ours, regular }) => ours.p50Ms / regular.p50Ms)),
     isolation,
     overtake,
@@ -61,6 +71,7 @@ export function jsonFigures(found: DeliveryFigures): Record<string, number> {
   const put = (name: string, value: number) => (object[name] = Math.round(value * 1_000) / 1_000);
   put('throughput_ratio_64', found.throughputRatio);
   put('throughput_ratio_best_64', found.throughputRatioBest);
+  put('throughput_ratio_standalone_64', found.throughputRatioStandalone);
   put('latency_p50_ratio', found.latencyRatio);
   put('isolation_p95_shift', found.isolation.shift);
   put('isolation_p95_without_ms', found.isolation.withoutMs);
@@ -90,6 +101,7 @@ const NAMES: Readonly<Record<Way, { readonly json: string; readonly table: strin
   regular: { json: 'bare', table: '(a) bare, regular activity' },
   ours: { json: 'ours', table: '(b) ours' },
   local: { json: 'best', table: '(c) bare, local, eager' },
+  standalone: { json: 'standalone', table: '(d) activity, no workflow' },
 };
 
 const COLUMNS = [
@@ -130,7 +142,7 @@ export function table(found: DeliveryFigures): string {
     line('', COLUMNS),
     ...rows,
     '',
-    `throughput at 64 in flight: ours / (a) ${found.throughputRatio.toFixed(2)}, ours / (c) ${found.throughputRatioBest.toFixed(2)}`,
+    `throughput at 64 in flight: ours / (a) ${found.throughputRatio.toFixed(2)}, ours / (c) ${found.throughputRatioBest.toFixed(2)}, ours / (d) ${found.throughputRatioStandalone.toFixed(2)}`,
     `unloaded p50: ours / (a) ${found.latencyRatio.toFixed(2)}`,
     `other partners' p95 with one endpoint hanging: ${isolation.withMs.toFixed(0)} ms, without ${isolation.withoutMs.toFixed(0)} ms (${(isolation.shift * 100).toFixed(0)} %)`,
     ...(overtake === null ? [] : [overtakeLine(overtake)]),

@@ -23,8 +23,11 @@ export interface ReceivedMessage {
   readonly received: readonly Moment[];
 }
 
-/** The two floors. `regular`: one activity, started by a client. `local`: one local activity, started eagerly. */
-export type BareKind = 'regular' | 'local';
+/**
+ * The floors. `regular`: one activity, started by a client. `local`: one local activity, started eagerly. `standalone`: an
+ * activity without a workflow.
+ */
+export type BareKind = 'regular' | 'local' | 'standalone';
 
 /** To the bare worker: send so many. */
 export interface RunMessage {

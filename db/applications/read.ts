@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, lt, sql, type SQL } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
@@ -60,12 +60,15 @@ interface ApplicationFilter {
   readonly environment?: Application['environment'] | undefined;
   readonly lender?: string | undefined;
   readonly lenderReference?: string | undefined;
+  readonly merchantReference?: string | undefined;
   readonly quoteId?: string | undefined;
   readonly state?: ApplicationState | undefined;
   /** Those with a lender's event that waits. */
   readonly waiting?: boolean;
   /** How far back they were opened, in seconds. */
   readonly sinceSeconds: number;
+  /** Only those older than this one: the next page. */
+  readonly after?: string | undefined;
   readonly limit: number;
 }
 
@@ -87,12 +90,13 @@ export async function listApplications(
   db: DbOrTransaction,
   filter: ApplicationFilter,
 ): Promise<Application[]> {
-  const { sinceSeconds, limit, waiting = false, ...equal } = filter;
+  const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) conditions.push(eq(creditApplications[column as keyof typeof equal], value));
   }
+  if (after !== undefined) conditions.push(lt(creditApplications.applicationId, after));
   if (waiting)
     conditions.push(sql`${creditApplications.applicationId} in (
       select application_id from lender_events where waits_until is not null)`);

@@ -1,11 +1,23 @@
-import { and, desc } from 'drizzle-orm';
+import { and, desc, eq, gte, lt, sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
-import { given } from '../schema/columns';
 
-export type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
 /** One change, as it is written down. */
-export type Change = Omit<RecordedChange, 'changeId' | 'changedAt'>;
+export interface Change {
+  /** Operating-system user that ran the command, or the process that acted. */
+  readonly actor: string;
+  /** `<noun>.<verb>`, for example `keys.revoke`. */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly subject: string;
+  /** What changed; never a key or a secret. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface RecordedChange extends Change {
+  readonly changeId: number;
+  readonly changedAt: Date;
+}
 
 /** Postgres takes at most 65,534 parameters in a statement; four to a row. */
 const ROWS_PER_STATEMENT = 1_000;
@@ -29,14 +41,41 @@ export async function listChanges(
     subject?: string | undefined;
     actor?: string | undefined;
     action?: string | undefined;
+    /** What was changed of this partner: itself, and its keys, endpoints, secrets, notifications and recoveries. */
+    partnerId?: string | undefined;
+    /** How far back, in seconds. */
+    sinceSeconds?: number | undefined;
+    /** Only those older than this one: the next page. */
+    after?: number | undefined;
     limit: number;
   },
 ): Promise<RecordedChange[]> {
-  const { subject, actor, action } = changeLog;
-  return db
+  const conditions: SQL[] = [];
+  if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));
+  if (filter.actor !== undefined) conditions.push(eq(changeLog.actor, filter.actor));
+  if (filter.action !== undefined) conditions.push(eq(changeLog.action, filter.action));
+  const { partnerId, sinceSeconds, after } = filter;
+  // As the index change_log_partner has it.
+  if (partnerId !== undefined) {
+    const named = sql`${changeLog.details} ->> 'partner_id' = ${partnerId}`;
+    conditions.push(sql`(${changeLog.subject} = ${partnerId} or ${named})`);
+  }
+  if (sinceSeconds !== undefined) {
+    const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
+    conditions.push(gte(changeLog.changedAt, oldest));
+  }
+  if (after !== undefined) conditions.push(lt(changeLog.changeId, after));
+  const rows = await db
     .select()
     .from(changeLog)
-    .where(and(given(subject, filter.subject), given(actor, filter.actor), given(action, filter.action)))
+    .where(and(...conditions))
     .orderBy(desc(changeLog.changeId))
     .limit(filter.limit);
+  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
+}
+
+/** One change; null when there is none. */
+export async function findChange(db: DbOrTransaction, changeId: number): Promise<RecordedChange | null> {
+  const [row] = await db.select().from(changeLog).where(eq(changeLog.changeId, changeId));
+  return row === undefined ? null : { ...row, details: row.details as Record<string, unknown> };
 }

@@ -1,13 +1,24 @@
-import { and, desc, gte, inArray, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, sql, type SQL } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { operatorEvents } from '../schema';
-import { given } from '../schema/columns';
 
-export type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
 /** Something the service noticed by itself, as it is written down. */
-export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;
+export interface OperatorEvent {
+  readonly kind: OperatorEventKind;
+  readonly partnerId: string;
+  readonly environment: KeyEnvironment;
+  /** Null when it is about notifications without an endpoint. */
+  readonly endpointId: string | null;
+  /** Figures and ids; never a secret, a body or an address. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface RecordedEvent extends OperatorEvent {
+  readonly eventId: number;
+  readonly happenedAt: Date;
+}
 
 /** Writes down what operators should know. Call it in the transaction that it is about. */
 export async function appendOperatorEvents(
@@ -25,22 +36,23 @@ export async function listOperatorEvents(
     environment?: KeyEnvironment | undefined;
     kinds?: readonly OperatorEventKind[] | undefined;
     sinceSeconds: number;
+    /** Only those older than this one: the next page. */
+    after?: number | undefined;
     limit: number;
   },
 ): Promise<RecordedEvent[]> {
-  const { kinds, sinceSeconds, limit } = filter;
-  const { partnerId, environment, kind, happenedAt } = operatorEvents;
-  return db
+  const { partnerId, environment, kinds, sinceSeconds, after, limit } = filter;
+  const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
+  const conditions: SQL[] = [gte(operatorEvents.happenedAt, oldest)];
+  if (partnerId !== undefined) conditions.push(eq(operatorEvents.partnerId, partnerId));
+  if (environment !== undefined) conditions.push(eq(operatorEvents.environment, environment));
+  if (kinds !== undefined) conditions.push(inArray(operatorEvents.kind, [...kinds]));
+  if (after !== undefined) conditions.push(lt(operatorEvents.eventId, after));
+  const rows = await db
     .select()
     .from(operatorEvents)
-    .where(
-      and(
-        gte(happenedAt, sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`),
-        given(partnerId, filter.partnerId),
-        given(environment, filter.environment),
-        kinds && inArray(kind, [...kinds]),
-      ),
-    )
+    .where(and(...conditions))
     .orderBy(desc(operatorEvents.eventId))
     .limit(limit);
+  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
 }

@@ -90,7 +90,7 @@ export async function findEndpoint(
 }
 
 /** Whether there is an endpoint to send to. API processes may know no more of it. */
-export async function hasActiveEndpoint(
+export async function activeEndpointExists(
   db: DbOrTransaction,
   { partnerId, environment }: Pick<WebhookEndpoint, 'partnerId' | 'environment'>,
 ): Promise<boolean> {

@@ -1,8 +1,8 @@
-import { and, count, inArray, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { WARN_AFTER_HOURS } from '../../domain/endpoint-health';
 import type { DbOrTransaction } from '../postgres/connect';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from '../notifications/expire';
-import { notifications } from '../schema';
+import { msText, runPrepared } from '../postgres/prepared';
 import type { WebhookEndpoint } from './endpoints';
 
 /** Endpoints and held notifications as metrics show them. */
@@ -54,25 +54,57 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
   };
 }
 
-export type EndpointWithHeld = WebhookEndpoint & { readonly held: number };
+/** What has not been delivered yet, and since when the oldest of it waits. */
+export interface Queued {
+  readonly count: number;
+  /** Of the notifications' creation, first attempt, pause or hold; null when there are none. */
+  readonly since: Date | null;
+}
 
-/** Adds what is held. An endpoint that was removed has none of it: that waits for the one in its place. */
-export async function withHeld(
+/** What waits for a partner and environment. `pending` has no attempt that has failed, `retrying` has; what is paused is in neither. */
+export type QueueFigures = Readonly<Record<'pending' | 'retrying' | 'paused' | 'held', Queued>>;
+
+/** An endpoint, and what waits for its partner and environment. */
+export type EndpointWithQueue = WebhookEndpoint & { readonly queue: QueueFigures };
+
+const NOTHING: Queued = { count: 0, since: null };
+const EMPTY: QueueFigures = { pending: NOTHING, retrying: NOTHING, paused: NOTHING, held: NOTHING };
+
+/** Adds what waits. For an endpoint that was removed nothing does: that waits for the one in its place. */
+export async function withQueue(
   db: DbOrTransaction,
   endpoints: readonly WebhookEndpoint[],
-): Promise<EndpointWithHeld[]> {
+): Promise<EndpointWithQueue[]> {
   const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
-  const rows = await db
-    .select({
-      partnerId: notifications.partnerId,
-      environment: notifications.environment,
-      held: count(),
-    })
-    .from(notifications)
-    .where(and(sql`${notifications.state} = 'held'`, inArray(notifications.partnerId, partners)))
-    .groupBy(notifications.partnerId, notifications.environment);
+  const rows = await runPrepared<{
+    partnerId: string;
+    environment: string;
+    what: keyof QueueFigures;
+    count: number;
+    sinceMs: number;
+  }>(db, QUEUES, [partners]);
   return endpoints.map((one) => {
-    const mine = rows.find((row) => row.partnerId === one.partnerId && row.environment === one.environment);
-    return { ...one, held: one.state === 'removed' ? 0 : (mine?.held ?? 0) };
+    if (one.state === 'removed') return { ...one, queue: EMPTY };
+    const mine = rows.filter((row) => row.partnerId === one.partnerId && row.environment === one.environment);
+    const figures = mine.map(
+      ({ what, count, sinceMs }) => [what, { count, since: new Date(sinceMs) }] as const,
+    );
+    return { ...one, queue: { ...EMPTY, ...Object.fromEntries(figures) } };
   });
 }
+
+// Three scans, each of the index of its state.
+const QUEUES = `
+  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "sinceMs"
+  from (
+    select partner_id, environment, 'pending' as what, created_at as since
+    from notifications where state = 'pending' and partner_id = any($1::text[])
+    union all
+    select partner_id, environment,
+      case when paused_at is not null then 'paused' when taken_at is null then 'retrying' else 'pending' end,
+      coalesce(paused_at, first_attempt_at, created_at)
+    from notifications where state = 'started' and partner_id = any($1::text[])
+    union all
+    select partner_id, environment, 'held', held_at
+    from notifications where state = 'held' and partner_id = any($1::text[])) q
+  group by 1, 2, 3`;

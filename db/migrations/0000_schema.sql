@@ -339,10 +339,12 @@ ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_par
 ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
+CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;--> statement-breakpoint
 CREATE INDEX "credit_applications_open_quote" ON "credit_applications" USING btree ("quote_id") WHERE "credit_applications"."state" not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');--> statement-breakpoint
 CREATE INDEX "lender_events_application" ON "lender_events" USING btree ("application_id","event_number");--> statement-breakpoint
 CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;--> statement-breakpoint
 CREATE INDEX "change_log_subject" ON "change_log" USING btree ("subject");--> statement-breakpoint
+CREATE INDEX "change_log_partner" ON "change_log" USING btree (("details" ->> 'partner_id'),"change_id") WHERE "change_log"."details" ->> 'partner_id' is not null;--> statement-breakpoint
 CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "recoveries_under_way" ON "recoveries" USING btree ("partner_id","environment") WHERE "recoveries"."state" = 'running' and "recoveries"."key_id" is not null;--> statement-breakpoint

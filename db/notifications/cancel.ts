@@ -7,9 +7,9 @@ import { Refused } from '../refused';
 import { applyEnd } from './transition';
 
 type CancelAnswer =
-  | { readonly kind: 'cancelled'; readonly was: NotificationState }
+  | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }
   /** Its workflow has to be told; nothing was changed. */
-  | { readonly kind: 'under_way'; readonly generation: number };
+  | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
 
 /**
  * Cancels a notification that no workflow works on, under its row lock: a workflow that starts all the same finds it
@@ -24,12 +24,13 @@ export async function cancelNotification(
 ): Promise<CancelAnswer> {
   const row = await lockNotification(tx, notificationId);
   if (row === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
-  const { state, generation } = row;
-  if (state === 'started' && generation !== deadGeneration) return { kind: 'under_way', generation };
+  const { state, generation, partnerId } = row;
+  if (state === 'started' && generation !== deadGeneration)
+    return { kind: 'under_way', generation, partnerId };
   if (state !== 'pending' && state !== 'held' && state !== 'started') {
     throw new Refused('conflict', `Notification ${notificationId} has ended already: ${state}.`);
   }
   await applyEnd(tx, row, 'cancel', 'operator');
   await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
-  return { kind: 'cancelled', was: state };
+  return { kind: 'cancelled', was: state, partnerId };
 }

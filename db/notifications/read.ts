@@ -1,10 +1,22 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNull, lt, ne, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  ne,
+  sql,
+  type SQL,
+} from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
-import { given } from '../schema/columns';
 import type { EndpointQueue } from './hold';
-import type { NotificationState } from '../../domain/notification-states';
+import { OPEN_STATES, type NotificationState } from '../../domain/notification-states';
 
 export type Notification = typeof notifications.$inferSelect;
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
@@ -21,13 +33,18 @@ const LAST_OUTCOME = sql<string | null>`(
   where a.notification_id = notifications.notification_id and a.finished_at is not null
   order by a.attempt_number desc limit 1)`;
 
-interface NotificationFilter {
+export interface NotificationFilter {
   readonly partnerId?: string | undefined;
   readonly environment?: KeyEnvironment | undefined;
   /** In one of these states. */
   readonly states?: readonly NotificationState[] | undefined;
   /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
   readonly undelivered: boolean;
+  /** Paused by somebody. */
+  readonly paused: boolean;
+  readonly applicationId?: string | undefined;
+  /** Of applications with this reference of the partner's. */
+  readonly merchantReference?: string | undefined;
   /** How far back, in seconds. */
   readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
@@ -85,22 +102,24 @@ export async function listNotifications(
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
   const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
+  const { paused, applicationId, merchantReference } = filter;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
+  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
+  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
+  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
+  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
+  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
+  if (paused)
+    conditions.push(isNotNull(notifications.pausedAt), inArray(notifications.state, [...OPEN_STATES]));
+  if (applicationId !== undefined) conditions.push(eq(notifications.applicationId, applicationId));
+  if (merchantReference !== undefined)
+    conditions.push(sql`${notifications.applicationId} in (
+      select application_id from credit_applications where merchant_reference = ${merchantReference})`);
+  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
   return db
     .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
     .from(notifications)
-    .where(
-      and(
-        sql`${notifications.notificationId} >= (select ${oldest})`,
-        given(notifications.partnerId, partnerId),
-        given(notifications.environment, environment),
-        states && inArray(notifications.state, [...states]),
-        after === undefined ? undefined : lt(notifications.notificationId, after),
-        undelivered
-          ? and(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'))
-          : undefined,
-      ),
-    )
+    .where(and(...conditions))
     .orderBy(desc(notifications.notificationId))
     .limit(limit);
 }

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import { hasActiveEndpoint } from '../endpoints/endpoints';
+import { activeEndpointExists } from '../endpoints/endpoints';
 import { appendChange } from '../audit/change-log';
 import { partners } from '../schema';
 import { RECOVERABLE } from './undelivered';
@@ -46,7 +46,7 @@ export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise
     const span = await spanOf(tx, wanted);
     if (span.tooLongAgo) return { kind: 'too_long_ago' };
     if (span.since >= span.until) return { kind: 'empty_span' };
-    if (!dryRun && !(await hasActiveEndpoint(tx, owner))) return { kind: 'no_endpoint' };
+    if (!dryRun && !(await activeEndpointExists(tx, owner))) return { kind: 'no_endpoint' };
     const matched = await countMatched(tx, { ...wanted, ...span });
     if (dryRun) return { kind: 'counted', matched };
     const recoveryId = `rcv_${ulid()}`;

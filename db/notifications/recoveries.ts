@@ -69,7 +69,7 @@ export async function resumeRecovery(
       })
       .where(eq(recoveries.recoveryId, recoveryId))
       .returning();
-    const details = { sent: was.sent, skipped: was.skipped };
+    const details = { partner_id: was.partnerId, sent: was.sent, skipped: was.skipped };
     await appendChange(tx, { actor, action: 'recoveries.resume', subject: recoveryId, details });
     return row as Recovery;
   });
@@ -129,9 +129,10 @@ export async function endRecovery(
       .set({ state, updatedAt: sql`service_now()`, ...(state === 'done' && { endedAt: sql`service_now()` }) })
       .where(eq(recoveries.recoveryId, recoveryId))
       .returning();
-    const { sent, skipped } = row as Recovery;
+    const { partnerId, sent, skipped } = row as Recovery;
+    const details = { partner_id: partnerId, sent, skipped };
     const action = state === 'done' ? 'recoveries.finish' : 'recoveries.interrupt';
-    await appendChange(tx, { actor, action, subject: recoveryId, details: { sent, skipped } });
+    await appendChange(tx, { actor, action, subject: recoveryId, details });
     return row as Recovery;
   });
 }

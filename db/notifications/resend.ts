@@ -7,7 +7,7 @@ import { Refused } from '../refused';
 import { applyEvent } from './transition';
 import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
 import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
-import { hasActiveEndpoint } from '../endpoints/endpoints';
+import { activeEndpointExists } from '../endpoints/endpoints';
 
 /** What is sent again, and as which generation. */
 interface ResentNotification {
@@ -85,7 +85,7 @@ export async function resendNotification(
       `Notification ${notificationId} cannot be sent again: ${why}.`,
     );
   }
-  if (!(await hasActiveEndpoint(tx, was))) throw new EndpointMissing(was);
+  if (!(await activeEndpointExists(tx, was))) throw new EndpointMissing(was);
   const generation = was.generation + 1;
   const reservedMonth = was.eventType === testEventType ? await unitOfTest(tx, was) : null;
   await applyEvent(tx, was, 'resend', {

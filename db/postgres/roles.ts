@@ -23,7 +23,11 @@ const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
 /** Partitions have none of their own, but for the default ones: rights on their parent are enough for what goes through it. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   // Whom and what quotes are for. Only people change it.
-  partners: { api: 'select', ops: 'select, insert, update (state, recovery)' },
+  partners: {
+    api: 'select',
+    worker: 'select (partner_id, recovery)',
+    ops: 'select, insert, update (state, recovery)',
+  },
   api_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   service_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   lenders: { api: 'select', ops: 'select, insert, update (name, reference_format)' },

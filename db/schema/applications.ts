@@ -54,6 +54,10 @@ export const creditApplications = pgTable(
     unique('credit_applications_lender_reference').on(t.lender, t.environment, t.lenderReference),
     // `ops applications list --partner`.
     index('credit_applications_partner').on(t.partnerId, t.applicationId),
+    // `ops … list --reference`: what a partner names, without asking which partner.
+    index('credit_applications_merchant_reference')
+      .on(t.merchantReference)
+      .where(sql`${t.merchantReference} is not null`),
     // The retention: quotes of applications that may still become something (db/retention/kinds.ts).
     index('credit_applications_open_quote')
       .on(t.quoteId)

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { bigserial, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
@@ -16,6 +17,12 @@ export const changeLog = pgTable(
     /** What changed; never a key or a secret. */
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
-  // `ops changes --subject`.
-  (t) => [index('change_log_subject').on(t.subject)],
+  (t) => [
+    // `ops changes list --subject`.
+    index('change_log_subject').on(t.subject),
+    // `ops changes list --partner`: the changes of its keys, endpoints, secrets and notifications.
+    index('change_log_partner')
+      .on(sql`(${t.details} ->> 'partner_id')`, t.changeId)
+      .where(sql`${t.details} ->> 'partner_id' is not null`),
+  ],
 );

@@ -84,6 +84,10 @@ async function runningStack(dataDir: string): Promise<StackInfo> {
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
   const info = JSON.parse(text) as StackInfo;
+  if (info.temporalAddress === null)
+    throw new NoStack(
+      'The stack runs without Temporal, so no webhook would arrive. Do what the warning of `npm start` says, and start it again.',
+    );
   try {
     await callJson({ url: `${info.internalUrl}/health` });
   } catch (error) {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import type { StackInfo } from '../stack';
 import type { Delivery } from '../receiver/deliveries';
 import { callJson } from '../json-call';
@@ -114,17 +115,22 @@ export async function receivedOf(
   }
 }
 
+/** What a status event names; the receiver lists whatever anybody posts to it. */
+const statusEventSchema = z.object({
+  sequence: z.number(),
+  data: z.object({ credit_application_id: z.string(), merchant_reference: z.string().nullable() }),
+});
+
 function statusOf({ body, eventType, verified }: Delivery): StatusDelivery | null {
-  if (eventType === null || eventType === 'credit_application.test') return null;
-  const event = JSON.parse(body) as {
-    sequence: number;
-    data: { credit_application_id: string; merchant_reference: string | null };
-  };
+  if (eventType === null) return null;
+  const event = statusEventSchema.safeParse(JSON.parse(body));
+  if (!event.success) return null;
+  const { sequence, data } = event.data;
   return {
-    applicationId: event.data.credit_application_id,
-    sequence: event.sequence,
+    applicationId: data.credit_application_id,
+    sequence,
     eventType,
     verified,
-    reference: event.data.merchant_reference,
+    reference: data.merchant_reference,
   };
 }

@@ -7,7 +7,15 @@ form { display: inline-block; margin: 0 .5rem .5rem 0 }
 table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid #999; padding: .4rem .6rem; text-align: left; vertical-align: top }
 pre { margin: 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
-input { width: 5rem }`;
+td:nth-child(2) { overflow-wrap: anywhere }
+input { width: 5rem }
+/* A phone: one delivery below the other, its cells in words. */
+@media (max-width: 45rem) {
+  table, caption, tbody, tr, td { display: block; text-align: left }
+  thead { clip-path: inset(50%); position: absolute; width: 1px; height: 1px; overflow: hidden }
+  tr { border-bottom: 1px solid #999; padding: .4rem 0 }
+  td { border: 0; padding: 0; overflow-wrap: anywhere }
+}`;
 
 /** Everything that came from outside passes through here. */
 export function escapeHtml(text: string): string {
@@ -69,7 +77,7 @@ function row(delivery: Delivery): string {
     `<time>${escapeHtml(delivery.receivedAt)}</time>`,
     `${escapeHtml(delivery.eventType ?? 'unknown')}<br>${escapeHtml(delivery.eventId ?? '')}`,
     delivery.verified ? 'verified' : `<strong>not verified</strong>: ${escapeHtml(delivery.why ?? '')}`,
-    delivery.answered === null ? 'none' : String(delivery.answered),
+    delivery.answered === null ? 'no answer' : `answered ${delivery.answered}`,
     `<details><summary>Body and headers</summary><pre>${escapeHtml(pretty(delivery.body))}</pre><hr><pre>${escapeHtml(headers.join('\n'))}</pre></details>`,
   ];
   return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;

@@ -90,7 +90,10 @@ export async function startShop(options: ShopOptions): Promise<RunningShop> {
   const server = createServer({ ...options.tls }, (request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
-      else json(response, 502, { said: `The service could not be reached: ${String(error)}` });
+      else
+        json(response, 502, {
+          said: `The service could not be reached: ${error instanceof Error ? error.message : String(error)}`,
+        });
     });
   });
   await new Promise<void>((resolve, reject) => {

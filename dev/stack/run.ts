@@ -1,3 +1,4 @@
+import { diskFullAdvice } from '../disk-full';
 import { StackFailure } from '../failure';
 import type { Stack } from './types';
 
@@ -62,6 +63,8 @@ export async function runStack(
 }
 
 function describe(error: unknown): string {
+  const diskFull = diskFullAdvice(error);
+  if (diskFull !== undefined) return diskFull;
   if (error instanceof StackFailure) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -31,10 +31,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
   const steps = 7 + (options.databaseUrl === undefined ? 1 : 0) + (options.startWorker ? 1 : 0);
-  const progress = createProgress((text) => options.write(text), steps);
+  const progress = createProgress((text) => options.write(text), steps, options.redraws);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
-  const note = (text: string) => progress.note(text);
+  const note = (text: string, moving?: boolean) => progress.note(text, moving);
   let server: RunningPostgres | undefined;
   let temporal: StackTemporal | undefined;
   let up = false;
@@ -144,9 +144,9 @@ function createStop(
 ): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stopAll = async () => {
-    await announce();
     const faults: unknown[] = [];
-    for (const close of closers.toReversed())
+    // On a full disk the announcement cannot be written.
+    for (const close of [announce, ...closers.toReversed()])
       await close().catch((error: unknown) => void faults.push(error));
     if (faults.length > 0) throw faults[0];
   };

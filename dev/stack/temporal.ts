@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { diskFullAdvice } from '../disk-full';
 import { StackFailure } from '../failure';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
 import type { TemporalChoice } from './types';
@@ -15,7 +16,7 @@ const RESTART_MS = 2_000;
 
 interface Tell {
   /** A line about the step under way. */
-  readonly note: (text: string) => void;
+  readonly note: (text: string, moving?: boolean) => void;
   /** A line at any other time. */
   readonly announce: (text: string) => void;
   readonly signal: AbortSignal | undefined;
@@ -111,6 +112,8 @@ function keepRunning(
 }
 
 function explain(error: unknown): string {
+  const diskFull = diskFullAdvice(error);
+  if (diskFull !== undefined) return diskFull;
   if (error instanceof StackFailure) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

@@ -82,6 +82,8 @@ export interface StackOptions {
   runDemo?(): Promise<boolean>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
+  /** Whether that is a terminal, on which a line can be drawn again. */
+  readonly redraws?: boolean;
   /** Gives up starting; what has been started is stopped. */
   readonly signal?: AbortSignal | undefined;
   /** Ends the processes at once, whatever is under way; the next start recovers. */

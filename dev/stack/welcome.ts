@@ -13,12 +13,10 @@ export function welcome(info: StackInfo): string {
     merchant_finance_url: 'https://shop.example/finance',
     merchant_reference: 'BASKET-1',
   };
+  const waits = info.temporalAddress === null ? ' (webhooks wait: there is no Temporal)' : '';
   return `
 API        ${apiUrl}
 Internal   ${internalUrl}
-Temporal   ${temporal}
-Receiver   ${info.receiverUrl}  what the demo partner got (certificate by the same authority as the API's)
-Shop       ${info.shopUrl}  a product page that asks for quotes, with that partner's inbox
 Partner    ${partnerId}
 Test key   ${apiKeys.test}
 Live key   ${apiKeys.live}
@@ -26,18 +24,25 @@ Live key   ${apiKeys.live}
 Merchants to ask for:
 ${merchants.map(({ id, shows }) => `  ${id}  ${shows}`).join('\n')}
 
-A quote:
+Open in a browser, which warns of the certificate until it trusts ${caFile}:
+
+  Shop       ${info.shopUrl}  a product page with an offer, and the demo partner's inbox
+  Receiver   ${info.receiverUrl}  the webhooks that the demo partner got
+  Docs       ${apiUrl}/docs  the contract, with the guide for partners
+  Temporal   ${temporal}
+
+Try a quote:
 
 curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
   -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify(body))}
 
-A test notification, which the receiver's page then shows:
+Try a test notification${waits || ', which the shop and the receiver then show'}:
 
 curl -X POST --cacert ${shellWord(caFile)} ${apiUrl}/v1/notifications/test \\
   -H 'Authorization: Bearer ${apiKeys.test}'
 
-Ctrl-C stops everything.
+In another terminal \`npm run demo\` walks three credit applications. Ctrl-C stops everything.
 `;
 }
 

@@ -1,19 +1,23 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DYNAMIC_CONFIG } from '../temporal/dynamic-config';
 import { DATABASES } from './schema';
 
 /** gRPC and membership of each service. */
 export const SERVICES = ['frontend', 'history', 'matching', 'worker'] as const;
 
+/** By names of Temporal's dynamic configuration. */
+export type DynamicConfig = Readonly<Record<string, boolean | number>>;
+
 export interface ServerConfig {
   readonly postgresUrl: string;
   /** Two for each of {@link SERVICES}; the first is where clients go. */
   readonly ports: readonly number[];
+  /** In addition to {@link ONE_PARTITION}. */
+  readonly dynamicConfig?: DynamicConfig | undefined;
 }
 
-/** One partition: more of them serve queues that one server process cannot, and each costs polls and forwards. */
-const ONE_PARTITION = {
+/** As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and forwards. */
+export const ONE_PARTITION = {
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
 } as const;
@@ -22,8 +26,10 @@ const ONE_PARTITION = {
 export async function writeServerConfig(folder: string, config: ServerConfig): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const dynamicFile = join(folder, 'dynamic.yaml');
-  const dynamic = { ...DYNAMIC_CONFIG, 'system.enableEagerWorkflowStart': true, ...ONE_PARTITION };
-  const rules = Object.entries(dynamic).map(([name, value]) => [name, [{ value }]]);
+  const rules = Object.entries({ ...ONE_PARTITION, ...config.dynamicConfig }).map(([name, value]) => [
+    name,
+    [{ value }],
+  ]);
   // JSON is YAML.
   await writeFile(dynamicFile, JSON.stringify(Object.fromEntries(rules)));
   const text = JSON.stringify(serverConfig(config, dynamicFile), null, 2);

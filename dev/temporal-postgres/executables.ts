@@ -6,8 +6,8 @@ import { inTurn } from '../temporal/in-turn';
 import { runProgram } from '../temporal/run-program';
 import { openToolsFolder } from '../temporal/tools-folder';
 
-/** What the CLI's dev server of ours holds too. */
-export const SERVER_VERSION = '1.29.1';
+/** What docker-compose.yml runs. */
+export const SERVER_VERSION = '1.32.2';
 
 const MODULE = 'go.temporal.io/server';
 const DRAFT = 'new-server-';
@@ -24,6 +24,8 @@ export interface Obtaining {
   readonly toolsDir: string | undefined;
   readonly onProgress: (message: string) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Default {@link SERVER_VERSION}. */
+  readonly version?: string;
 }
 
 /**
@@ -31,9 +33,9 @@ export interface Obtaining {
  * @throws StackFailure when they cannot be built.
  */
 export async function findTemporalServer(options: Obtaining): Promise<ServerExecutables> {
-  const { onProgress, signal } = options;
+  const { onProgress, signal, version = SERVER_VERSION } = options;
   const tools = await openToolsFolder(options.toolsDir);
-  const folder = join(tools.path, `temporal-server-${SERVER_VERSION}-${process.platform}-${process.arch}`);
+  const folder = join(tools.path, `temporal-server-${version}-${process.platform}-${process.arch}`);
   const executables = { server: join(folder, 'server'), sqlTool: join(folder, 'sql') };
   if (await work(executables)) return executables;
   const what = "which gets Temporal's server";
@@ -45,8 +47,8 @@ export async function findTemporalServer(options: Obtaining): Promise<ServerExec
     const draft = await mkdtemp(join(tools.path, DRAFT));
     try {
       await goInstall({
-        packages: ['cmd/server', 'cmd/tools/sql'].map((path) => `${MODULE}/${path}@v${SERVER_VERSION}`),
-        what: `Temporal's server ${SERVER_VERSION} with Go: about 2 minutes on two idle cores`,
+        packages: ['cmd/server', 'cmd/tools/sql'].map((path) => `${MODULE}/${path}@v${version}`),
+        what: `Temporal's server ${version} with Go: about 2 minutes on two idle cores`,
         folder: draft,
         tools,
         onProgress,

@@ -1,6 +1,5 @@
-/** Dynamic configuration as production has it (docs/operations/run.md). Eager workflow start is the server's default. */
+/** What a server of today does by default (1.32), for the older one in a CLI that was built with Go (1.29). */
 export const DYNAMIC_CONFIG = {
   'matching.useNewMatcher': true,
-  'matching.enableFairness': true,
   'system.enableActivityEagerExecution': true,
 } as const;

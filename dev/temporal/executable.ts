@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { StackFailure } from '../failure';
 import { inTurn } from './in-turn';
-import { buildCli, CLI_VERSION, downloadCli, type Obtaining } from './obtain';
+import { BUILT_CLI_VERSION, buildCli, downloadCli, type Obtaining } from './obtain';
 import { runProgram } from './run-program';
 import { openToolsFolder, type ToolsFolder } from './tools-folder';
 
@@ -20,8 +20,8 @@ export interface ExecutableOptions {
 }
 
 /**
- * Finds Temporal's command line, which holds the dev server: on the PATH; as kept from an earlier start; by download;
- * built with Go. Processes that look for it at once wait for one another.
+ * Finds Temporal's command line, which holds the dev server: on the PATH; as kept from an earlier start, the newest first; by
+ * download, the newest; built with Go. Processes that look for it at once wait for one another.
  * @returns its absolute path.
  * @throws StackFailure naming every way that was tried, and why it failed.
  */
@@ -29,22 +29,36 @@ export async function findTemporal(options: ExecutableOptions): Promise<string> 
   const onPath = options.ignorePath ? undefined : await findOnPath();
   if (onPath !== undefined) return onPath;
   const tools = await openToolsFolder(options.toolsDir);
-  // Homes are shared between machines of different kinds.
-  const file = join(
-    tools.path,
-    `temporal-cli-${CLI_VERSION}-${process.platform}-${process.arch}`,
-    'temporal',
-  );
-  if (await works(file)) return file;
+  const kept = await findKept(tools);
+  if (kept !== undefined) return kept;
   const what = "which gets Temporal's dev server";
-  return inTurn(`${dirname(file)}.lock`, { ...options, what }, async () => {
-    if (!(await works(file))) await obtain(file, tools, options);
-    return file;
-  });
+  return inTurn(
+    join(tools.path, `temporal-cli${MACHINE}.lock`),
+    { ...options, what },
+    async () => (await findKept(tools)) ?? obtain(tools, options),
+  );
+}
+
+/** Homes are shared between machines of different kinds. */
+const MACHINE = `-${process.platform}-${process.arch}`;
+
+const folderOf = (version: string) => `temporal-cli-${version}${MACHINE}`;
+
+/** The newest that works, of those which earlier starts have kept. */
+async function findKept(tools: ToolsFolder): Promise<string | undefined> {
+  const folders = (await readdir(tools.path)).filter(
+    (name) => name.startsWith('temporal-cli-') && name.endsWith(MACHINE),
+  );
+  const byNumber = new Intl.Collator('en', { numeric: true });
+  for (const folder of folders.toSorted((a, b) => byNumber.compare(b, a))) {
+    const file = join(tools.path, folder, 'temporal');
+    if (await works(file)) return file;
+  }
+  return undefined;
 }
 
 /** In a folder of its own, moved when complete and tried: what is there under its name works. */
-async function obtain(file: string, tools: ToolsFolder, options: ExecutableOptions): Promise<void> {
+async function obtain(tools: ToolsFolder, options: ExecutableOptions): Promise<string> {
   const { signal, downloadSite = 'https://temporal.download', onProgress = () => undefined } = options;
   const ways: [string, (obtaining: Obtaining) => Promise<void>][] = [
     ['download', (obtaining) => downloadCli(downloadSite, obtaining)],
@@ -58,10 +72,14 @@ async function obtain(file: string, tools: ToolsFolder, options: ExecutableOptio
     const folder = await mkdtemp(join(tools.path, DRAFT));
     try {
       await way({ folder, onProgress, signal });
-      await version(join(folder, 'temporal'));
-      await mkdir(dirname(file), { recursive: true });
-      await rename(join(folder, 'temporal'), file);
-      return;
+      const said = await version(join(folder, 'temporal'));
+      // What Go has built does not know its own.
+      const number = name === 'download' ? /version ([\w.+-]+)/.exec(said)?.[1] : BUILT_CLI_VERSION;
+      if (number === undefined) throw new Error(`its version cannot be read: ${said.trim()}`);
+      const place = join(tools.path, folderOf(number));
+      await mkdir(place, { recursive: true });
+      await rename(join(folder, 'temporal'), join(place, 'temporal'));
+      return join(place, 'temporal');
     } catch (error) {
       if (signal?.aborted) throw new StackFailure('Stopped while starting.');
       faults.push(`  ${name}: ${explain(error)}`);

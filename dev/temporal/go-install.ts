@@ -5,7 +5,7 @@ import type { ToolsFolder } from './tools-folder';
 
 /** 2 to 5 minutes on two idle cores, everything fetched anew; 9 were seen on busy ones. */
 const BUILD_LIMIT_MS = 1_200_000;
-const STILL_BUILDING_MS = 30_000;
+const FIGURE_MS = 1_000;
 
 export interface GoInstall {
   /** `path@version`, all of one module. */
@@ -15,7 +15,10 @@ export interface GoInstall {
   /** Gets the programs. */
   readonly folder: string;
   readonly tools: ToolsFolder;
-  readonly onProgress: (message: string) => void;
+  /** `moving`: replaces the last one that moved. */
+  readonly onProgress: (message: string, moving?: boolean) => void;
+  /** About how many packages are compiled where nothing is cached. */
+  readonly packageCount?: number;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -30,15 +33,23 @@ export async function goInstall({
   folder,
   tools,
   onProgress,
+  packageCount,
   signal,
 }: GoInstall): Promise<void> {
   const go = await findGo();
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1_000);
   onProgress(`building ${what}, this once`);
-  const ticker = setInterval(() => onProgress(`still building (${seconds()} s)`), STILL_BUILDING_MS);
+  const counts = { fetched: 0, compiled: 0 };
+  const onLine = (line: string) => (counts[line.startsWith('go: ') ? 'fetched' : 'compiled'] += 1);
+  const total = packageCount === undefined ? '' : ` of about ${packageCount}`;
+  const figure = () =>
+    counts.compiled === 0
+      ? `${counts.fetched} modules fetched, ${seconds()} s`
+      : `${counts.compiled}${total} packages compiled, ${seconds()} s`;
+  const ticker = setInterval(() => onProgress(figure(), true), FIGURE_MS);
   // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
-  const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`];
+  const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`, ...(await toolchain(go))];
   const goFolder = join(tools.path, 'go');
   if (!tools.homeWritable) {
     await mkdir(goFolder, { recursive: true });
@@ -51,14 +62,27 @@ export async function goInstall({
     environment.push('GOFLAGS=-modcacherw');
   }
   try {
-    const install = [go, 'install', '-trimpath', '-ldflags=-s -w', ...packages];
-    await runProgram('env', [...environment, ...install], { cwd: folder, timeoutMs: BUILD_LIMIT_MS, signal });
+    const install = [go, 'install', '-v', '-trimpath', '-ldflags=-s -w', ...packages];
+    const limits = { cwd: folder, timeoutMs: BUILD_LIMIT_MS, signal };
+    await runProgram('env', [...environment, ...install], { ...limits, onLine });
   } finally {
     clearInterval(ticker);
     // 3 GB that nobody needs again.
     if (!tools.homeWritable) await rm(goFolder, { recursive: true, force: true });
   }
   onProgress(`built in ${seconds()} s`);
+}
+
+/**
+ * Temporal's server wants a newer Go than many machines have; Go then fetches that by itself, except where a distribution has
+ * switched it off. What the user has chosen stays.
+ */
+async function toolchain(go: string): Promise<string[]> {
+  // Go before 1.23 does not know the flag.
+  const chosen = await runProgram(go, ['env', '-changed', 'GOTOOLCHAIN'], { timeoutMs: 10_000 }).catch(
+    () => '',
+  );
+  return chosen.trim() === '' ? ['GOTOOLCHAIN=auto'] : [];
 }
 
 /** Its installer puts it where the PATH of many accounts does not lead. */

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { StackFailure } from '../failure';
 
@@ -10,6 +11,8 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Fed to its standard input. */
   readonly input?: Readable;
+  /** Told each line of its standard error as it comes. */
+  readonly onLine?: (line: string) => void;
 }
 
 /**
@@ -30,6 +33,7 @@ export async function runProgram(
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-4_000)));
+    if (options.onLine) createInterface({ input: child.stderr }).on('line', options.onLine);
     let why: Error | undefined;
     const end = (reason: Error) => {
       why ??= reason;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { StackFailure } from '../failure';
@@ -9,6 +9,7 @@ import { stopLeftoversOf, stopServer, type ServerKind } from '../server-kind';
 import { endOf, stopOnce } from '../server-process';
 import { DYNAMIC_CONFIG } from './dynamic-config';
 import { waitUntilReady } from './ready';
+import { runProgram } from './run-program';
 
 export interface TemporalOptions {
   /** As findTemporal gives it. */
@@ -86,6 +87,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
       : [{ setting: 'TEMPORAL_UI_PORT', host: '127.0.0.1', port: options.uiPort }]),
   ]);
   const { log, offset } = await openLog(logFile);
+  await startAnewForOtherVersion(options, dataDir);
   const child = spawn(options.executable, serverArguments(dataDir, namespace, options), {
     detached: true,
     cwd: dataDir,
@@ -117,6 +119,32 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     stop: stopOnce(child, exited, (pid) => stopServer(DEV_SERVER, pid)),
     kill: () => void child.kill('SIGKILL'),
   };
+}
+
+/**
+ * The dev server does not migrate its file: one of another version has other columns, and what it is asked then fails. Postgres
+ * holds every delivery, so nothing is lost with it.
+ */
+async function startAnewForOtherVersion(
+  { executable, onProgress, signal }: TemporalOptions,
+  dataDir: string,
+): Promise<void> {
+  const note = join(dataDir, 'version');
+  // One that cannot be run is told of when it should start.
+  const version = await runProgram(executable, ['--version'], { timeoutMs: 20_000, signal }).catch(
+    () => null,
+  );
+  if (version === null) return;
+  const before = await readFile(note, 'utf8').catch(() => null);
+  if (before === version) return;
+  if (before !== null) {
+    onProgress?.(
+      `Temporal's dev server was ${before.trim()} and is ${version.trim()} now: its state starts anew, deliveries go on from Postgres`,
+    );
+    for (const suffix of ['', '-wal', '-shm', '-journal'])
+      await rm(`${temporalDataFile(dataDir)}${suffix}`, { force: true });
+  }
+  await writeFile(note, version);
 }
 
 /** The data file first: leftovers are known by it. */

@@ -1,10 +1,15 @@
 import type { Steps } from '../../bench/delivery/counting';
 import { jsonFigures, summarise, table } from '../../bench/delivery/figures';
-import { latencies, WAYS, type Round, type Triple } from '../../bench/delivery/rounds';
+import { latencies, WAYS, type Round, type Turn } from '../../bench/delivery/rounds';
 
 const cpu = { temporal: 5, temporalPostgres: 4, ourPostgres: 2, worker: 8, feeder: 1 };
 const round = (perSecond: number, p50Ms: number): Round => ({ perSecond, p50Ms, p99Ms: 2 * p50Ms, cpu });
-const triple = (regular: Round, ours: Round, local: Round): Triple => ({ regular, ours, local });
+const turn = (regular: Round, ours: Round, local: Round): Turn => ({
+  regular,
+  ours,
+  local,
+  standalone: round(2 * local.perSecond, local.p50Ms),
+});
 const steps: Steps = { historyEvents: 6, temporalStatements: 40, ourStatements: 10, localShare: 0.5 };
 const isolation = { withoutMs: 20, withMs: 23, shift: 0.15 };
 const overtake = { due: 5_000, left: 4_700, medianMs: 60, worstMs: 140 };
@@ -12,12 +17,17 @@ const overtake = { due: 5_000, left: 4_700, medianMs: 60, worstMs: 140 };
 function figures() {
   // The machine was half as fast in the second round, and paused in the third round of ours.
   const loaded = [
-    triple(round(50, 1), round(60, 1), round(80, 1)),
-    triple(round(25, 1), round(30, 1), round(40, 1)),
-    triple(round(50, 1), round(10, 1), round(80, 1)),
+    turn(round(50, 1), round(60, 1), round(80, 1)),
+    turn(round(25, 1), round(30, 1), round(40, 1)),
+    turn(round(50, 1), round(10, 1), round(80, 1)),
   ];
-  const unloaded = [triple(round(1, 20), round(1, 18), round(1, 12))];
-  return summarise(loaded, unloaded, { regular: steps, ours: steps, local: steps }, { isolation, overtake });
+  const unloaded = [turn(round(1, 20), round(1, 18), round(1, 12))];
+  return summarise(
+    loaded,
+    unloaded,
+    { regular: steps, ours: steps, local: steps, standalone: steps },
+    { isolation, overtake },
+  );
 }
 
 test('a ratio is the median of the rounds, each held against its neighbours', () => {
@@ -33,6 +43,7 @@ test('the JSON object holds the four figures that are judged, and every absolute
   expect(object).toMatchObject({
     throughput_ratio_64: 1.2,
     throughput_ratio_best_64: 0.75,
+    throughput_ratio_standalone_64: 0.375,
     latency_p50_ratio: 0.9,
     isolation_p95_shift: 0.15,
     overtake_worst_ms: 140,
@@ -40,7 +51,7 @@ test('the JSON object holds the four figures that are judged, and every absolute
     ours_our_statements: 10,
     ours_local_share: 0.5,
   });
-  for (const way of ['bare', 'ours', 'best']) {
+  for (const way of ['bare', 'ours', 'best', 'standalone']) {
     for (const what of [
       'per_second_64',
       'p50_ms',
@@ -56,7 +67,7 @@ test('the JSON object holds the four figures that are judged, and every absolute
 
 test('the table has a line for each way and one for each ratio', () => {
   const lines = table(figures()).split('\n');
-  expect(lines.filter((line) => /^\([abc]\)/.test(line))).toHaveLength(WAYS.length);
+  expect(lines.filter((line) => /^\([abcd]\)/.test(line))).toHaveLength(WAYS.length);
   expect(lines.at(-2)).toContain('23 ms, without 20 ms (15 %)');
   expect(lines.at(-1)).toContain('60 ms, the slowest 140 ms');
 });

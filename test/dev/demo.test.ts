@@ -1,5 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { askJson } from '../../dev/json-call';
+import type { StackInfo } from '../../dev/stack';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../support/free-port';
 import { emitStackLogs } from '../support/emitted';
@@ -31,6 +33,17 @@ const demo = (dataDir: string) =>
     environment: { DATA_DIR: dataDir },
   });
 
+/** Whatever reaches the receiver's port is listed; only its signature tells whose it is. */
+async function postAsStranger(dataDir: string): Promise<void> {
+  const { receiverUrl, caFile } = JSON.parse(
+    await readFile(join(dataDir, 'stack.json'), 'utf8'),
+  ) as StackInfo;
+  const ca = await readFile(caFile, 'utf8');
+  const bodies = [null, 7, { event_type: 'x' }, { event_type: 'credit_application.created', data: null }];
+  for (const body of bodies)
+    expect(await askJson({ url: `${receiverUrl}/webhooks`, ca, body })).toMatchObject({ status: 401 });
+}
+
 test('says what to do when no stack runs, or one ran once', async () => {
   const never = demo(join(directory, 'nothing'));
   expect(await never.ended).toBe(1);
@@ -56,8 +69,9 @@ test('on a running stack it walks three applications of two lenders, and all arr
   });
   try {
     await stack.waitFor(/Ctrl-C stops everything/, 90_000);
-    // A second run finds what the first one left.
+    // A second run finds what the first one left, and what strangers have posted.
     for (let times = 0; times < 2; times += 1) {
+      await postAsStranger(dataDir);
       const run = demo(dataDir);
       const code = await run.ended;
       expect(run.output()).toContain('All arrived, verified, in order.');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
+import { Agent, request } from 'undici';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startReceiver, type RunningReceiver } from '../../dev/receiver';
 import { startShop, type RunningShop } from '../../dev/shop';
@@ -24,6 +25,7 @@ let worker: TestWorker;
 let shop: RunningShop;
 let browser: Browser;
 let page: Page;
+let dispatcher: Agent;
 let demoRuns = 0;
 const trouble: string[] = [];
 
@@ -33,6 +35,7 @@ beforeAll(async () => {
   const authority = await createAuthority('Shop authority', validity);
   const tls = await issueCertificate(authority, [{ type: 'dns', value: 'localhost' }], validity);
   const port = await freePort();
+  dispatcher = new Agent({ connect: { ca: authority.cert } });
   let secret = '';
   receiver = await startReceiver({ port, tls, secrets: () => [secret], now: () => new Date() });
   api = await startTestApi();
@@ -71,6 +74,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser.close();
+  await dispatcher.destroy();
   await shop.close();
   await worker.close();
   await receiver.close();
@@ -83,7 +87,7 @@ beforeEach(async () => {
   page.on('pageerror', (error) => trouble.push(error.message));
   page.on('console', (message) => message.type() === 'error' && trouble.push(message.text()));
   await page.goto(shop.url);
-  await page.getByRole('button', { name: 'M000001: standard' }).waitFor();
+  await page.locator('#exchange', { hasText: 'M000001' }).waitFor({ state: 'attached' });
 });
 
 afterEach(async () => {
@@ -100,7 +104,15 @@ async function show(situation: RegExp): Promise<void> {
   await page.locator('#exchange', { hasText: 'M0000' }).waitFor({ state: 'attached' });
 }
 
+const sidewaysPixels = async () =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
 const offerText = async () => page.locator('#offer').innerText();
+
+test('shows an offer for its basket as soon as it is open', async () => {
+  expect(await offerText()).toMatch(/^Spread the cost .* Learn more/);
+  expect(await page.locator('#offer table').count()).toBe(3);
+});
 
 test('shows summary, products and the merchant’s disclosure, every link as it came', async () => {
   await show(/standard/);
@@ -187,16 +199,28 @@ test('a test notification arrives in the inbox, verified', async () => {
   expect(await entry.innerText()).toContain('credit_application.test');
 });
 
+test('lists what strangers post, which may be anything, as not verified', async () => {
+  for (const body of ['null', '{"data":null}', '<b>', '{"event_type":"credit_application.test","data":7}'])
+    await request(receiver.webhookUrl, { method: 'POST', dispatcher, body });
+  await page.locator('#inbox li').filter({ hasText: 'not verified' }).nth(3).waitFor();
+});
+
 test('fits a phone: an offer and the longest event take no sideways scrolling', async () => {
   await page.setViewportSize({ width: 375, height: 800 });
   await storeStatus(api.database, { partnerId: api.partnerId, status: 'partially_refunded' });
   await page.locator('#inbox li').filter({ hasText: 'partially_refunded' }).waitFor();
   await show(/standard/);
-  expect(
-    await page.evaluate<number>(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    ),
-  ).toBe(0);
+  expect(await sidewaysPixels()).toBe(0);
+});
+
+test('the page of the receiver fits a phone, too, with all its deliveries open', async () => {
+  await page.setViewportSize({ width: 375, height: 800 });
+  await storeStatus(api.database, { partnerId: api.partnerId, status: 'partially_refunded' });
+  await page.locator('#inbox li').filter({ hasText: 'partially_refunded' }).first().waitFor();
+  await page.goto(receiver.url);
+  await page.getByText('credit_application.partially_refunded').first().waitFor();
+  for (const details of await page.locator('summary').all()) await details.click();
+  expect(await sidewaysPixels()).toBe(0);
 });
 
 test('the demo application is started once per press', async () => {

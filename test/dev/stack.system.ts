@@ -12,6 +12,7 @@ import { freePort } from '../support/free-port';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
+import { provideSmallDisk } from '../support/small-disk';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';
@@ -90,8 +91,8 @@ async function ourProcess(name: 'postgres' | 'temporal'): Promise<number> {
   throw new Error(`no ${name} runs on ${directory}`);
 }
 
-async function readStack(): Promise<StackInfo> {
-  return JSON.parse(await readFile(stackFile(), 'utf8')) as StackInfo;
+async function readStack(dataDir = environment['DATA_DIR'] ?? ''): Promise<StackInfo> {
+  return JSON.parse(await readFile(join(dataDir, 'stack.json'), 'utf8')) as StackInfo;
 }
 
 async function withTemporal<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
@@ -125,8 +126,8 @@ async function knowsWorkflow(workflowId: string): Promise<boolean> {
 }
 
 /** What the printed curl does: trusts the development authority and asks for a quote. */
-async function quote(): Promise<number> {
-  const { apiUrl, caFile, apiKeys, partnerId, merchants } = await readStack();
+async function quoteOn(dataDir: string): Promise<number> {
+  const { apiUrl, caFile, apiKeys, partnerId, merchants } = await readStack(dataDir);
   const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
   const answer = await request(`${apiUrl}/v1/finance-quote`, {
     method: 'POST',
@@ -143,6 +144,8 @@ async function quote(): Promise<number> {
   await dispatcher.close();
   return answer.statusCode;
 }
+
+const quote = () => quoteOn(environment['DATA_DIR'] ?? '');
 
 /** What a test notification says of its delivery, and what the demo partner got. */
 async function deliverTest(): Promise<{ status: number; answer: unknown; got: unknown }> {
@@ -314,6 +317,39 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
   await connection.close();
   await other.stop();
 });
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip;
+asRoot(
+  'a full disk ends the start with what to do, leaves nothing running, and room helps',
+  async () => {
+    const disk = await provideSmallDisk();
+    if (disk.parent === undefined) return disk.close();
+    const dataDir = join(disk.parent, basename(directory));
+    const small = { DATA_DIR: dataDir, TOOLS_DIR: join(project, 'package.json'), PATH: directory };
+    try {
+      for (const fullFrom of [/^/, /creating a new database cluster/, /Database schema/]) {
+        const running = start(small);
+        await running.waitFor(fullFrom, 60_000);
+        await disk.fill(0);
+        expect(await running.ended).toBe(1);
+        expect(running.output()).toMatch(/The disk is full\. Make room .*, then start again\.\n/);
+        expect(running.output()).not.toMatch(/\n +at /);
+        expect(await ours()).toEqual([]);
+        await disk.free(0);
+      }
+      const again = start(small);
+      await again.waitFor(UP, 60_000);
+      expect(await quoteOn(dataDir)).toBe(200);
+      await disk.fill(0);
+      signal(again.pid, 'SIGINT');
+      await again.ended;
+      expect(await ours()).toEqual([]);
+    } finally {
+      await disk.close();
+    }
+  },
+  300_000,
+);
 
 test('can be stopped while it starts', async () => {
   const fresh = start({ DATA_DIR: join(directory, 'another') });

@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findTemporal } from '../../dev/temporal';
-import { CLI_VERSION } from '../../dev/temporal/obtain';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 /** Stands for the CLI: what matters here is that it gets into its place and can be run. */
-const PROGRAM = '#!/bin/sh\necho temporal version stand-in\n';
+const PROGRAM = "#!/bin/sh\necho 'temporal version 1.10.2 (Server 1.32.2, UI 2.54.1)'\n";
 
 let directory: string;
 let site: Server;
@@ -60,7 +59,9 @@ function search(toolsDir: string, path: string, ignorePath = true) {
   });
 }
 
-test('downloads one fixed version, once for two processes, and keeps it', async () => {
+const machine = `${process.platform}-${process.arch}`;
+
+test('downloads the newest version, once for two processes, and keeps it under its number', async () => {
   const toolsDir = join(directory, 'kept here');
   const path = process.env['PATH'] ?? '';
   let release = () => {};
@@ -69,11 +70,11 @@ test('downloads one fixed version, once for two processes, and keeps it', async 
   await Promise.race(searches.map((one) => one.waitFor(/waiting for process \d+/, 60_000)));
   release();
   await Promise.all(searches.map(({ ended }) => ended));
-  const folder = `temporal-cli-${CLI_VERSION}-${process.platform}-${process.arch}`;
+  const folder = `temporal-cli-1.10.2-${machine}`;
   for (const found of searches)
     expect(found.stdout().trim().split('\n').at(-1)).toBe(`found ${join(toolsDir, folder, 'temporal')}`);
   expect(asked).toEqual([
-    `/cli/archive/v${CLI_VERSION}?platform=${process.platform}&arch=${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    `/cli/archive/latest?platform=${process.platform}&arch=${process.arch === 'x64' ? 'amd64' : process.arch}`,
   ]);
   expect(searches.map((found) => found.stdout()).join('')).toMatch(/waiting for process \d+/);
   // No draft, no lock.
@@ -81,6 +82,32 @@ test('downloads one fixed version, once for two processes, and keeps it', async 
 
   await findTemporal({ toolsDir, downloadSite: siteUrl, ignorePath: true });
   expect(asked).toHaveLength(1);
+});
+
+test('takes the newest of those that are kept, and leaves those of other machines alone', async () => {
+  const toolsDir = join(directory, 'several');
+  for (const folder of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.11.0-plan9-mips']) {
+    const place = join(toolsDir, `temporal-cli-${folder}`);
+    await mkdir(place, { recursive: true });
+    await copyFile(join(directory, 'temporal'), join(place, 'temporal'));
+  }
+  const found = await findTemporal({ toolsDir, downloadSite: siteUrl, ignorePath: true });
+  expect(found).toBe(join(toolsDir, `temporal-cli-1.10.0-${machine}`, 'temporal'));
+  expect(asked).toEqual([]);
+});
+
+test('a toolchain that the user has chosen stays', async () => {
+  answer = 'nothing there';
+  const bin = join(directory, 'chosen');
+  await mkdir(bin);
+  await writeFile(
+    join(bin, 'go'),
+    '#!/bin/sh\n[ "$1" != env ] || echo "GOTOOLCHAIN=local"\n[ "$1" = install ] || exit 0\necho "toolchain: ${GOTOOLCHAIN-of the user}" >&2; exit 1\n',
+  );
+  await chmod(join(bin, 'go'), 0o755);
+  const failed = search(join(directory, 'never filled'), `${bin}:${process.env['PATH']}`);
+  await failed.ended;
+  expect(failed.stdout()).toMatch(/toolchain: of the user/);
 });
 
 test('prefers the one on the PATH', async () => {
@@ -95,20 +122,20 @@ test('takes over from a killed process, and names every way that failed', async 
   answer = 'nothing there';
   const toolsDir = join(directory, 'after a kill');
   await mkdir(join(toolsDir, 'new-left'), { recursive: true });
-  const lock = `temporal-cli-${CLI_VERSION}-${process.platform}-${process.arch}.lock`;
+  const lock = `temporal-cli-${machine}.lock`;
   await writeFile(join(toolsDir, lock), JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
   // A Go that cannot build.
   const bin = join(directory, 'bin');
   await mkdir(bin);
   await writeFile(
     join(bin, 'go'),
-    '#!/bin/sh\n[ "$1" = version ] || { echo no network here >&2; exit 1; }\n',
+    '#!/bin/sh\n[ "$1" = install ] || exit 0\necho no network here, toolchain: $GOTOOLCHAIN >&2; exit 1\n',
   );
   await chmod(join(bin, 'go'), 0o755);
   const failed = search(toolsDir, `${bin}:${process.env['PATH']}`);
   await failed.ended;
   expect(failed.stdout()).toMatch(
-    /building Temporal .* with Go.*cannot be had here:.*PATH: .*download: .*404.*go install: .*no network here.*TEMPORAL_ADDRESS/s,
+    /building Temporal .* with Go.*cannot be had here:.*PATH: .*download: .*404.*go install: .*no network here, toolchain: auto.*TEMPORAL_ADDRESS/s,
   );
   expect(await readdir(toolsDir)).toEqual([]);
 });

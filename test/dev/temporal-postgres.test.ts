@@ -33,7 +33,6 @@ test('the configuration names the databases, and keeps their password from other
   expect(config.services.frontend.rpc).toMatchObject({ grpcPort: ports[0], bindOnLocalHost: true });
   const dynamic = JSON.parse(await readFile(config.dynamicConfigClient.filepath, 'utf8'));
   expect(dynamic).toMatchObject({
-    'system.enableActivityEagerExecution': [{ value: true }],
     'matching.numTaskqueueReadPartitions': [{ value: 1 }],
     'matching.numTaskqueueWritePartitions': [{ value: 1 }],
   });

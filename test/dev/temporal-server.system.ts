@@ -108,6 +108,21 @@ test('keeps workflows over an orderly stop and over kill -9, in a process group 
   await third.stop();
 });
 
+test('starts anew where another version has written the file, and says so', async () => {
+  const first = await start();
+  await startSomeWorkflow(first, 'of-the-old-version');
+  await first.stop();
+  await writeFile(join(dataDir, 'version'), 'temporal version 1.4.0 (Server 1.28.0, UI 2.38.3)\n');
+  const progress: string[] = [];
+  const second = await start({ progress });
+  expect(progress).toEqual([expect.stringMatching(/was temporal version 1\.4\.0.*is temporal version/)]);
+  expect(await inspect(second)).toMatchObject({ workflows: 0 });
+  await second.stop();
+  progress.length = 0;
+  await (await start({ progress })).stop();
+  expect(progress).toEqual([]);
+});
+
 test('stops a server that an earlier run left behind and takes its place, with a new namespace', async () => {
   const left = await start();
   const progress: string[] = [];

@@ -165,7 +165,7 @@ test('applications: shows what waits, since when and until when, and `events` wh
   expect(await ops.json('applications', 'list', '--waiting')).toMatchObject([
     { credit_application_id: applicationId, state: 'accepted', waiting: [waiting] },
   ]);
-  const listed = (await ops.run(['applications', 'list', '--waiting'])).out;
+  const listed = (await ops.run(['applications', 'list', '--waiting', '--wide'])).out;
   expect(listed).toContain(`paid_out since ${waiting.received_at} until ${waiting.waits_until}`);
   const shown = await ops.json('applications', 'show', applicationId);
   expect(shown.lender_events[1]).toMatchObject({ outcome_on_arrival: 'waiting', ...waiting });
@@ -179,5 +179,5 @@ test('applications: shows what waits, since when and until when, and `events` wh
   expect(await ops.json('events', 'list', '--kind', 'lender_steps_missing')).toMatchObject([
     { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
   ]);
-  expect((await ops.run(['events', 'list'])).out).toContain('without activated; ask lender_a');
+  expect((await ops.run(['events', 'list', '--wide'])).out).toContain('without activated; ask lender_a');
 });

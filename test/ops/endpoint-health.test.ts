@@ -48,7 +48,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };
   expect(listed).toMatchObject({ ...health, failing_since: expect.stringMatching(/^\d{4}-/) });
   expect(await ops.json('webhooks', 'show', endpointId)).toMatchObject(health);
-  expect((await ops.run(['webhooks', 'list'])).out).toMatch(/failing since.*failures.*held/);
+  expect((await ops.run(['webhooks', 'list'])).out).toMatch(/failing.*pending.*retrying.*paused.*held/);
 
   expect(await ops.json('events', 'list', '--kind', 'endpoint_disabled')).toEqual([
     expect.objectContaining({
@@ -60,7 +60,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
     }),
   ]);
   expect(await ops.json('events', 'list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
-  expect((await ops.run(['events', 'list'])).out).toContain('it answered 410: ask the partner');
+  expect((await ops.run(['events', 'list', '--wide'])).out).toContain('it answered 410: ask the partner');
   expect(await ops.run(['events', 'list', '--kind', 'weather'])).toMatchObject({ code: 2 });
 });
 

@@ -177,6 +177,95 @@ describe('orders to a delivery under way', () => {
   });
 });
 
+describe('orders to many', () => {
+  /** So many that wait for their next attempt. */
+  const retrying = async (count: number) => {
+    const ids: string[] = [];
+    for (let nth = 0; nth < count; nth += 1) {
+      const id = await attempted(await stored());
+      await ops.database
+        .sql`update notifications set next_attempt_at = service_now() + interval '1 hour' where notification_id = ${id}`;
+      ids.push(id);
+    }
+    return ids;
+  };
+  const given = () => ops.orders.map(({ notificationId, order }) => [notificationId, order]);
+  const FAST = ['--per-second', '200'];
+
+  test('to a partner or an endpoint: counted first, given with --yes, each logged', async () => {
+    const ids = await retrying(3);
+    await stored();
+    const counted = await ops.json('notifications', 'retry-now', '--partner', partnerId);
+    expect(counted).toEqual({ dry_run: true, order: 'retry-now', found: 3 });
+    const dry = await ops.run(['notifications', 'retry-now', '--partner', partnerId, '--yes', '--dry-run']);
+    expect(dry.out).toContain('3 deliveries of');
+    expect(dry.out).toContain('no order was given: add --yes');
+    expect(ops.orders).toEqual([]);
+
+    const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId);
+    const all = ['--endpoint', endpoint.endpoint_id, '--yes', ...FAST];
+    const paused = await ops.json('notifications', 'pause', ...all);
+    expect(paused).toEqual({ order: 'pause', found: 3, given: 3, passed_over: [] });
+    expect(given()).toEqual(ids.map((id) => [id, 'pause']));
+    // What is paused on purpose is not woken by an order to all; and what is not paused has nothing to resume.
+    expect(await ops.json('notifications', 'retry-now', ...all)).toMatchObject({ found: 0 });
+    await ops.json('notifications', 'resume', ids[1] ?? '');
+    ops.orders.length = 0;
+    const live = ['--partner', partnerId, '--environment', 'live', '--yes'];
+    expect(await ops.json('notifications', 'resume', ...live)).toMatchObject({ found: 0 });
+    const resumed = await ops.run(['notifications', 'resume', '--partner', partnerId, '--yes', ...FAST]);
+    expect(resumed.out).toBe('resume: 2 of 2 given.\n');
+    expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
+    expect(await logOf(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
+  });
+
+  test('to several ids: those that take none are passed over and named', async () => {
+    const ids = await retrying(2);
+    const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
+    const told = await ops.json('notifications', 'retry-now', ...ids, ended, ...ids, ...FAST);
+    expect(told).toEqual({
+      order: 'retry-now',
+      found: 3,
+      given: 2,
+      passed_over: [{ message: expect.stringContaining(`${ended} has ended (failed)`) }],
+    });
+    expect(given()).toEqual(ids.map((id) => [id, 'retryNow']));
+    const none = await ops.run(['notifications', 'pause', ended, 'ntf_x']);
+    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('ntf_x does not exist') });
+  });
+
+  test('keep to their rate, stop in order when interrupted, and stop when Temporal goes away', async () => {
+    await retrying(3);
+    ops.onOrder = async () => void (ops.orders.length === 2 && ops.interruption.abort());
+    const all = ['notifications', 'retry-now', '--partner', partnerId, '--yes'];
+    const stopped = await ops.run([...all, ...FAST]);
+    expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('Interrupted: 2 of 3 given') });
+    ops.interruption = new AbortController();
+    ops.onOrder = async () => undefined;
+    const startedAt = performance.now();
+    await ops.json(...all, '--per-second', '10');
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(200);
+    ops.orderAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
+    const away = await ops.run([...all, ...FAST]);
+    expect(away).toMatchObject({ code: 3, err: expect.stringContaining('0 of 3 given before this') });
+  });
+
+  test('need somebody to be for', async () => {
+    for (const [said, ...args] of [
+      ['Name notifications by their ids', 'pause'],
+      ['Name notifications by their ids', 'pause', '--environment', 'live'],
+      ['Name notifications by their ids', 'pause', '--partner', partnerId, '--endpoint', 'whe_x'],
+      ['for orders without ids', 'pause', 'ntf_x', '--partner', partnerId],
+      ['whe_x does not exist', 'resume', '--endpoint', 'whe_x'],
+      ['P999999 does not exist', 'resume', '--partner', 'P999999'],
+    ] as const)
+      expect(await ops.run(['notifications', ...args])).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(said),
+      });
+  });
+});
+
 test('what is pending, held or has ended takes no orders; pending and held can be cancelled without Temporal', async () => {
   const pending = await stored();
   const held = await stored();
@@ -230,6 +319,7 @@ test('usage: counts of a month by environment and event type, with the limit of 
   expect(await ops.json(...month)).toEqual({
     partner_id: partnerId,
     month: '2026-03',
+    quotes: { live: 0, sandbox: 0 },
     counts: [
       {
         environment: 'live',

@@ -231,5 +231,7 @@ test('lists what is undelivered with age and last outcome, page by page', async 
   const second = await page('--after', ids[2] ?? '');
   expect(second.map((one: { notification_id: string }) => one.notification_id)).toEqual(ids.slice(3));
   const human = await ops.run(['notifications', 'list', '--partner', partnerId, '--limit', '3']);
-  expect(human.out).toContain(`There may be more: --after ${ids[2]}`);
+  expect(human.out).toContain(
+    `There may be more: ops notifications list --partner ${partnerId} --limit 3 --after ${ids[2]}`,
+  );
 });

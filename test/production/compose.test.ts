@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { DYNAMIC_CONFIG } from '../../dev/temporal/dynamic-config';
+import { ONE_PARTITION } from '../../dev/temporal-postgres/config';
+import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { roleOf } from '../../db/postgres/roles';
 import { SHUTDOWN_GRACE_MS } from '../../runtime/api/start-api';
 import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
@@ -54,13 +55,17 @@ test('every service is bounded and guarded', () => {
       mem_limit: expect.stringMatching(/^\d+[mg]$/),
       cpus: expect.any(Number),
       pids_limit: expect.any(Number),
-      // Only Temporal's page writes into its image.
-      read_only: name !== 'temporal-ui',
+      read_only: true,
     });
     // Docker Hub's short names, with a version.
     expect(one.image).toMatch(/^[\w-]+(\/[\w-]+)?:[\w.-]+$/);
   }
   expect(ours.map(({ user }) => user)).toEqual(ours.map(() => 'node'));
+});
+
+test('server and schema tool of Temporal are of the version that benches and rehearsals run', () => {
+  for (const name of ['temporal', 'temporal-schema'])
+    expect(serviceOf(name).image).toMatch(new RegExp(`:${SERVER_VERSION.replaceAll('.', String.raw`\.`)}$`));
 });
 
 test('no secret stands in the file', () => {
@@ -167,11 +172,11 @@ test("Temporal's page is on this machine only, and changes nothing", () => {
   expect(environment).toMatchObject({ TEMPORAL_DISABLE_WRITE_ACTIONS: 'true' });
 });
 
-test("Temporal's dynamic configuration is that of the embedded stack, tuned for Postgres", () => {
+test("Temporal's dynamic configuration is what the bench measures, and TLS among its services", () => {
   const file = readFileSync(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
   const rules = parse(file) as Record<string, { value: unknown }[]>;
   const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
-  expect(values).toMatchObject(DYNAMIC_CONFIG);
+  expect(values).toEqual({ ...ONE_PARTITION, 'system.enableRingpopTLS': true });
 });
 
 test("Temporal's configuration is filled in from the variables that its service has", () => {

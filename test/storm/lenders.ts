@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { goodQuote } from '../support/api';
 import type { StormAnswer, StormPartner, StormScene } from './scene';
 
+/** What lenders need of a scene. */
+export type LenderScene = Pick<StormScene, 'partners' | 'ask' | 'serviceKey'>;
+
 /** What the service has promised to the lenders' side: it answered 200. */
 export interface Promised {
   readonly quoteId: string;
@@ -22,12 +25,13 @@ const LONGEST_WAIT_MS = 120_000;
 
 /** Opens applications and tells their lives, many at once; whatever dies meanwhile is asked again. */
 export async function runLenders(
-  scene: StormScene,
+  scene: LenderScene,
   options: {
     readonly applications: number;
     readonly atOnce: number;
     /** Pause of each lender between two applications, in milliseconds. */
     readonly pauseMs?: number;
+    /** Of the lender's references, which have eight characters. Default: S. */
     readonly prefix?: string;
   },
 ): Promise<Promised[]> {
@@ -39,7 +43,9 @@ export async function runLenders(
       const number = next;
       next += 1;
       const partner = scene.partners[number % scene.partners.length] as StormPartner;
-      promised.push(await live(scene, partner, number, `${prefix}${String(number).padStart(7, '0')}`));
+      promised.push(
+        await live(scene, partner, number, `${prefix}${String(number).padStart(8 - prefix.length, '0')}`),
+      );
       if (pauseMs > 0) await sleep(pauseMs);
     }
   };
@@ -48,7 +54,7 @@ export async function runLenders(
 }
 
 async function live(
-  scene: StormScene,
+  scene: LenderScene,
   { partnerId, apiKey }: StormPartner,
   number: number,
   reference: string,
@@ -88,7 +94,7 @@ async function live(
   return { quoteId, applicationId, statuses };
 }
 
-async function insist(scene: StormScene, wanted: Parameters<StormScene['ask']>[0]): Promise<StormAnswer> {
+async function insist(scene: LenderScene, wanted: Parameters<LenderScene['ask']>[0]): Promise<StormAnswer> {
   const until = performance.now() + LONGEST_WAIT_MS;
   for (;;) {
     const answer = await scene.ask(wanted);

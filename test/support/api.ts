@@ -70,6 +70,8 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       LOG_LEVEL: 'info',
       RATE_LIMIT_PER_MINUTE: '1000000',
       KEYLESS_CALLS_PER_MINUTE: '1000000',
+      // Only a call that a starved test machine cannot serve would take that long.
+      DATABASE_TIMEOUT_MS: '20000',
       ...options.environment,
     }),
     databaseUrl: asRole(options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl, 'api'),
@@ -78,7 +80,8 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),
     ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
   });
-  const agent = new Agent({ connect: { ca: tls.ca } });
+  // Two hundred handshakes at once take a busy machine longer than the ten seconds of the default.
+  const agent = new Agent({ connect: { ca: tls.ca, timeout: 60_000 } });
   const scheme = options.ownTls === false ? 'http' : 'https';
 
   const origin = `${scheme}://127.0.0.1:${api.apiPort}`;

@@ -1,3 +1,4 @@
+import { nowAndThen } from '../../dev/now-and-then';
 import { findTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 
@@ -5,7 +6,7 @@ import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 const [what, directory = ''] = process.argv.slice(2);
 const options = {
   toolsDir: process.env['TOOLS_DIR'],
-  onProgress: (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`),
+  onProgress: nowAndThen((text) => process.stderr.write(`Temporal for tests: ${text}\n`)),
 };
 const obtained =
   what === 'temporal' ? findTemporal(options) : findTimeSkippingServer({ ...options, directory });

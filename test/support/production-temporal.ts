@@ -1,18 +1,23 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
 import { freeLowPorts } from '../../dev/free-port';
-import { findTemporalServer } from '../../dev/temporal-postgres/executables';
-import { ensureSchema } from '../../dev/temporal-postgres/schema';
+import { nowAndThen } from '../../dev/now-and-then';
+import { findTemporalServer, SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { startOwnPostgres } from './postgres-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
 const root = join(__dirname, '../..');
+const PASSWORD = 'of-temporal';
+/** As the compose file starts it; `--root` is a folder of ours. */
+const ARGUMENTS = ['--config', 'deploy', '--env', 'server', '--allow-no-auth', 'start'];
 
-/** A real Temporal server on Postgres with deploy/temporal/server.yaml; only ports and paths differ. Its namespaces are not made. */
+/** A real Temporal server on Postgres with what stands in deploy/temporal; only ports and paths differ. Its namespaces are not made. */
 export interface ProductionTemporal {
   /** `127.0.0.1:…`; its certificate is for the name `temporal`. */
   readonly address: string;
@@ -22,55 +27,60 @@ export interface ProductionTemporal {
   readonly certificates: string;
   /** Settings of a process of ours, as docker-compose.yml has them. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Of both databases, by schema.sh with the tool of this version; the server may be running. */
+  updateSchema(version: string): Promise<void>;
+  /** @param dynamicConfig path of a file in place of deploy/temporal/dynamic-config.yaml. */
+  start(version: string, dynamicConfig?: string): void;
+  /** SIGTERM, and waits for the end. @returns exit code, or the signal that ended it. */
+  stop(): Promise<number | NodeJS.Signals | null>;
   output(): string;
   close(): Promise<void>;
 }
 
-/** @throws when the server can neither be found nor built. The first time on a machine that takes minutes. */
+/** Runs the server of this release. @throws when it can neither be found nor built. The first time on a machine that takes minutes. */
 export async function startProductionTemporal(): Promise<ProductionTemporal> {
-  const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
-  const { server, sqlTool } = await findTemporalServer({
-    toolsDir: process.env['TOOLS_DIR'],
-    onProgress: say,
-  });
+  const temporal = await openProductionTemporal([SERVER_VERSION]);
+  await temporal.updateSchema(SERVER_VERSION);
+  temporal.start(SERVER_VERSION);
+  return temporal;
+}
+
+/** Prepares one of several versions: certificates, and a Postgres with its two databases, empty. Nothing runs yet. */
+export async function openProductionTemporal(versions: readonly string[]): Promise<ProductionTemporal> {
   const directory = await temporaryDirectory('production-temporal');
   const dismissWatchdog = startWatchdog(directory);
+  for (const version of versions) await provide(version, join(directory, version));
   const certificates = join(directory, 'certificates');
   for (const folder of ['authority', 'server', 'client', 'console'])
     await mkdir(join(certificates, folder), { recursive: true });
   await keepTemporalCertificates(certificates, new Date());
-  const postgres = await startOwnPostgres();
-  await ensureSchema({ postgresUrl: postgres.url, sqlTool, onProgress: () => undefined, signal: undefined });
+  const store = await startOwnPostgres();
+  await createDatabases(store.url);
 
-  const { host, username, password } = new URL(postgres.url);
   const yaml = await readFile(join(root, 'deploy/temporal/server.yaml'), 'utf8');
   const numbers = [...new Set([...yaml.matchAll(/\b[67][29]3\d\b/g)].map(([port]) => port))];
   const ports = await freeLowPorts(numbers.length);
   const portOf = (number: string) => String(ports[numbers.indexOf(number)]);
   const config = yaml
     .replaceAll(/\b[67][29]3\d\b/g, portOf)
-    .replaceAll('/etc/temporal/tls', join(certificates, 'server'))
-    .replace('user: temporal', `user: ${username}`);
+    .replaceAll('/etc/temporal/tls', join(certificates, 'server'));
   await mkdir(join(directory, 'deploy'));
   await writeFile(join(directory, 'deploy/server.yaml'), config, { mode: 0o600 });
-  // The directory on the command line is how the watchdog finds it.
-  const args = ['--root', directory, '--config', 'deploy', '--env', 'server', '--allow-no-auth', 'start'];
-  const child = spawn(server, args, {
-    cwd: directory,
-    env: {
-      PATH: process.env['PATH'],
-      TEMPORAL_BIND: '127.0.0.1',
-      TEMPORAL_DB_ADDRESS: host,
-      TEMPORAL_DB_PASSWORD: decodeURIComponent(password),
-      TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+
+  const { host, hostname, port } = new URL(store.url);
+  let child: ChildProcess | undefined;
   let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const ended = once(child, 'exit');
+  const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
   const client = (file: string) => join(certificates, 'client', file);
+  const end = async (signal: NodeJS.Signals) => {
+    if (!child) return null;
+    const ended = once(child, 'exit');
+    if (running()) {
+      child.kill(signal);
+      await ended;
+    }
+    return child.exitCode ?? child.signalCode;
+  };
   return {
     address: `127.0.0.1:${portOf('7233')}`,
     membershipAddress: `127.0.0.1:${portOf('6933')}`,
@@ -83,13 +93,60 @@ export async function startProductionTemporal(): Promise<ProductionTemporal> {
       TEMPORAL_TLS_CLIENT_CERT_PATH: client('cert.pem'),
       TEMPORAL_TLS_CLIENT_KEY_PATH: client('key.pem'),
     },
+    async updateSchema(version) {
+      await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
+        env: {
+          PATH: `${join(directory, version)}:/usr/local/bin:/usr/bin:/bin`,
+          SQL_HOST: hostname,
+          SQL_PORT: port,
+          TEMPORAL_DB_PASSWORD: PASSWORD,
+        },
+      });
+    },
+    start(version, dynamicConfig = join(root, 'deploy/temporal/dynamic-config.yaml')) {
+      // The directory on the command line is how the watchdog finds it.
+      child = spawn(join(directory, version, 'temporal-server'), ['--root', directory, ...ARGUMENTS], {
+        cwd: directory,
+        env: {
+          PATH: process.env['PATH'],
+          TEMPORAL_BIND: '127.0.0.1',
+          TEMPORAL_DB_ADDRESS: host,
+          TEMPORAL_DB_PASSWORD: PASSWORD,
+          TEMPORAL_DYNAMIC_CONFIG: dynamicConfig,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      for (const stream of [child.stdout, child.stderr])
+        stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    },
+    stop: () => end('SIGTERM'),
     output: () => output,
     async close() {
-      if (child.exitCode === null) child.kill('SIGKILL');
-      await ended;
-      await postgres.close();
+      await end('SIGKILL');
+      await store.close();
       dismissWatchdog();
       await removeDirectory(directory);
     },
   };
+}
+
+/** Server and schema tool of a version, under the names that they have in Temporal's images. */
+async function provide(version: string, folder: string): Promise<void> {
+  const onProgress = nowAndThen((text) => process.stderr.write(`Temporal ${version}: ${text}\n`));
+  const found = await findTemporalServer({ toolsDir: process.env['TOOLS_DIR'], onProgress, version });
+  await mkdir(folder);
+  await symlink(found.server, join(folder, 'temporal-server'));
+  await symlink(found.sqlTool, join(folder, 'temporal-sql-tool'));
+}
+
+/** As deploy/postgres/init.sh. */
+async function createDatabases(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    await sql.unsafe(`create role temporal login password '${PASSWORD}'`);
+    for (const name of ['temporal', 'temporal_visibility'])
+      await sql.unsafe(`create database ${name} owner temporal`);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
 }

@@ -45,8 +45,8 @@ function inboxEntry({ receivedAt, eventType, verified, why, answered, body }) {
     element('span', { className: verified ? 'verified' : 'refused', textContent: verdict }),
     `, answered ${answered ?? 'nothing'}`,
   );
-  const { sequence, data } = parse(body);
-  if (data !== undefined) {
+  const { sequence, data } = parse(body) ?? {};
+  if (data) {
     const { credit_application_id: id, merchant_reference: reference, lender, status } = data;
     const about = [`no. ${sequence}`, status, lender, reference, id].filter(Boolean).join(' · ');
     entry.append(element('br', {}), element('code', { textContent: about }));
@@ -99,6 +99,7 @@ async function start() {
     void told(event.currentTarget, '/demo-application', 'An application takes its way; watch the inbox …');
   });
   void refreshInbox();
+  await showFinance(at('merchant').value);
 }
 
 void start();

@@ -68,6 +68,35 @@ test('this release works on the schema of the next one (fault 80)', async () => 
   await clone.close();
 }, 120_000);
 
+test('this release and the next one migrate one new database at once, and both serve (fault 100)', async () => {
+  const next = join(directory, 'next');
+  await cp(join(root, 'db/migrations'), next, { recursive: true });
+  await writeFile(join(next, '9999_next.sql'), 'ALTER TABLE "quotes" ADD COLUMN "of_the_next_release" text;');
+  const file = join(next, 'meta/_journal.json');
+  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
+  const last = journal.entries.at(-1)!;
+  const entries = [...journal.entries, { ...last, idx: last.idx + 1, when: last.when + 1, tag: '9999_next' }];
+  await writeFile(file, JSON.stringify({ ...journal, entries }));
+
+  const sql = postgres(testServerUrl(), { max: 1, onnotice: () => undefined });
+  const url = new URL(testServerUrl());
+  url.pathname = '/two_releases';
+  await sql`create database two_releases`;
+  const folders = [next, undefined, undefined, next, undefined, next];
+  const answers = await Promise.all(folders.map((folder) => migrateDatabase(url.href, folder)));
+  expect(answers).toEqual(folders.map(() => ({ notSeparated: [] })));
+
+  const release = await releaseOn(url.href);
+  const column = await release.api.database.sql`
+    select 1 from information_schema.columns where table_name = 'quotes' and column_name = 'of_the_next_release'`;
+  expect(column).toHaveLength(1);
+  expect((await release.api.quote()).status).toBe(200);
+  expect(await release.notify()).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
+  await release.close();
+  await sql`drop database two_releases with (force)`;
+  await sql.end();
+}, 120_000);
+
 const migrations = readdirSync(join(root, 'db/migrations')).filter((name) => name.endsWith('.sql'));
 /** Only once there is a migration for a schema before it: 0.1.0 begins with one alone. */
 const withSchemaBefore = migrations.length > 1 ? test : () => undefined;

@@ -1,0 +1,90 @@
+import { isOpen, type NotificationState } from './notification-states';
+
+/** Most attempts under way to one endpoint in one process, and most first attempts to one over all of them. */
+export const SENDS_PER_ENDPOINT = 16;
+
+/** What a delivery does now follows from these. Moments by the database's clock. */
+export interface DeliveryFacts {
+  readonly state: NotificationState;
+  readonly endReason: string | null;
+  readonly dueAt: Date;
+  readonly takenAt: Date | null;
+  readonly nextAttemptAt: Date | null;
+  readonly pausedAt: Date | null;
+  readonly heldAt: Date | null;
+  readonly endedAt: Date | null;
+  /** When the attempt that has not ended began; null when none is under way. */
+  readonly attemptBeganAt: Date | null;
+  /** Who paused it last. */
+  readonly pausedBy: string | null;
+  /** The earlier notification of its application that it may not overtake yet. */
+  readonly earlier: string | null;
+  /** As many first attempts to its endpoint are under way as there may be. */
+  readonly slotsFull: boolean;
+  /** It is a test, and as many tests of its endpoint are under way as there may be. */
+  readonly testsFull: boolean;
+  /** There is an active endpoint. */
+  readonly endpointActive: boolean;
+  readonly now: Date;
+}
+
+/** What a delivery does now. Moments: since when, or until when at the latest. */
+export type DeliveryNow =
+  | {
+      readonly doing: 'ended';
+      readonly state: NotificationState;
+      readonly reason: string | null;
+      readonly since: Date | null;
+    }
+  | { readonly doing: 'held'; readonly reason: string | null; readonly since: Date | null }
+  | { readonly doing: 'sending'; readonly since: Date }
+  /** It makes no attempt until somebody resumes it. */
+  | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
+  | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
+  /** The next attempt should have begun: no worker, or Temporal is away. */
+  | { readonly doing: 'attempt_overdue'; readonly since: Date }
+  /** A worker has taken it, and the first attempt is about to begin. */
+  | { readonly doing: 'starting'; readonly since: Date | null }
+  | { readonly doing: 'without_endpoint' }
+  | { readonly doing: 'waiting_for_earlier'; readonly notificationId: string; readonly until: Date | null }
+  /** Its workflow could not be started: it is tried again. */
+  | { readonly doing: 'put_off'; readonly until: Date }
+  | { readonly doing: 'waiting_for_slot'; readonly since: Date }
+  | { readonly doing: 'waiting_for_tests'; readonly since: Date }
+  /** Nothing stands in its way: workers take what is due within a second. */
+  | { readonly doing: 'due'; readonly since: Date };
+
+/** An attempt begins this long after it is due while worker and Temporal are well, in milliseconds; a busy machine is not away. */
+const OVERDUE_AFTER_MS = 10_000;
+
+/** Says what a delivery does now: the one reason, in the order in which the service itself asks. */
+export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
+  const { state, endReason: reason, attemptBeganAt } = facts;
+  if (state === 'held') return { doing: 'held', reason, since: facts.heldAt };
+  if (!isOpen(state)) return { doing: 'ended', state, reason, since: facts.endedAt };
+  // Also of a paused one: an attempt under way is finished, and `retry-now` makes one.
+  if (attemptBeganAt !== null) return { doing: 'sending', since: attemptBeganAt };
+  if (facts.pausedAt !== null) return { doing: 'paused', since: facts.pausedAt, by: facts.pausedBy };
+  return state === 'started' ? betweenAttempts(facts) : beforeWorkflow(facts);
+}
+
+function betweenAttempts({ nextAttemptAt, takenAt, now }: DeliveryFacts): DeliveryNow {
+  if (nextAttemptAt === null) return { doing: 'starting', since: takenAt };
+  const overdue = nextAttemptAt.getTime() + OVERDUE_AFTER_MS < now.getTime();
+  return overdue
+    ? { doing: 'attempt_overdue', since: nextAttemptAt }
+    : { doing: 'waiting_for_attempt', until: nextAttemptAt };
+}
+
+function beforeWorkflow(facts: DeliveryFacts): DeliveryNow {
+  const { dueAt, takenAt, now, earlier } = facts;
+  const due = dueAt <= now;
+  if (takenAt !== null && !due) return { doing: 'starting', since: takenAt };
+  if (!facts.endpointActive) return { doing: 'without_endpoint' };
+  if (earlier !== null)
+    return { doing: 'waiting_for_earlier', notificationId: earlier, until: due ? null : dueAt };
+  if (!due) return { doing: 'put_off', until: dueAt };
+  if (facts.slotsFull) return { doing: 'waiting_for_slot', since: dueAt };
+  if (facts.testsFull) return { doing: 'waiting_for_tests', since: dueAt };
+  return { doing: 'due', since: dueAt };
+}

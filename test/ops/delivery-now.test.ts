@@ -1,0 +1,156 @@
+import { createPartner } from '../../db/catalogue/partners';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { openAttempt } from '../../db/notifications/open-attempt';
+import { recordAttempt } from '../../db/notifications/record-attempt';
+import { claimDue, FIRST_TURN } from '../../db/notifications/claim';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import { addEndpoint, inState, storeStatus, storeTest } from '../support/notifications';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+let partnerId = '';
+let partners = 700_000;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+});
+beforeEach(async () => {
+  partnerId = `P${(partners += 1)}`;
+  await createPartner(ops.database.db, { partnerId, name: 'Example' });
+  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
+  await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
+});
+afterAll(() => ops.close());
+
+const claim = (limit = 100) =>
+  claimDue(ops.database.db, { limit, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT, turn: FIRST_TURN });
+
+/** A first attempt that was answered with 503, and the next in some time. */
+async function failedOnce(notificationId: string, retryInMs: number): Promise<void> {
+  const opened = await openAttempt(ops.database.db, { notificationId, generation: 1 });
+  if (opened.kind !== 'open') throw new Error(opened.kind);
+  const outcome = {
+    kind: 'failed',
+    failure: 'http_status',
+    httpStatus: 503,
+    durationMs: 35,
+    retryAfterMs: null,
+  } as const;
+  const ref = { notificationId, attemptNumber: opened.attemptNumber };
+  await recordAttempt(ops.database.db, ref, { outcome, address: '192.0.2.1' }, null, retryInMs);
+}
+
+const show = (id: string) => ops.json('notifications', 'show', id);
+const showText = async (id: string) => (await ops.run(['notifications', 'show', id])).out;
+const list = (...more: string[]) => ops.json('notifications', 'list', '--partner', partnerId, ...more);
+const listText = async (...more: string[]) =>
+  (await ops.run(['notifications', 'list', '--partner', partnerId, ...more])).out;
+
+test('one that waits for its next attempt says when, and what was answered last', async () => {
+  const { notificationId } = await storeTest(ops.database, { partnerId });
+  await failedOnce(notificationId, 300_000);
+  const shown = await show(notificationId);
+  expect(shown).toMatchObject({
+    state: 'started',
+    due_at: null,
+    now: { doing: 'waiting_for_attempt', until: shown.next_attempt_at },
+    last_attempt: { http_status: 503, attempt_number: 1 },
+  });
+  expect(await showText(notificationId)).toMatch(
+    /^Now: waits for its next attempt at \S+ \S+Z\.\nLast answer: attempt 1 at [^,]+, failed: http_status 503 in 35 ms\.\n/,
+  );
+  expect(await listText()).toMatch(/next attempt .*http_status 503/);
+});
+
+test('one whose next attempt nobody makes is overdue', async () => {
+  const { notificationId } = await storeTest(ops.database, { partnerId });
+  await failedOnce(notificationId, -60_000);
+  expect((await show(notificationId)).now.doing).toBe('attempt_overdue');
+  expect(await showText(notificationId)).toContain('is a worker running, and Temporal there?');
+});
+
+test('a paused one says by whom and since when, can be listed, and is counted at its endpoint', async () => {
+  const { notificationId } = await storeTest(ops.database, { partnerId });
+  await failedOnce(notificationId, 300_000);
+  await storeTest(ops.database, { partnerId });
+  await ops.json('notifications', 'pause', notificationId);
+  const shown = await show(notificationId);
+  expect(shown.now).toMatchObject({ doing: 'paused', since: shown.paused_at, paused_by: 'tester' });
+  expect(await showText(notificationId)).toMatch(
+    /^Now: paused since \S+ \S+Z by tester: notifications resume/,
+  );
+  expect((await list('--paused')).map((one: { notification_id: string }) => one.notification_id)).toEqual([
+    notificationId,
+  ]);
+  expect(await listText('--paused')).toMatch(/paused \d+ \w+ by tester/);
+  const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId, '--paused');
+  expect(endpoint).toMatchObject({
+    pending: 1,
+    retrying: 0,
+    paused: 1,
+    paused_since: shown.paused_at,
+    held: 0,
+  });
+  await ops.json('notifications', 'resume', notificationId);
+  expect((await show(notificationId)).now.doing).toBe('waiting_for_attempt');
+  expect(await ops.json('webhooks', 'list', '--partner', partnerId, '--paused')).toEqual([]);
+  const [resumed] = await ops.json('webhooks', 'list', '--partner', partnerId);
+  expect(resumed).toMatchObject({ pending: 1, retrying: 1, paused: 0, paused_since: null });
+  expect(resumed.retrying_since).toEqual(expect.any(String));
+});
+
+test('a later event of an application names the earlier one that it waits for', async () => {
+  const applicationId = `app_${partnerId}`;
+  const first = await storeStatus(ops.database, { partnerId, applicationId, sequence: 1 });
+  const second = await storeStatus(ops.database, { partnerId, applicationId, sequence: 2 });
+  expect((await show(second.notificationId)).now).toMatchObject({
+    doing: 'waiting_for_earlier',
+    waits_for: first.notificationId,
+    until: null,
+  });
+  await failedOnce(first.notificationId, 300_000);
+  const { now } = await show(second.notificationId);
+  expect(now).toMatchObject({ doing: 'waiting_for_earlier', waits_for: first.notificationId });
+  expect(now.until).toEqual(expect.any(String));
+  const refused = await ops.run(['notifications', 'retry-now', second.notificationId]);
+  expect(refused.err).toContain(
+    `waits for the earlier event ${first.notificationId} of its application, until`,
+  );
+  expect(await listText()).toContain(`after ${first.notificationId}`);
+  // As the claim has it: a minute after the earlier one's first attempt it goes.
+  await ops.database.sql`update notifications set first_attempt_at = first_attempt_at - interval '2 minutes'
+    where notification_id = ${first.notificationId}`;
+  await ops.database
+    .sql`update notifications set due_at = service_now() where notification_id = ${second.notificationId}`;
+  expect((await show(second.notificationId)).now.doing).toBe('due');
+  expect((await claim()).claimed.map((one) => one.notificationId)).toContain(second.notificationId);
+});
+
+test("over its endpoint's share, and due again once a slot is free", async () => {
+  const ids: string[] = [];
+  for (let nth = 0; nth <= SENDS_PER_ENDPOINT; nth += 1)
+    ids.push((await storeStatus(ops.database, { partnerId })).notificationId);
+  const taken = (await claim()).claimed.map((one) => one.notificationId).filter((id) => ids.includes(id));
+  expect(taken).toHaveLength(SENDS_PER_ENDPOINT);
+  const [left = ''] = ids.filter((id) => !taken.includes(id));
+  expect((await show(left)).now.doing).toBe('waiting_for_slot');
+  expect(await showText(left)).toContain("over its endpoint's share");
+  expect((await show(taken[0] ?? '')).now.doing).toBe('starting');
+  await failedOnce(taken[0] ?? '', 60_000);
+  expect((await show(left)).now.doing).toBe('due');
+});
+
+test('held, since when; without an endpoint; and ended', async () => {
+  const { sql } = ops.database;
+  const held = await storeStatus(ops.database, { partnerId });
+  await sql`update notifications set ${sql(inState('held'))} where notification_id = ${held.notificationId}`;
+  const shown = await show(held.notificationId);
+  expect(shown.now).toMatchObject({ doing: 'held', since: shown.held_at });
+  const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId);
+  expect(endpoint).toMatchObject({ held: 1, held_since: shown.held_at });
+  const nowhere = await storeStatus(ops.database, { partnerId, environment: 'live' });
+  expect((await show(nowhere.notificationId)).now.doing).toBe('without_endpoint');
+  const ended = await storeTest(ops.database, { partnerId });
+  await sql`update notifications set ${sql(inState('failed'))} where notification_id = ${ended.notificationId}`;
+  expect(await showText(ended.notificationId)).toMatch(/^Now: failed: exhausted since /);
+});

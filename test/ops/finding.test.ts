@@ -1,0 +1,221 @@
+import { ulid } from 'ulid';
+import { insertQuotes } from '../../db/quotes/insert';
+import { addEndpoint, storeStatus } from '../support/notifications';
+import { quoteRow } from '../support/quote-row';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  for (const id of ['P100001', 'P100002']) await ops.json('partners', 'create', '--name', id, '--id', id);
+});
+afterAll(() => ops.close());
+
+/** An application with this reference of the partner's, and the notification of it. */
+async function application(merchantReference: string, partnerId = 'P100001') {
+  const applicationId = `app_${ulid()}`;
+  await ops.database.sql`insert into credit_applications ${ops.database.sql({
+    application_id: applicationId,
+    lender: 'lender_a',
+    lender_reference: ulid().slice(-8),
+    quote_id: `qte_${ulid()}`,
+    partner_id: partnerId,
+    environment: 'sandbox',
+    merchant_id: 'M300001',
+    merchant_reference: merchantReference,
+    loan_pence: 100,
+    deposit_pence: 0,
+  })}`;
+  return { applicationId, ...(await storeStatus(ops.database, { partnerId, applicationId })) };
+}
+
+/** Quotes of the last minutes, the newest first. */
+async function quotes(...references: (string | null)[]) {
+  const ids = references.map((_, at) => `qte_${ulid(Date.now() - (at + 1) * 60_000)}`);
+  const rows = references.map((merchantReference, at) =>
+    quoteRow(at, { quoteId: ids[at] ?? '', partnerId: 'P100001', merchantReference }),
+  );
+  await insertQuotes(ops.database.sql, rows);
+  return ids;
+}
+
+const idsOf = (found: Record<string, string>[], name: string) => found.map((one) => one[name]);
+
+test('one reference of a partner finds its quote, application and notifications', async () => {
+  const [quoteId] = await quotes('ORDER-1042', 'ORDER-1043', null);
+  const one = await application('ORDER-1042');
+  await application('ORDER-1043');
+  const find = (noun: string, name: string) =>
+    ops.json(noun, 'list', '--merchant-reference', 'ORDER-1042').then((found) => idsOf(found, name));
+  expect(await find('quotes', 'service_quote_id')).toEqual([quoteId]);
+  expect(await find('applications', 'credit_application_id')).toEqual([one.applicationId]);
+  expect(await find('notifications', 'notification_id')).toEqual([one.notificationId]);
+  const of = await ops.json('notifications', 'list', '--application', one.applicationId);
+  expect(idsOf(of, 'notification_id')).toEqual([one.notificationId]);
+  const none = await ops.run(['quotes', 'list', '--merchant-reference', 'ORDER-9']);
+  expect(none.out).toBe('None in the last 60 days (--days).\n');
+});
+
+test('a list that is cut off prints the command for the next page, which a shell takes', async () => {
+  const ids = await quotes("it's", "it's", "it's");
+  const first = await ops.run(['quotes', 'list', '--merchant-reference', "it's", '--limit', '2']);
+  const [, command = ''] = /^There may be more: (.*)$/m.exec(first.out) ?? [];
+  expect(command).toBe(`ops quotes list --merchant-reference 'it'\\''s' --limit 2 --after ${ids[1]}`);
+  const second = await ops.run([
+    'quotes',
+    'list',
+    '--merchant-reference',
+    "it's",
+    '--limit',
+    '2',
+    '--after',
+    ids[1] ?? '',
+  ]);
+  expect(second.out).toContain(ids[2]);
+  expect(second.out).not.toContain('There may be more');
+  for (const [noun, id] of [
+    ['applications', 'app_0'],
+    ['notifications', 'ntf_0'],
+    ['changes', '1'],
+    ['events', '1'],
+  ])
+    expect(await ops.json(noun ?? '', 'list', '--after', id ?? '')).toEqual([]);
+});
+
+test('changes of a partner are those of its keys, endpoints, secrets and notifications, too', async () => {
+  const keys = ops.webhookKeys ?? '';
+  const { endpointId } = await addEndpoint(ops.database, {
+    partnerId: 'P100002',
+    url: 'https://a.example/',
+    keyRing: keys,
+  });
+  const issued = await ops.json('keys', 'issue', '--partner', 'P100002', '--environment', 'live');
+  await ops.json('keys', 'rotate', issued.key_id);
+  await ops.json('keys', 'revoke', issued.key_id);
+  await ops.json('webhooks', 'secrets', 'rotate', endpointId);
+  const { notificationId } = await application('ORDER-7', 'P100002');
+  await ops.json('notifications', 'cancel', notificationId);
+  await ops.json('keys', 'issue', '--partner', 'P100001', '--environment', 'live');
+  const found = await ops.json(
+    'changes',
+    'list',
+    '--partner',
+    'P100002',
+    '--since',
+    '1h',
+    '--actor',
+    'tester',
+  );
+  expect(idsOf(found, 'action')).toEqual([
+    'notifications.cancel',
+    'webhooks.secrets.rotate',
+    'keys.revoke',
+    'keys.rotate',
+    'keys.issue',
+    'partners.create',
+  ]);
+  expect(await ops.json('changes', 'list', '--partner', 'P100002', '--actor', 'somebody')).toEqual([]);
+  expect(await ops.json('changes', 'list', '--partner', 'P100002', '--since', '0')).toEqual([]);
+  const [{ change_id: change }] = found;
+  expect(await ops.json('changes', 'show', String(change))).toEqual(found[0]);
+  expect((await ops.run(['changes', 'show', String(change)])).out).toMatch(/^partner_id +P100002$/m);
+});
+
+test('products show says what each version changed', async () => {
+  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  const row = {
+    merchant_id: 'M300001',
+    credit_product: 'Classic 12',
+    lender: 'Example Bank',
+    number_of_repayments: 12,
+    apr: '9.9',
+    minimum_loan_amount: '250.00',
+    maximum_loan_amount: '25000.00',
+  };
+  for (const change of [{}, { apr: '12.9', maximum_loan_amount: '20000.00' }, { lender: 'Other Bank' }])
+    await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, ...change }]));
+  const shown = await ops.json('products', 'show', 'M300001', 'Classic 12');
+  expect(shown.versions.map(({ changed }: { changed: unknown }) => changed)).toEqual([
+    [
+      { field: 'lender', from: 'Example Bank', to: 'Other Bank' },
+      { field: 'apr', from: '12.9', to: '9.9' },
+      { field: 'maximum_loan_amount', from: '20000.00', to: '25000.00' },
+    ],
+    [
+      { field: 'apr', from: '9.9', to: '12.9' },
+      { field: 'maximum_loan_amount', from: '25000.00', to: '20000.00' },
+    ],
+    null,
+  ]);
+  const human = await ops.run(['products', 'show', 'M300001', 'Classic 12']);
+  expect(human.out).toContain('    maximum_loan_amount: 20000.00 to 25000.00');
+});
+
+test('usage of all partners, with quotes', async () => {
+  const { sql } = ops.database;
+  await sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed) values
+    ('P100001', 'live', '2026-03-01', 'credit_application.accepted', 5, 1),
+    ('P100001', 'live', '2026-03-01', 'credit_application.declined', 2, 0),
+    ('P100002', 'sandbox', '2026-03-01', 'credit_application.test', 3, 0)`;
+  const of = (at: string) => `qte_${ulid(Date.parse(at))}`;
+  const rows = [
+    '2026-02-28T23:59:59Z',
+    '2026-03-01T00:00:00Z',
+    '2026-03-31T23:59:59Z',
+    '2026-04-01T00:00:00Z',
+  ].map((at, nth) => quoteRow(nth, { quoteId: of(at), partnerId: 'P100001', environment: 'live' }));
+  await insertQuotes(sql, rows);
+  const march = await ops.json('usage', '--month', '2026-03');
+  expect(march).toEqual({
+    month: '2026-03',
+    partners: [
+      { partner_id: 'P100001', environment: 'live', quotes: 2, delivered: 7, failed: 1 },
+      { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0 },
+    ],
+  });
+  expect(await ops.json('usage', '--month', '2026-03', '--partner', 'P100001')).toMatchObject({
+    quotes: { live: 2, sandbox: 0 },
+  });
+  expect((await ops.run(['usage', '--month', '2026-03'])).out).toContain('2026-03 (UTC)');
+});
+
+describe('tables', () => {
+  const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+  test('fit into 120 characters, name what they leave out, and are whole with --wide', async () => {
+    await ops.json('partners', 'create', '--name', `A very long name ${'x'.repeat(100)}`, '--id', 'P100003');
+    await quotes('a long reference '.repeat(10).trim());
+    await application(`ORDER-${'9'.repeat(60)}`);
+    for (const noun of [
+      'partners',
+      'keys',
+      'merchants',
+      'products',
+      'quotes',
+      'applications',
+      'webhooks',
+      'notifications',
+      'events',
+      'changes',
+    ]) {
+      const narrow = await ops.run([noun, 'list']);
+      const wide = await ops.run([noun, 'list', '--wide']);
+      const tableOf = (text: string) =>
+        text
+          .split('\n')
+          .filter((line) => /^[┌├└│]/.test(line))
+          .join('\n');
+      expect([noun, widest(tableOf(narrow.out)) <= 120]).toEqual([noun, true]);
+      expect(wide.out).not.toContain('…');
+    }
+    const narrow = (await ops.run(['partners', 'list'])).out;
+    expect(narrow).not.toContain('x'.repeat(100));
+    expect(narrow).toMatch(/│ A very long name +│[^\n]+\n│ +│ x+… │/);
+    expect((await ops.run(['partners', 'list', '--wide'])).out).toContain('x'.repeat(100));
+    expect((await ops.run(['notifications', 'list'])).out).toMatch(
+      /^Not shown, --wide does: .*created, ended\.$/m,
+    );
+    expect((await ops.run(['notifications', 'list', '--wide'])).out).toMatch(/│ ended/);
+  });
+});
