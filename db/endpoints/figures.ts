@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { WARN_AFTER_HOURS } from '../../domain/endpoint-health';
 import type { DbOrTransaction } from '../postgres/connect';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from '../notifications/expire';
-import { msText } from '../notifications/partner-view';
+import { msText } from '../postgres/prepared';
 import { runPrepared } from '../postgres/prepared';
 import type { WebhookEndpoint } from './endpoints';
 
@@ -96,7 +96,7 @@ export async function withQueue(
 
 // Three scans, each of the index of its state.
 const QUEUES = `
-  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)', 'sinceMs')}
+  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "sinceMs"
   from (
     select partner_id, environment, 'pending' as what, created_at as since
     from notifications where state = 'pending' and partner_id = any($1::text[])

@@ -3,7 +3,7 @@ import { isOpen } from '../../domain/notification-states';
 import type { DbOrTransaction } from '../postgres/connect';
 import { runPrepared } from '../postgres/prepared';
 import { ORDER_WAIT_SECONDS } from './application-order';
-import { msText } from './partner-view';
+import { msText } from '../postgres/prepared';
 import type { NotificationSummary } from './read';
 
 /** What the claim looks at (claim_notifications), and the attempt and the order that the row does not tell of. */
@@ -25,7 +25,7 @@ const FACTS = `
       exists (select from webhook_endpoints e
         where e.partner_id = q.partner_id and e.environment = q.environment and e.state = 'active') as active
     from (select distinct partner_id, environment from n where state = 'pending') q)
-  select n.notification_id as id, ${msText('service_now()', 'nowMs')}, ${msText('a.started_at', 'attemptMs')},
+  select n.notification_id as id, ${msText('service_now()')} as "nowMs", ${msText('a.started_at')} as "attemptMs",
     coalesce(q.full, false) as "slotsFull", coalesce(q.active, false) as "endpointActive",
     coalesce(q.tests_full, false) and n.event_type = 'credit_application.test' as "testsFull",
     case when n.state = 'pending' and n.application_id is not null and n.sequence > 1 then (
