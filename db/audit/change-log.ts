@@ -65,17 +65,16 @@ export async function listChanges(
     conditions.push(gte(changeLog.changedAt, oldest));
   }
   if (after !== undefined) conditions.push(lt(changeLog.changeId, after));
-  const rows = await db
+  return db
     .select()
     .from(changeLog)
     .where(and(...conditions))
     .orderBy(desc(changeLog.changeId))
     .limit(filter.limit);
-  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
 }
 
 /** One change; null when there is none. */
 export async function findChange(db: DbOrTransaction, changeId: number): Promise<RecordedChange | null> {
   const [row] = await db.select().from(changeLog).where(eq(changeLog.changeId, changeId));
-  return row === undefined ? null : { ...row, details: row.details as Record<string, unknown> };
+  return row ?? null;
 }
