@@ -151,7 +151,7 @@ describe('sending again', () => {
 describe('cancelling in the database', () => {
   test('ends a pending test, gives its place back, and leaves its workflow nothing to do', async () => {
     const { notificationId } = await storeTest(database, { partnerId });
-    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'pending' });
+    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'pending', partnerId });
     expect(await row(notificationId)).toMatchObject({ state: 'cancelled', end_reason: 'operator' });
     expect((await row(notificationId))?.ended_at).not.toBeNull();
     expect(await counts()).toEqual([]);
@@ -163,16 +163,16 @@ describe('cancelling in the database', () => {
     const notificationId = await storeStatus();
     const end = { state: 'held', reason: 'webhook_not_registered' } as const;
     await endNotification(database.db, { notificationId, generation: 1 }, end);
-    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'held' });
+    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'held', partnerId });
   });
 
   test('leaves one under way to its workflow, unless that is known to be gone', async () => {
     const { notificationId } = await storeTest(database, { partnerId });
     await openAttempt(database.db, { notificationId, generation: 1 });
-    expect(await cancel(notificationId)).toEqual({ kind: 'under_way', generation: 1 });
-    expect(await cancel(notificationId, 2)).toEqual({ kind: 'under_way', generation: 1 });
+    expect(await cancel(notificationId)).toEqual({ kind: 'under_way', generation: 1, partnerId });
+    expect(await cancel(notificationId, 2)).toEqual({ kind: 'under_way', generation: 1, partnerId });
     expect(await row(notificationId)).toMatchObject({ state: 'started' });
-    expect(await cancel(notificationId, 1)).toEqual({ kind: 'cancelled', was: 'started' });
+    expect(await cancel(notificationId, 1)).toEqual({ kind: 'cancelled', was: 'started', partnerId });
     expect(await counts()).toEqual([]);
   });
 });
