@@ -7,9 +7,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Connection } from '@temporalio/client';
-import { readConfig } from '../runtime/config/config';
-import { temporalTarget } from '../runtime/temporal/temporal-target';
 import { runLenders, type Promised } from '../test/storm/lenders';
 import { inState, setLadders, speedUp } from './upgrade/ladders';
 import { openUpgradeScene, type UpgradeScene } from './upgrade/scene';
@@ -35,7 +32,6 @@ const BEFORE = [
   'system.enableActivityEagerExecution',
   'system.enableEagerWorkflowStart',
 ];
-const READY_MS = 120_000;
 const END_MS = 180_000;
 
 interface Step {
@@ -138,32 +134,10 @@ async function upgrade(
   const restartAt = performance.now();
   await temporal.stop();
   temporal.start(version, older ? scene.olderConfig : undefined);
-  await answers(scene);
+  await temporal.ready();
   const restartSeconds = seconds(restartAt);
   await sleep(settleMs);
   return { version, schemaSeconds, restartSeconds, pauseSeconds: pauseSince(scene, restartAt) };
-}
-
-async function answers({ temporal }: UpgradeScene): Promise<void> {
-  const { namespace, connection: how } = temporalTarget(readConfig(temporal.environment));
-  const deadline = performance.now() + READY_MS;
-  for (;;) {
-    const connection = Connection.lazy({ ...how, connectTimeout: 1_000 });
-    try {
-      await connection.withDeadline(Date.now() + 1_000, () =>
-        connection.workflowService.describeNamespace({ namespace }),
-      );
-      return;
-    } catch (error) {
-      if (performance.now() > deadline)
-        throw new Error(`Temporal does not answer: ${String(error)}\n${temporal.output().slice(-3_000)}`, {
-          cause: error,
-        });
-      await sleep(100);
-    } finally {
-      await connection.close();
-    }
-  }
 }
 
 /** The longest time between two deliveries since a moment; in seconds. */

@@ -4,6 +4,7 @@ import { random } from '../support/random';
 import { killOne, noKills } from './killer';
 import { runLenders } from './lenders';
 import { conclude, type StormEnd } from './run';
+import { killableProductionTemporal } from '../support/killable-temporal';
 import { openStorm } from './scene';
 import { PATIENCE_MS, runTester } from './tester';
 
@@ -20,7 +21,12 @@ export interface RollingPlan {
 /** A steady load, while each minute one of four workers is killed with kill -9 and started again (fault 10). */
 export async function runRolling(plan: RollingPlan): Promise<StormEnd & { readonly p99Ms: number }> {
   const { minutes, minuteMs, applications, lenders, say } = plan;
-  const scene = await openStorm({ partners: 4, apis: 1, workers: 4 });
+  const scene = await openStorm({
+    partners: 4,
+    apis: 1,
+    workers: 4,
+    openTemporal: killableProductionTemporal,
+  });
   const tester = runTester(scene);
   try {
     const kills = noKills();

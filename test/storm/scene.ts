@@ -5,7 +5,8 @@ import { createPartner } from '../../db/catalogue/partners';
 import { issueServiceKey } from '../../db/keys/service-keys';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { addEndpoint, newKeyRingText } from '../support/notifications';
-import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
+import type { KillableTemporal } from '../support/killable-temporal';
+import { ownTemporal } from '../support/own-temporal';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { randomTaskQueue } from '../support/temporal';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
@@ -16,6 +17,8 @@ export interface StormOptions {
   readonly partners: number;
   readonly apis: number;
   readonly workers: number;
+  /** Default: the CLI's dev server. */
+  readonly openTemporal?: () => Promise<KillableTemporal>;
 }
 
 export interface StormPartner {
@@ -31,10 +34,10 @@ export interface StormAnswer {
   readonly body: any;
 }
 
-/** A whole service of processes that may be killed: Postgres with fsync, Temporal on its file, APIs, workers. */
+/** A whole service of processes that may be killed: Postgres with fsync, Temporal, APIs, workers. */
 export interface StormScene {
   readonly postgres: OwnPostgres;
-  readonly temporal: OwnTemporal;
+  readonly temporal: KillableTemporal;
   readonly database: Database;
   readonly receiver: WebhookReceiver;
   readonly partners: readonly StormPartner[];
@@ -71,7 +74,7 @@ const LADDER = '0,1,1,2,2,3,3,5,5,5,5,5,5,5,5';
 export async function openStorm(options: StormOptions): Promise<StormScene> {
   const postgres = await startOwnPostgres({ shared_buffers: '128MB', max_connections: 150 });
   await migrateWithLogins(postgres.url);
-  const temporal = await ownTemporal();
+  const temporal: KillableTemporal = await (options.openTemporal ?? ownTemporal)();
   await temporal.start();
   const database = connectDatabase({
     url: postgres.url,
@@ -185,7 +188,11 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
         taskQueue,
         receiver,
         keys: keyRing,
-        environment: { DELIVERY_LADDER_SECONDS: LADDER, RECONCILE_AFTER_MS: '20000' },
+        environment: {
+          ...temporal.environment,
+          DELIVERY_LADDER_SECONDS: LADDER,
+          RECONCILE_AFTER_MS: '20000',
+        },
       });
     },
     outputs: () => [...ended, ...apis, ...workers].flatMap((one) => (one === null ? [] : [one.output()])),

@@ -1,3 +1,4 @@
+import { killableProductionTemporal } from '../support/killable-temporal';
 import { runStorm } from './run';
 
 /** A number that was given in the environment, for a run of another size. */
@@ -12,6 +13,7 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
     partners: 10,
     apis: 2,
     workers: 4,
+    openTemporal: killableProductionTemporal,
     applications: given('CRASH_APPLICATIONS', 2_000),
     lenders: 24,
     kills: {

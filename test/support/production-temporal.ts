@@ -2,11 +2,15 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Connection } from '@temporalio/client';
 import postgres from 'postgres';
 import { freeLowPorts } from '../../dev/free-port';
 import { nowAndThen } from '../../dev/now-and-then';
 import { findTemporalServer, SERVER_VERSION } from '../../dev/temporal-postgres/executables';
+import { readConfig } from '../../runtime/config/config';
+import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { startOwnPostgres } from './postgres-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
@@ -14,6 +18,8 @@ import { startWatchdog } from './watchdog';
 
 const root = join(__dirname, '../..');
 const PASSWORD = 'of-temporal';
+/** It takes seconds; on a busy machine many. */
+const READY_MS = 120_000;
 /** As the compose file starts it; `--root` is a folder of ours. */
 const ARGUMENTS = ['--config', 'deploy', '--env', 'server', '--allow-no-auth', 'start'];
 
@@ -31,8 +37,10 @@ export interface ProductionTemporal {
   updateSchema(version: string): Promise<void>;
   /** @param dynamicConfig path of a file in place of deploy/temporal/dynamic-config.yaml. */
   start(version: string, dynamicConfig?: string): void;
-  /** SIGTERM, and waits for the end. @returns exit code, or the signal that ended it. */
-  stop(): Promise<number | NodeJS.Signals | null>;
+  /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
+  ready(): Promise<void>;
+  /** Waits for the end. @param signal default SIGTERM. @returns exit code, or the signal that ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
   output(): string;
   close(): Promise<void>;
 }
@@ -81,18 +89,20 @@ export async function openProductionTemporal(versions: readonly string[]): Promi
     }
     return child.exitCode ?? child.signalCode;
   };
+  const address = `127.0.0.1:${portOf('7233')}`;
+  const environment = {
+    TEMPORAL_ADDRESS: address,
+    TEMPORAL_NAMESPACE: 'quotes',
+    TEMPORAL_TLS_SERVER_NAME: 'temporal',
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: client('ca.pem'),
+    TEMPORAL_TLS_CLIENT_CERT_PATH: client('cert.pem'),
+    TEMPORAL_TLS_CLIENT_KEY_PATH: client('key.pem'),
+  };
   return {
-    address: `127.0.0.1:${portOf('7233')}`,
+    address,
     membershipAddress: `127.0.0.1:${portOf('6933')}`,
     certificates,
-    environment: {
-      TEMPORAL_ADDRESS: `127.0.0.1:${portOf('7233')}`,
-      TEMPORAL_NAMESPACE: 'quotes',
-      TEMPORAL_TLS_SERVER_NAME: 'temporal',
-      TEMPORAL_TLS_SERVER_CA_CERT_PATH: client('ca.pem'),
-      TEMPORAL_TLS_CLIENT_CERT_PATH: client('cert.pem'),
-      TEMPORAL_TLS_CLIENT_KEY_PATH: client('key.pem'),
-    },
+    environment,
     async updateSchema(version) {
       await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
         env: {
@@ -119,7 +129,8 @@ export async function openProductionTemporal(versions: readonly string[]): Promi
       for (const stream of [child.stdout, child.stderr])
         stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
     },
-    stop: () => end('SIGTERM'),
+    ready: () => answers(environment, running, () => output),
+    stop: (signal = 'SIGTERM') => end(signal),
     output: () => output,
     async close() {
       await end('SIGKILL');
@@ -128,6 +139,31 @@ export async function openProductionTemporal(versions: readonly string[]): Promi
       await removeDirectory(directory);
     },
   };
+}
+
+async function answers(
+  environment: Readonly<Record<string, string>>,
+  running: () => boolean,
+  output: () => string,
+): Promise<void> {
+  const { connection: how } = temporalTarget(readConfig(environment));
+  const deadline = performance.now() + READY_MS;
+  for (;;) {
+    const connection = Connection.lazy({ ...how, connectTimeout: 1_000 });
+    try {
+      await connection.withDeadline(Date.now() + 1_000, () =>
+        // Temporal makes it when it starts.
+        connection.workflowService.describeNamespace({ namespace: 'temporal-system' }),
+      );
+      return;
+    } catch (cause) {
+      if (performance.now() > deadline || !running())
+        throw new Error(`Temporal does not answer:\n${output().slice(-3_000)}`, { cause });
+      await sleep(100);
+    } finally {
+      await connection.close();
+    }
+  }
 }
 
 /** Server and schema tool of a version, under the names that they have in Temporal's images. */
