@@ -6,8 +6,8 @@ const POLL_MS = 250;
 /** Between making the directory and naming the holder lie microseconds. */
 const NAMELESS_MS = 5_000;
 
-/** Waits for the lock; takes it over when its holders are gone (they were killed). */
-async function acquireInstallLock(directory, say) {
+/** Waits for the lock, and has a look every 250 ms; takes it over when its holders are gone (they were killed). */
+async function acquireInstallLock(directory, say, look = () => undefined) {
   mkdirSync(dirname(directory), { recursive: true });
   const holders = join(directory, 'holders.json');
   const name = (pids) => {
@@ -28,6 +28,7 @@ async function acquireInstallLock(directory, say) {
     }
     if (!told) say('Another process is installing the dependencies; waiting for it ...');
     told = true;
+    look();
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   name([process.pid]);

@@ -23,14 +23,16 @@ async function ensureInstalled({ root, npmPath, say, redraws = false, beforehand
   const stamp = join(root, 'node_modules', '.installed-from');
   const upToDate = () => readOrEmpty(stamp) === wanted;
   if (upToDate()) return;
-  const lock = await acquireInstallLock(join(root, '.cache', 'install.lock'), say);
+  const figure = progressFigure({ root, say, redraws });
+  const lock = await acquireInstallLock(join(root, '.cache', 'install.lock'), say, figure.draw);
+  figure.clear();
   try {
     // Another bootstrap may have done it while we waited.
     if (upToDate()) return;
     if (!installedByHand(root)) {
       checkRoom(root);
       await beforehand();
-      await npmCi({ root, npmPath, say, redraws, lock });
+      await npmCi({ root, npmPath, say, figure, lock });
     }
     writeFileSync(stamp, wanted);
   } finally {
@@ -87,25 +89,36 @@ function checkRoom(root) {
 /** Counts the packages that are in place, of those that the lock file names for this machine. */
 function packageCounter(root) {
   const { packages = {} } = JSON.parse(readOrEmpty(join(root, 'package-lock.json')) || '{}');
-  const missing = new Set(
-    Object.entries(packages)
-      .filter(
-        ([path, entry]) =>
-          path.startsWith('node_modules/') &&
-          !entry.link &&
-          fits(entry.os, process.platform) &&
-          fits(entry.cpu, process.arch),
-      )
-      .map(([path]) => path),
-  );
-  const total = missing.size;
-  return () => {
-    for (const path of missing) if (existsSync(join(root, path, 'package.json'))) missing.delete(path);
-    return `${total - missing.size} of ${total} packages`;
+  const wanted = Object.entries(packages)
+    .filter(
+      ([path, entry]) =>
+        path.startsWith('node_modules/') &&
+        !entry.link &&
+        fits(entry.os, process.platform) &&
+        fits(entry.cpu, process.arch),
+    )
+    .map(([path]) => join(root, path, 'package.json'));
+  return () => `${wanted.filter((file) => existsSync(file)).length} of ${wanted.length} packages`;
+}
+
+/** How far npm has come: one line of a terminal, elsewhere a line now and then. */
+function progressFigure({ root, say, redraws }) {
+  const startedAt = Date.now();
+  const count = packageCounter(root);
+  let drawnAt = startedAt;
+  return {
+    draw: () => {
+      if (Date.now() - drawnAt < (redraws ? REDRAW_MS - 100 : LINE_MS)) return;
+      drawnAt = Date.now();
+      const text = `  ${count()}, ${Math.round((drawnAt - startedAt) / 1000)} s`;
+      if (redraws) process.stderr.write(`${CLEAR_LINE}${text}`);
+      else say(text);
+    },
+    clear: () => redraws && process.stderr.write(CLEAR_LINE),
   };
 }
 
-async function npmCi({ root, npmPath, say, redraws, lock }) {
+async function npmCi({ root, npmPath, say, figure, lock }) {
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1000);
   say('Installing dependencies with npm ci (first time or lock file changed; about a minute) ...');
@@ -115,20 +128,13 @@ async function npmCi({ root, npmPath, say, redraws, lock }) {
   const [file, args] = own ? [process.execPath, [npmPath, ...ci]] : ['npm', ci];
   const npm = spawn(file, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   lock.alsoHeldBy(npm.pid);
-  const clearLine = () => redraws && process.stderr.write(CLEAR_LINE);
   let complaints = '';
   npm.stderr.on('data', (chunk) => {
     complaints = (complaints + chunk).slice(-10_000);
-    clearLine();
+    figure.clear();
     process.stderr.write(chunk);
   });
-  const count = packageCounter(root);
-  const draw = () => {
-    const figure = `  ${count()}, ${seconds()} s`;
-    if (redraws) process.stderr.write(`${CLEAR_LINE}${figure}`);
-    else say(figure);
-  };
-  const heartbeat = setInterval(draw, redraws ? REDRAW_MS : LINE_MS);
+  const heartbeat = setInterval(() => figure.draw(), REDRAW_MS);
   const pass = (signal) => npm.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   for (const signal of signals) process.on(signal, pass);
@@ -145,7 +151,7 @@ async function npmCi({ root, npmPath, say, redraws, lock }) {
     });
   } finally {
     clearInterval(heartbeat);
-    clearLine();
+    figure.clear();
     for (const signal of signals) process.off(signal, pass);
   }
   say(`Installed in ${seconds()} s.`);

@@ -1,4 +1,4 @@
-import { diskFullAdvice } from '../disk-full';
+import { adviceOn } from '../advice';
 import { StackFailure } from '../failure';
 import type { Stack } from './types';
 
@@ -63,8 +63,8 @@ export async function runStack(
 }
 
 function describe(error: unknown): string {
-  const diskFull = diskFullAdvice(error);
-  if (diskFull !== undefined) return diskFull;
+  const advice = adviceOn(error);
+  if (advice !== undefined) return advice;
   if (error instanceof StackFailure) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

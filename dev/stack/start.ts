@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ForeignSchema, migrateDatabase, separationNotice } from '../../db/postgres/migrate';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
+import { adviceOn, databaseAdvice } from '../advice';
 import { StackFailure } from '../failure';
 import { startReceiver } from '../receiver';
 import { stopTemporalLeftovers } from '../temporal';
@@ -79,7 +80,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const urls = options.databaseUrl
       ? oneLogin(options.databaseUrl)
       : await ensureDatabase(server?.url ?? '', await ensureLoginPasswords(dataDir));
-    await step('Database schema', () => migrate(urls.migrate, note));
+    await step('Database schema', () => migrate(urls.migrate, note, options.databaseUrl));
     const known = await readStackFile(dataDir);
     const demo = await step('Demo partner, keys, merchants and products', () =>
       options.seed(urls.ops, known),
@@ -165,13 +166,24 @@ async function firstEnd(
   return Promise.race(endings);
 }
 
-/** @throws StackFailure for a database that cannot be brought up to date: its message says what to do. */
-async function migrate(databaseUrl: string, note: (text: string) => void): Promise<void> {
+/**
+ * @param given of the database that somebody has named, if that is it.
+ * @throws StackFailure for a database that cannot be brought up to date: its message says what to do.
+ */
+async function migrate(
+  databaseUrl: string,
+  note: (text: string) => void,
+  given: string | undefined,
+): Promise<void> {
   try {
     const { notSeparated } = await migrateDatabase(databaseUrl);
     if (notSeparated.length > 0) note(separationNotice(notSeparated));
   } catch (error) {
-    throw error instanceof ForeignSchema ? new StackFailure(error.message) : error;
+    const advice =
+      error instanceof ForeignSchema
+        ? error.message
+        : given && adviceOn(error) === undefined && databaseAdvice(error, given);
+    throw advice ? new StackFailure(advice) : error;
   }
 }
 

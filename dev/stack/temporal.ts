@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { diskFullAdvice } from '../disk-full';
+import { adviceOn } from '../advice';
 import { StackFailure } from '../failure';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
 import type { TemporalChoice } from './types';
@@ -112,8 +112,8 @@ function keepRunning(
 }
 
 function explain(error: unknown): string {
-  const diskFull = diskFullAdvice(error);
-  if (diskFull !== undefined) return diskFull;
+  const advice = adviceOn(error);
+  if (advice !== undefined) return advice;
   if (error instanceof StackFailure) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

@@ -45,7 +45,7 @@ export async function goInstall({
   const total = packageCount === undefined ? '' : ` of about ${packageCount}`;
   const figure = () =>
     counts.compiled === 0
-      ? `${counts.fetched} modules fetched, ${seconds()} s`
+      ? `${counts.fetched || 'no'} modules fetched yet, ${seconds()} s`
       : `${counts.compiled}${total} packages compiled, ${seconds()} s`;
   const ticker = setInterval(() => onProgress(figure(), true), FIGURE_MS);
   // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
