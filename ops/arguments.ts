@@ -11,6 +11,9 @@ export function duration(text: string): number {
   return Number(match[1]) * SECONDS[match[2] as keyof typeof SECONDS];
 }
 
+/** The same, or `never`: commander takes null for no value. */
+export const durationOrNever = (text: string) => (text === 'never' ? text : duration(text));
+
 /** A span as `duration` reads it, of at most so many days. */
 export const durationUpTo = (days: number) => (text: string) => {
   const seconds = duration(text);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
-import { duration } from './arguments';
+import { duration, durationOrNever } from './arguments';
 import { handle, numberOption, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { issuedAnswer } from './key-view';
@@ -31,10 +31,18 @@ export function addKeyLifecycle<S extends KeySummary>(
     .command('rotate')
     .argument('<key-id>')
     .description('Issue a successor, shown once; the old key works on for the overlap.')
+    .option(
+      '--expires-in <duration>',
+      "life of the successor, such as 365d, or never; default: as long as the old key's was",
+      durationOrNever,
+    )
     .option('--overlap <duration>', 'how long the old key works on, 0 to 7d; default: 24h', duration);
   handle(rotate, deps, async (call, keyId = '') => {
     const issued = await changeAndLog(call, `${noun}.rotate`, async (tx, log) => {
-      const done = await changes.rotate(tx, { keyId, overlapSeconds: numberOption(call, 'overlap') });
+      const overlapSeconds = numberOption(call, 'overlap');
+      const never = call.options['expiresIn'] === 'never';
+      const expiresInSeconds = never ? null : numberOption(call, 'expiresIn');
+      const done = await changes.rotate(tx, { keyId, overlapSeconds, expiresInSeconds });
       const { summary, replaced } = done;
       await log(keyId, {
         ...kind.details(summary),
@@ -44,7 +52,9 @@ export function addKeyLifecycle<S extends KeySummary>(
       return done;
     });
     const end = issued.replaced.expiresAt?.toISOString();
-    const said = `Issued ${issued.summary.keyId} in place of ${keyId}, which works until ${end}.`;
+    const life = issued.summary.expiresAt?.toISOString();
+    const until = life === undefined ? 'It does not expire.' : `It expires at ${life}.`;
+    const said = `Issued ${issued.summary.keyId} in place of ${keyId}, which works until ${end}. ${until}`;
     const answer = issuedAnswer(issued.key, kind.view(issued.summary), said);
     return { ...answer, json: { ...(answer.json as object), replaced: kind.view(issued.replaced) } };
   });

@@ -89,12 +89,22 @@ export function facts(entries: readonly (readonly [string, Cell])[]): string {
 
 /** Faults of a file, one to a line. */
 export function faultLines(faults: readonly Fault[]): string {
-  return faults.map(({ row, field, message }) => `${place(row, field)}${message}`).join('\n');
+  return faults.map((fault) => `${place(fault)}${fault.message}${found(fault)}`).join('\n');
 }
 
-function place(row: number | null, field: string | null): string {
-  const parts = [row === null ? null : `row ${row}`, field].filter((part) => part !== null);
+function place({ row, line, field }: Fault): string {
+  const where = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
+  const parts = [where, field].filter((part) => part !== null);
   return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
+}
+
+/** Enough to find it again. */
+const LONGEST_VALUE = 60;
+
+function found({ value }: Fault): string {
+  if (value === undefined) return '';
+  const text = JSON.stringify(value);
+  return ` (it is ${printable(text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`)})`;
 }
 
 function cell(value: Cell): string {

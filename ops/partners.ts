@@ -21,6 +21,10 @@ Examples:
   ops partners list --json
   ops partners deactivate P100001      all its keys answer 401 within a second`;
 
+const STILL_DELIVERED =
+  'Its keys answer 401 within a second. What its applications owe it is still delivered, and lenders still report: ' +
+  'ops webhooks disable holds its deliveries.';
+
 type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
 /** `ops partners …` */
@@ -64,7 +68,11 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   });
 
   addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
-  addSwitch('deactivate', { state: 'inactive' }, 'Make every key of the partner answer 401.');
+  addSwitch(
+    'deactivate',
+    { state: 'inactive' },
+    'Make every key of the partner answer 401. Deliveries go on: webhooks disable stops them.',
+  );
   addSwitch('enable-recovery', { recovery: 'enabled' }, 'Let it have all that it missed sent again itself.');
   addSwitch(
     'disable-recovery',
@@ -84,7 +92,8 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
         return done;
       });
       const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;
-      const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.`;
+      const goesOn = verb === 'deactivate' ? `\n${STILL_DELIVERED}` : '';
+      const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.${goesOn}`;
       return { json: { ...view(partner), changed }, text };
     });
   }

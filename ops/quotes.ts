@@ -68,11 +68,11 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       quote: 'service_quote_id',
       when: 'created_at',
       partner: 'partner_id',
-      environment: 'environment',
+      env: 'environment',
       merchant: 'merchant_id',
       loan: 'loan_amount',
       deposit: 'customer_deposit',
-      'merchant reference': 'merchant_reference',
+      reference: 'merchant_reference',
     });
     return paged(call, answer, found, ({ quoteId }) => quoteId);
   });

@@ -47,8 +47,11 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
         })),
       },
       text: [
-        `Removed ${when}; a worker with other settings may say otherwise.`,
+        `The next run removes this: ${when}; a worker with other settings may say otherwise.`,
         countTable(counts),
+        ...counts.flatMap(({ kind, months }) =>
+          months.length === 0 ? [] : [`Whole months of ${kind}: ${months.join(', ')}.`],
+        ),
         '',
         'Last removals:',
         table(

@@ -41,6 +41,6 @@ export const {
 } = keyChanges<ApiKeySummary>({
   table: 'api_keys',
   find: findKey,
-  issueSuccessor: (tx, { partnerId, environment }) =>
-    issueKey(tx, { partnerId, environment, expiresInSeconds: null }),
+  issueSuccessor: (tx, { partnerId, environment }, expiresInSeconds) =>
+    issueKey(tx, { partnerId, environment, expiresInSeconds }),
 });

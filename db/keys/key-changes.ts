@@ -34,17 +34,27 @@ export interface Changed<S extends KeySummary> {
 interface KeyKind<S extends KeySummary> {
   readonly table: 'api_keys' | 'service_keys';
   readonly find: (db: DbOrTransaction, keyId: string) => Promise<S | null>;
-  readonly issueSuccessor: (tx: DbOrTransaction, old: S) => Promise<Issued<S>>;
+  readonly issueSuccessor: (
+    tx: DbOrTransaction,
+    old: S,
+    expiresInSeconds: number | null,
+  ) => Promise<Issued<S>>;
 }
 
 export interface KeyChanges<S extends KeySummary> {
   /**
    * Issues a successor, and lets the old key live for the overlap; an earlier expiry of its own stands. Only an active,
    * unexpired key that has no successor yet can be rotated.
+   * @param wanted.expiresInSeconds life of the successor; absent: as long as the old key's was from its issue on, so that a key that
+   *   was to be changed every year still is.
    */
   readonly rotate: (
     db: DbOrTransaction,
-    wanted: { keyId: string; overlapSeconds?: number | undefined },
+    wanted: {
+      keyId: string;
+      overlapSeconds?: number | undefined;
+      expiresInSeconds?: number | null | undefined;
+    },
   ) => Promise<Issued<S> & { readonly replaced: S }>;
   /** Revokes for good; again is no change. */
   readonly revoke: (db: DbOrTransaction, keyId: string) => Promise<Changed<S>>;
@@ -89,14 +99,18 @@ export function keyChanges<S extends KeySummary>(kind: KeyKind<S>): KeyChanges<S
   };
 
   return {
-    async rotate(db, { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS }) {
+    async rotate(db, { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }) {
       if (!(overlapSeconds >= 0 && overlapSeconds <= LONGEST_OVERLAP_SECONDS)) {
         throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
       }
       return db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
         refuseRotation(old);
-        const issued = await kind.issueSuccessor(tx, old);
+        const issued = await kind.issueSuccessor(
+          tx,
+          old,
+          expiresInSeconds === undefined ? lifeOf(old) : expiresInSeconds,
+        );
         const replaced = await update(
           tx,
           keyId,
@@ -121,6 +135,11 @@ export function keyChanges<S extends KeySummary>(kind: KeyKind<S>): KeyChanges<S
         return { changed: true, summary: await update(tx, keyId, sql`state = ${state}`) };
       }),
   };
+}
+
+/** In seconds; null: no end. */
+function lifeOf({ createdAt, expiresAt }: KeySummary): number | null {
+  return expiresAt === null ? null : Math.round((expiresAt.getTime() - createdAt.getTime()) / 1_000);
 }
 
 function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void {

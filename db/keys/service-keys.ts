@@ -82,6 +82,6 @@ export const {
 } = keyChanges<ServiceKeySummary>({
   table: 'service_keys',
   find: findServiceKey,
-  issueSuccessor: (tx, { name, lender, environment }) =>
-    issueServiceKey(tx, { name, lender, environment, expiresInSeconds: null }),
+  issueSuccessor: (tx, { name, lender, environment }, expiresInSeconds) =>
+    issueServiceKey(tx, { name, lender, environment, expiresInSeconds }),
 });

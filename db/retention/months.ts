@@ -16,10 +16,13 @@ export interface ExpiredMonth {
   readonly high: string;
 }
 
-/** The months whose last day is past its time, oldest first. */
+/**
+ * The months whose last day is past its time, oldest first. Not those that have not begun, should the clock be wrong: nothing of them or
+ * later has been written (drop_expired_month refuses them, too).
+ */
 export async function expiredMonths(
   db: DbOrTransaction,
-  { table, prefix }: MonthlyKind,
+  { table, idColumn, prefix }: MonthlyKind,
   days: number,
 ): Promise<ExpiredMonth[]> {
   const rows = await db.execute(sql`
@@ -30,7 +33,8 @@ export async function expiredMonths(
         to_date(right(c.relname, 7), 'YYYY_MM')::timestamp at time zone 'UTC' as begins
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = ${table}::regclass and c.relname ~ ('^' || ${table}::text || '_[0-9]{4}_[0-9]{2}$')) m
-    where begins + interval '1 month' <= ${endOfTime(days)}
+    where begins + interval '1 month' <= ${endOfTime(days)} and exists (
+      select from ${sql.identifier(table)} t where t.${sql.identifier(idColumn)} >= ${prefix}::text || ulid_floor(begins))
     order by month`);
   return [...rows] as unknown as ExpiredMonth[];
 }

@@ -5,6 +5,10 @@ export interface Fault {
   /** Name as in the file, a dot before each inner name; null: the row as a whole. */
   readonly field: string | null;
   readonly message: string;
+  /** What stands there; absent when nothing does, or it is no single value. */
+  readonly value?: string | number | boolean | null;
+  /** Of a CSV file: its line, 1-based, the heading among them. */
+  readonly line?: number;
 }
 
 /** A file that is refused: nothing of it was written. */

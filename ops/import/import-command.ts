@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type Answer, type OpsDeps } from '../call';
 import { table } from '../output';
-import { csvToRows, type CsvTypes } from './csv';
+import { csvFaults, csvToRows, looksLikeCsv, type CsvRows, type CsvTypes } from './csv';
+import { ImportRefused, sortFaults } from './faults';
 import { parseRows, readText } from './read-input';
 import type { ImportOptions, ImportReport } from './report';
 
@@ -27,17 +28,47 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     .description(`Create and change ${kind.noun} from a file: all of it, or nothing when one row is wrong.`)
     .option('--dry-run', 'check everything and say what would happen, but write nothing')
     .addHelpText('after', '\nThe format, with an example: docs/import-format.md.');
-  if (kind.csv !== null) command.option('--csv', 'the file is CSV; default: when its name ends in .csv');
+  if (kind.csv !== null)
+    command.option(
+      '--csv',
+      'the file is CSV; default: when its name ends in .csv, or it does not begin as JSON does',
+    );
   handle(command, deps, async ({ db, options }, file = '') => {
     const text = await readText(file, deps.stdin);
-    const isCsv = kind.csv !== null && (options['csv'] === true || /\.csv$/i.test(file));
-    const rows = isCsv && kind.csv !== null ? csvToRows(text, kind.csv) : parseRows(text);
     const dryRun = options['dryRun'] === true;
     // A dry run changes nothing, so it is nobody's change.
     const actor = dryRun ? '' : deps.actor;
-    const report = await kind.run(db, rows, { actor, action: `${kind.noun}.import`, dryRun });
+    const how = { actor, action: `${kind.noun}.import`, dryRun };
+    const isCsv =
+      options['csv'] === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
+    if (isCsv && kind.csv === null) {
+      const message = `This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`;
+      throw new ImportRefused([{ row: null, field: null, message }]);
+    }
+    const report =
+      isCsv && kind.csv !== null
+        ? await importCsv(db, csvToRows(text, kind.csv), { ...kind, how })
+        : await kind.run(db, parseRows(text), how);
     return describe(report);
   });
+}
+
+/** All faults come at once: those of the cells, and those of the lines that can be read. */
+async function importCsv(
+  db: DbOrTransaction,
+  { rows, lines, faults }: CsvRows,
+  { run, how }: Pick<ImportKind, 'run'> & { readonly how: ImportOptions },
+): Promise<ImportReport> {
+  const broken = new Set(faults.map(({ row }) => row));
+  try {
+    const report = await run(db, rows, { ...how, dryRun: how.dryRun || broken.size > 0 });
+    if (broken.size === 0) return report;
+  } catch (error) {
+    if (!(error instanceof ImportRefused)) throw error;
+    const more = error.faults.filter(({ row }) => row === null || !broken.has(row));
+    throw new ImportRefused(csvFaults(sortFaults([...faults, ...more]), lines));
+  }
+  throw new ImportRefused(csvFaults(faults, lines));
 }
 
 function describe({ dryRun, created, updated, unchanged, changes }: ImportReport): Answer {

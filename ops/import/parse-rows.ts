@@ -1,4 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { didYouMean } from './did-you-mean';
 import type { Fault } from './faults';
 
 /** A row that has the right form. */
@@ -21,6 +22,7 @@ export function checkForm<S extends z.ZodType>(
 ): { readonly parsed: ParsedRow<z.output<S>>[]; readonly faults: Fault[] } {
   const parsed: ParsedRow<z.output<S>>[] = [];
   const faults: Fault[] = [];
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const firstRowOf = new Map<string, number>();
   for (const [index, sent] of rows.entries()) {
     const row = index + 1;
@@ -35,19 +37,37 @@ export function checkForm<S extends z.ZodType>(
     } else if (named !== null) firstRowOf.set(named.unit, row);
     const result = schema.safeParse(sent);
     if (result.success) parsed.push({ row, value: result.data });
-    else faults.push(...result.error.issues.flatMap((issue) => toFaults(row, issue)));
+    else faults.push(...result.error.issues.flatMap((issue) => toFaults(row, issue, sent, known)));
   }
   return { parsed, faults };
 }
 
-function toFaults(row: number, issue: z.core.$ZodIssue): Fault[] {
+function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, known: readonly string[]): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      row,
-      field: [...path, key].join('.'),
-      message: 'is not a field of this format',
-    }));
+    return issue.keys.map((key) => {
+      const meant = path.length === 0 ? didYouMean(key, known) : null;
+      const hint = meant === null ? '' : `: did you mean ${meant}?`;
+      return { row, field: [...path, key].join('.'), message: `${UNKNOWN_FIELD}${hint}` };
+    });
   }
-  return [{ row, field: path.length === 0 ? null : path.join('.'), message: issue.message }];
+  return [
+    { row, field: path.length === 0 ? null : path.join('.'), message: issue.message, ...valueAt(sent, path) },
+  ];
+}
+
+/** What a fault of a name that the format does not have begins with. */
+export const UNKNOWN_FIELD = 'is not a field of this format';
+
+/** The single value at a place; nothing when there is none. */
+function valueAt(sent: object, path: readonly string[]): Pick<Fault, 'value'> {
+  const found = path.reduce<unknown>(
+    (inner, name) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, name)
+        ? (inner as Record<string, unknown>)[name]
+        : undefined,
+    sent,
+  );
+  const single = typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean';
+  return single ? { value: found } : {};
 }

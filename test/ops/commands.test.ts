@@ -83,6 +83,25 @@ test('keys: shows a key once, rotates, revokes, and keeps every key out of the l
   expect((await ops.run(['keys', 'list', '--partner', 'P100001'])).out).toContain('revoked');
 });
 
+test('a rotated key has a successor with the same life, or the one that is said', async () => {
+  const issue = (...more: string[]) =>
+    ops.json('keys', 'issue', '--partner', 'P100001', '--environment', 'live', ...more);
+  const days = ({ created_at: from, expires_at: to }: { created_at: string; expires_at: string }) =>
+    (Date.parse(to) - Date.parse(from)) / 86_400_000;
+  const yearly = await issue('--expires-in', '365d');
+  // Rotated late in its life, it does not hand on what is left of that, but the whole.
+  await ops.database.sql`update api_keys set created_at = created_at - interval '360 days',
+    expires_at = expires_at - interval '360 days' where key_id = ${yearly.key_id}`;
+  const next = await ops.json('keys', 'rotate', yearly.key_id);
+  expect(Math.round(days(next) * 1_000) / 1_000).toBe(365);
+  const shorter = await ops.json('keys', 'rotate', next.key_id, '--expires-in', '30d');
+  expect(Math.round(days(shorter) * 1_000) / 1_000).toBe(30);
+  const endless = await ops.run(['keys', 'rotate', shorter.key_id, '--expires-in', 'never']);
+  expect(endless.out).toContain('It does not expire.');
+  const without = await issue();
+  expect((await ops.json('keys', 'rotate', without.key_id)).expires_at).toBeNull();
+});
+
 test('merchants: creates, changes, shows what is missing, lists', async () => {
   await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
   const shown = await ops.json('merchants', 'show', 'M300001');

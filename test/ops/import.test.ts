@@ -69,6 +69,68 @@ describe('the documented examples', () => {
   });
 });
 
+describe('a CSV file with faults', () => {
+  const HEAD =
+    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+  const line = (...changed: string[]) => {
+    const [name = 'A', apr = '9.9', repayments = '12', lowest = '250.00'] = changed;
+    return `M200001,${name},Example Bank,${repayments},${apr},${lowest},25000.00`;
+  };
+  const refused = async (...lines: string[]) => {
+    const outcome = await ops.run(['products', 'import', '-'], lines.join('\n'));
+    expect(outcome).toMatchObject({ code: 1, out: '' });
+    return outcome.err;
+  };
+
+  test('is recognised on standard input; all faults come at once, by line, in words of CSV, with the value', async () => {
+    expect(
+      await refused(
+        HEAD,
+        line('"a name', '9.9').replace('"a name', '"a name\nin two lines"'),
+        line('B', '9,9'),
+        line('C', 'nine'),
+        '',
+        line('D', '9.9', '12 months'),
+        line('E', '9.9', '12', '£250'),
+      ),
+    ).toBe(
+      [
+        'line 2, credit_product: must not hold control characters (it is "a name\\nin two lines")',
+        'line 4: has 8 cells where the heading has 7: is a comma inside a cell without quotes?',
+        'line 5, apr: must be a percentage with at most 1 decimal, such as 9.9 (it is "nine")',
+        'line 7, number_of_repayments: must be a whole number from 1 to 120 (it is "12 months")',
+        'line 8, minimum_loan_amount: must be an amount with two decimals and nothing else, such as 1000.00 (it is "£250")',
+        'error: 5 faults found; nothing was written.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a wrong heading is named once, with the one that was meant', async () => {
+    const lines = ['A', 'B'].map((name) => `${line(name)},10`);
+    const said = await refused(`${HEAD.replace(',apr', ',APR %')},minimum_deposit`, ...lines);
+    expect(said).toContain('line 1, APR %: is no heading of this format: did you mean apr?\n');
+    expect(said.match(/APR %/g)).toHaveLength(1);
+    expect(said).toContain(
+      'line 2, minimum_deposit: has columns of its own, with a dot in their headings, such as minimum_deposit.percent (it is "10")',
+    );
+    expect(await refused(HEAD.replaceAll(',', ';'), line())).toContain('commas, not by semicolons');
+  });
+
+  test('merchants, which come as JSON only, say so', async () => {
+    const outcome = await ops.run(['merchants', 'import', '-'], 'merchant_id,trading_name\nM200001,Shop');
+    expect(outcome).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('merchants are imported from JSON'),
+    });
+  });
+
+  test('a field of JSON has a hint too', async () => {
+    const [fault] = await faultsOf('merchants', [{ merchant_id: 'M200009', tradingName: 'Shop' }]);
+    expect(fault).toContain('did you mean trading_name?');
+  });
+});
+
 describe('a products file with faults', () => {
   test('names every fault with row and field, and writes nothing', async () => {
     const faults = await faultsOf('products', [
@@ -131,7 +193,7 @@ describe('a products file with faults', () => {
     const outcome = await ops.run(['products', 'import', '-'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
     expect(outcome).toMatchObject({ code: 1, out: '' });
     expect(outcome.err).toBe(
-      'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9"\nerror: 1 fault found; nothing was written.\n',
+      'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9" (it is "9.95")\nerror: 1 fault found; nothing was written.\n',
     );
   });
 

@@ -25,6 +25,12 @@ test('counts what is past its time, with rights to read alone', async () => {
   expect(await quotes()).toHaveLength(1);
 });
 
+test('show names the whole months that the next run removes', async () => {
+  const { out } = await ops.run(['retention', 'show']);
+  expect(out).toContain('The next run removes this: every day at 03:15 UTC');
+  expect(out).toContain(`Whole months of quotes: quotes_${monthOf(3_000)}.`);
+});
+
 test('--yes lets a worker remove it, and says in the change log who wanted that; it removes nothing itself', async () => {
   ops.startRetention = async () => ({ kind: 'started' });
   expect(await ops.json('retention', 'run', '--yes')).toEqual({ started: true });

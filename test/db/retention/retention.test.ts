@@ -1,11 +1,11 @@
-import { inState } from '../../support/notifications';
+import { inState, setServiceClock } from '../../support/notifications';
 import { connectDatabase } from '../../../db/postgres/connect';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import { applyRetentionStep } from '../../../db/retention/apply';
 import { countExpired } from '../../../db/retention/count';
 import { MONTHLY_KINDS } from '../../../db/retention/kinds';
-import { deleteBatch, expiredMonths } from '../../../db/retention/months';
+import { deleteBatch, dropMonth, expiredMonths } from '../../../db/retention/months';
 import { clearPayloads } from '../../../db/retention/payloads';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -53,6 +53,27 @@ const payloads = async () =>
 const openTestWriter = async () =>
   connectDatabase({ url: database.url, poolSize: 1, applicationName: 'writer', statementTimeoutMs: 10_000 });
 const log = () => database.sql`select action, subject, details from change_log order by change_id`;
+
+test('a clock that is years ahead drops no month that has not begun', async () => {
+  await storeOldQuote(database, RECENT);
+  const before = await partitions();
+  const ahead = before.filter((name) => name.startsWith('quotes_') && name > `quotes_${monthOf(0)}`);
+  expect(ahead.length).toBeGreaterThan(5);
+  await setServiceClock(database, '2090-01-01');
+  const { quotes: kind } = MONTHLY_KINDS;
+  const known = (await expiredMonths(database.db, kind, DAYS.quotes)).map(({ partition }) => partition);
+  expect(ahead.filter((name) => known.includes(name))).toEqual([]);
+  // Whoever asks the database itself is refused, too.
+  const [name = ''] = ahead;
+  const month = { partition: name, month: name.slice(-7), low: '', high: '' };
+  const done = await dropMonth(database.db, kind, month, { days: DAYS.quotes, actor: 'tester' });
+  expect(done).toBe('stays');
+  await step('attempts');
+  await step('notifications');
+  expect(await partitions()).toEqual(
+    expect.arrayContaining(before.filter((one) => !one.startsWith('quotes_'))),
+  );
+});
 
 test('months whose last day is past its time go as a whole, with a line in the change log', async () => {
   for (const daysAgo of [PAST_ALL, PAST_ATTEMPTS]) await makePastMonth(database, monthOf(daysAgo));
