@@ -71,7 +71,7 @@ export function csvFaults(faults: readonly Fault[], lines: readonly number[]): F
 
 /** JSON tells text from numbers by its quotes; a cell has none. */
 function inCsvWords(message: string, field: string | null): string {
-  if (/^must be an object/.test(message))
+  if (message.startsWith('must be an object'))
     return `has columns of its own, with a dot in their headings, such as ${field}.${field?.endsWith('deposit') ? 'percent' : 'loan_amount'}`;
   return message
     .replaceAll(/ in quotes|, without quotes/g, '')
