@@ -11,6 +11,7 @@ import { toFields } from './import/merchant-schema';
 import { rowFromOptions, setUpOptions } from './merchant-options';
 import { merchantView, summaryView } from './merchant-view';
 import { facts, listed, type Cell } from './output';
+import { afterOption, paged } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -31,13 +32,16 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
     .command('list')
     .description('Merchants, by id.')
     .option('--partner <partner>', 'only those that exist for this partner')
+    .option(...afterOption('merchant'))
     .option(...limitOption());
   handle(list, deps, async (call) => {
     const filter = {
       partnerId: textOption(call, 'partner') ?? null,
+      after: textOption(call, 'after'),
       limit: limitOf(call),
     };
-    return listed(await listMerchants(call.db, filter), summaryView, {
+    const found = await listMerchants(call.db, filter);
+    const answer = listed(found, summaryView, {
       merchant: 'merchant_id',
       'trading name': 'trading_name',
       'FCA authorised': 'fca_authorised',
@@ -46,6 +50,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
       partners: 'partner_access',
       'active products': 'active_products',
     });
+    return paged(call, answer, found, ({ merchantId }) => merchantId);
   });
 
   const show = merchants

@@ -71,7 +71,7 @@ export async function loadMerchants(db: Reader, merchantIds: readonly string[]):
 /** Merchants for people, by id. @param partnerId only those that exist for this partner; null: all. */
 export async function listMerchants(
   db: Reader,
-  filter: { partnerId: string | null; limit: number },
+  filter: { partnerId: string | null; after?: string | undefined; limit: number },
 ): Promise<MerchantSummary[]> {
   return runPrepared<MerchantSummary>(
     db,
@@ -79,10 +79,11 @@ export async function listMerchants(
       m.show_products as "showProducts", m.summary_style as "summaryStyle", m.partner_access as "partnerAccess",
       (select count(*)::int from products p where p.merchant_id = m.merchant_id and p.active) as "activeProducts"
       from merchants m
-      where $1::text is null or m.partner_access = 'all' or exists (
-        select 1 from merchant_partners mp where mp.merchant_id = m.merchant_id and mp.partner_id = $1)
+      where ($1::text is null or m.partner_access = 'all' or exists (
+          select 1 from merchant_partners mp where mp.merchant_id = m.merchant_id and mp.partner_id = $1))
+        and ($3::text is null or m.merchant_id > $3)
       order by m.merchant_id limit $2::int`,
-    [filter.partnerId, filter.limit],
+    [filter.partnerId, filter.limit, filter.after ?? null],
   );
 }
 

@@ -135,6 +135,8 @@ test('merchants: creates, changes, shows what is missing, lists', async () => {
     { merchant_id: 'M300001', active_products: 0 },
   ]);
   expect(await ops.json('merchants', 'list', '--partner', 'P100009')).toEqual([]);
+  expect((await ops.run(['merchants', 'list', '--limit', '1'])).out).toContain('--limit 1 --after M300001');
+  expect(await ops.json('merchants', 'list', '--after', 'M300001')).toEqual([]);
   expect((await changesOf('M300001'))[0]).toMatchObject({
     action: 'merchants.set',
     details: { change: 'updated', deposit_floor: null },
