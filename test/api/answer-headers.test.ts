@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
 import { connect } from 'node:tls';
-import { promisify } from 'node:util';
+import { X509CertificateGenerator } from '@peculiar/x509';
 import Fastify from 'fastify';
 import { listenerOptions } from '../../api/server-options';
 import { SECURITY_HEADERS } from '../hostile/raw';
 import { startTestApi, type TestApi } from '../support/api';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 describe('every answer carries HSTS and nosniff', () => {
   let api: TestApi;
@@ -52,16 +50,24 @@ describe('every answer carries HSTS and nosniff', () => {
 });
 
 describe('TLS with an RSA certificate', () => {
-  let directory: string;
   let port: number;
   let cert: string;
   const app = async () => {
-    directory = await temporaryDirectory('rsa');
-    const [keyFile, certFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-    const wanted = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
-    await promisify(execFile)('openssl', ['req', '-x509', ...wanted, '-keyout', keyFile, '-out', certFile]);
-    cert = await readFile(certFile, 'utf8');
-    return Fastify(listenerOptions({ cert, key: await readFile(keyFile, 'utf8') }));
+    const algorithm = {
+      name: 'RSASSA-PKCS1-v1_5',
+      hash: 'SHA-256',
+      modulusLength: 2048,
+      publicExponent: new Uint8Array([1, 0, 1]),
+    };
+    const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+    const made = await X509CertificateGenerator.createSelfSigned(
+      { name: 'CN=localhost', keys, signingAlgorithm: algorithm },
+      webcrypto,
+    );
+    cert = made.toString('pem');
+    const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+    const key = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`;
+    return Fastify(listenerOptions({ cert, key }));
   };
   let listener: Awaited<ReturnType<typeof app>>;
   beforeAll(async () => {
@@ -71,7 +77,6 @@ describe('TLS with an RSA certificate', () => {
   });
   afterAll(async () => {
     await listener.close();
-    await removeDirectory(directory);
   });
 
   const agreed = (ciphers: string, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.2') =>
