@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
 import { floorOf, MONTHLY_KINDS, type MonthlyKind } from './kinds';
-import { expiredMonths, hasToStay, type ExpiredMonth } from './months';
+import { begunMonths, hasToStay, type ExpiredMonth } from './months';
 import { payloadMark } from './payloads';
 
 /** What a run of the retention would remove now. */
@@ -50,7 +50,7 @@ async function monthly(
     rows += counted?.rows ?? 0;
     staying += counted?.staying ?? 0;
   };
-  for (const month of await expiredMonths(db, kind, days)) {
+  for (const month of await begunMonths(db, kind, days)) {
     if (!(await hasToStay(db, kind, month))) months.push(month.partition);
     add(await within(db, kind, days, month));
   }

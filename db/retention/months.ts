@@ -16,13 +16,10 @@ export interface ExpiredMonth {
   readonly high: string;
 }
 
-/**
- * The months whose last day is past its time, oldest first. Not those that have not begun, should the clock be wrong: nothing of them or
- * later has been written (drop_expired_month refuses them, too).
- */
+/** The months whose last day is past its time by this clock, oldest first. A worker may read no row to know more. */
 export async function expiredMonths(
   db: DbOrTransaction,
-  { table, idColumn, prefix }: MonthlyKind,
+  { table, prefix }: MonthlyKind,
   days: number,
 ): Promise<ExpiredMonth[]> {
   const rows = await db.execute(sql`
@@ -33,10 +30,23 @@ export async function expiredMonths(
         to_date(right(c.relname, 7), 'YYYY_MM')::timestamp at time zone 'UTC' as begins
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = ${table}::regclass and c.relname ~ ('^' || ${table}::text || '_[0-9]{4}_[0-9]{2}$')) m
-    where begins + interval '1 month' <= ${endOfTime(days)} and exists (
-      select from ${sql.identifier(table)} t where t.${sql.identifier(idColumn)} >= ${prefix}::text || ulid_floor(begins))
+    where begins + interval '1 month' <= ${endOfTime(days)}
     order by month`);
   return [...rows] as unknown as ExpiredMonth[];
+}
+
+/** Those of them that have begun, should the clock be wrong: something of them, or later, has been written. The others stay (drop_expired_month). */
+export async function begunMonths(
+  db: DbOrTransaction,
+  kind: MonthlyKind,
+  days: number,
+): Promise<ExpiredMonth[]> {
+  const months = await expiredMonths(db, kind, days);
+  const [row] = await db.execute<{ newest: string | null }>(
+    sql`select max(${sql.identifier(kind.idColumn)}) as newest from ${sql.identifier(kind.table)}`,
+  );
+  const newest = row?.newest ?? '';
+  return months.filter(({ low }) => newest >= low);
 }
 
 export async function hasToStay(

@@ -6,6 +6,7 @@ import { reportLogin } from '../../../runtime/telemetry/report-login';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
 import { openDatabaseAt } from '../../support/database';
+import { until } from '../../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
 import { asRole, migrateWithLogins } from '../../support/roles';
 
@@ -45,9 +46,10 @@ test('one login that may not create roles runs everything, and the log says what
     expect(api.output()).toContain(
       'migrate: this login may not create the roles quotes_api, quotes_worker, quotes_ops',
     );
-    expect(api.output()).toMatch(
-      /"level":40,[^\n]*the database login is not separated from the other processes: it owns the tables, so it may change the schema; it may rewrite the change log/,
-    );
+    // After it serves.
+    const notSeparated =
+      /"level":40,[^\n]*the database login is not separated from the other processes: it owns the tables, so it may change the schema; it may rewrite the change log/;
+    await until(() => notSeparated.test(api.output()), 'the line of the login');
   } finally {
     await api.close();
   }

@@ -5,7 +5,7 @@ import { resendNotification } from '../../../db/notifications/resend';
 import { applyRetentionStep } from '../../../db/retention/apply';
 import { countExpired } from '../../../db/retention/count';
 import { MONTHLY_KINDS } from '../../../db/retention/kinds';
-import { deleteBatch, dropMonth, expiredMonths } from '../../../db/retention/months';
+import { begunMonths, deleteBatch, dropMonth } from '../../../db/retention/months';
 import { clearPayloads } from '../../../db/retention/payloads';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -61,7 +61,7 @@ test('a clock that is years ahead drops no month that has not begun', async () =
   expect(ahead.length).toBeGreaterThan(5);
   await setServiceClock(database, '2090-01-01');
   const { quotes: kind } = MONTHLY_KINDS;
-  const known = (await expiredMonths(database.db, kind, DAYS.quotes)).map(({ partition }) => partition);
+  const known = (await begunMonths(database.db, kind, DAYS.quotes)).map(({ partition }) => partition);
   expect(ahead.filter((name) => known.includes(name))).toEqual([]);
   // Whoever asks the database itself is refused, too.
   const [name = ''] = ahead;
@@ -240,7 +240,7 @@ test('the statements themselves remove nothing younger than 31 days', async () =
     rows: 0,
   });
   expect(await clearPayloads(database.db, { ...forged, cursor: '' })).toMatchObject({ cleared: 0 });
-  expect(await expiredMonths(database.db, kind, -1_000)).toEqual([]);
+  expect(await begunMonths(database.db, kind, -1_000)).toEqual([]);
 });
 
 test('a false cursor moves no mark: what it skipped is emptied by the next run', async () => {
