@@ -6,7 +6,7 @@ import { createSendAttempt } from './send-attempt';
 import type { SendOrder } from './send-order';
 
 export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
-export { createSendSlots, SENDS_PER_ENDPOINT, type SendSlots } from './send-slots';
+export { createSendSlots, type SendSlots } from './send-slots';
 
 /** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */
 export function createActivities(deps: ActivityDeps) {

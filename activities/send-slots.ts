@@ -1,7 +1,5 @@
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 
-export { SENDS_PER_ENDPOINT };
-
 /**
  * Most that one endpoint may hold for each slot that is free. Of 400 slots 20 endpoints that hang hold 16 each; a hundred
  * hold 4 each, and a dozen stay free.

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyEnvironment } from '../db/keys/key';
 import { findPartner } from '../db/catalogue/partners';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { listUnderWay, type UnderWayKind } from '../db/notifications/under-way';
 import { Refused } from '../db/refused';
+import { pauseUntil } from '../timing/pause-until';
 import { environmentOf, numberOption, textOption, type Answer, type Call, type DeliveryOrder } from './call';
 import { deliveryUnderWay, giveOrder, type Delivery } from './give-order';
 import { listed } from './output';
@@ -68,9 +68,7 @@ async function giveAll(
   const how = () =>
     `${given} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
   for (const [at, find] of wanted.entries()) {
-    await sleep(startedAt + (at / perSecond) * 1_000 - performance.now(), undefined, {
-      signal: interrupted,
-    }).catch(() => undefined);
+    await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
     if (interrupted.aborted) {
       throw new Refused('conflict', `Interrupted: ${how()}. The same command goes on with the rest.`);
     }

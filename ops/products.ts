@@ -9,7 +9,7 @@ import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, moment, printable, type Cell } from './output';
 import { definitionView, productTable, productView } from './product-view';
-import { ukDay } from './uk-day';
+import { ukDay } from '../domain/uk-day';
 
 const EXAMPLES = `
 Examples:

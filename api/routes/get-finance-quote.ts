@@ -13,7 +13,7 @@ import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/body';
 import type { Caller } from '../plugins/authenticate';
 import { fittedProducts, quoteToWire } from '../quotes/to-wire';
-import { ukDay } from '../quotes/uk-day';
+import { ukDay } from '../../domain/uk-day';
 import { serializer } from '../serializer';
 
 export interface GetFinanceQuoteDeps {

@@ -5,6 +5,9 @@ import { msText, runPrepared } from '../postgres/prepared';
 import { ORDER_WAIT_SECONDS } from './application-order';
 import type { NotificationSummary } from './read';
 
+/** Most tests of an endpoint under way or waiting for their next attempt, as in claim_notifications. */
+const TESTS_PER_ENDPOINT = 4;
+
 /** What the claim looks at (claim_notifications), and the attempt and the order that the row does not tell of. */
 const FACTS = `
   with n as (
@@ -20,7 +23,7 @@ const FACTS = `
       (select count(*) from (
         select from notifications t
         where t.event_type = 'credit_application.test' and t.state = 'started'
-          and t.partner_id = q.partner_id and t.environment = q.environment limit 4) s) = 4 as tests_full,
+          and t.partner_id = q.partner_id and t.environment = q.environment limit ${TESTS_PER_ENDPOINT}) s) = ${TESTS_PER_ENDPOINT} as tests_full,
       exists (select from webhook_endpoints e
         where e.partner_id = q.partner_id and e.environment = q.environment and e.state = 'active') as active
     from (select distinct partner_id, environment from n where state = 'pending') q)

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pauseUntil } from '../../timing/pause-until';
 import type { Db } from '../postgres/connect';
 import { cursorOf, recoverOne, type Recovery } from './recoveries';
 import { EndpointMissing } from './resend';
@@ -52,9 +52,4 @@ export async function runRecovery(
     onProgress({ found, sent, skipped });
   }
   return null;
-}
-
-async function pauseUntil(atMs: number, interrupted: AbortSignal): Promise<void> {
-  const ms = atMs - performance.now();
-  if (ms > 0) await sleep(ms, undefined, { signal: interrupted }).catch(() => undefined);
 }

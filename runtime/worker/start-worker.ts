@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import { createActivities, createSendSlots, SENDS_PER_ENDPOINT, type SendWebhook } from '../../activities';
+import { createActivities, createSendSlots, type SendWebhook } from '../../activities';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { createRetentionActivities } from '../../activities/remove-expired';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { openChangeFeed } from '../../db/postgres/change-feed';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { SENDS_PER_ENDPOINT } from '../../activities';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Db, Sql } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
 import {

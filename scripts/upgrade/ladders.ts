@@ -10,7 +10,7 @@ const STEPS = 6;
 const EACH = 5;
 const PAUSED = 3;
 const HELD = 5;
-const PATIENCE_MS = 240_000;
+const TIMEOUT_MS = 240_000;
 
 /** What waits while Temporal is upgraded. */
 export interface Waiting {
@@ -41,12 +41,12 @@ export async function setLadders(scene: UpgradeScene): Promise<Waiting> {
   await until(
     async () => (await inState(scene, held, 'held')) === held.length,
     'notifications without an endpoint are held',
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
   return { ladders, paused, held };
 }
 
-/** The receivers answer, the endpoint is there, and nobody waits three days. */
+/** Makes the receivers answer, registers the missing endpoint, and orders every next attempt now instead of within three days. */
 export async function speedUp(scene: UpgradeScene, { ladders, paused }: Waiting): Promise<void> {
   scene.receivers.down.behave(() => 200);
   await scene.registerAbsent();
@@ -73,7 +73,7 @@ async function attempted(
       select count(*)::int as left from notifications where notification_id = any(${[...ids]}) and attempts < ${attempts}`;
     return row?.left === 0;
   };
-  await until(there, `attempt ${attempts} of ${ids.length} notifications`, PATIENCE_MS);
+  await until(there, `attempt ${attempts} of ${ids.length} notifications`, TIMEOUT_MS);
 }
 
 export async function inState(

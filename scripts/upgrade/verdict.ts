@@ -8,13 +8,13 @@ export interface Verdict {
   readonly lost: number;
   /** Answered 200 more than once. */
   readonly repeats: number;
-  /** Attempts whose end nobody knows. */
+  /** Attempts whose outcome is unknown. */
   readonly unknown: number;
   /** Notifications of which more or less arrived than attempts say. */
   readonly astray: number;
   /** Months whose counts differ from what was delivered. */
   readonly miscounted: number;
-  /** Told in words, of whatever is not nought. */
+  /** One sentence for each fault that a figure above counts. */
   readonly faults: readonly string[];
 }
 

@@ -1,4 +1,5 @@
-import { createSendSlots, SENDS_PER_ENDPOINT, type SendSlots } from '../../activities';
+import { createSendSlots, type SendSlots } from '../../activities';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 
 /** A clock that a test sets, and attempts that it ends. */
 function stage(slots: number, random = () => 0) {

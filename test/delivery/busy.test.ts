@@ -1,4 +1,4 @@
-import { SENDS_PER_ENDPOINT } from '../../activities';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { progressQuery } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory } from '../support/histories';

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { insertQuotes } from '../../db/quotes/insert';
 import { connectDatabase } from '../../db/postgres/connect';
 import { runOps } from '../../ops/program';
+import { PRODUCT_ROW } from './product-row';
 import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
 import { quoteRow } from '../support/quote-row';
 
@@ -144,16 +145,9 @@ test('merchants: creates, changes, shows what is missing, lists', async () => {
 });
 
 test('products: switches off and on; quotes: shows one with the versions behind it', async () => {
-  const row = {
-    merchant_id: 'M300001',
-    credit_product: 'Classic 12',
-    lender: 'Example Bank',
-    number_of_repayments: 12,
-    apr: '9.9',
-    minimum_loan_amount: '250.00',
-    maximum_loan_amount: '25000.00',
-  };
-  expect((await ops.run(['products', 'import', '-'], JSON.stringify([row]))).out).toContain('1 created');
+  expect((await ops.run(['products', 'import', '-'], JSON.stringify([PRODUCT_ROW]))).out).toContain(
+    '1 created',
+  );
   const { product_id: productId } = await ops.json('products', 'show', 'M300001', 'Classic 12');
   await insertQuotes(ops.database.sql, [
     quoteRow(0, {
@@ -170,7 +164,7 @@ test('products: switches off and on; quotes: shows one with the versions behind 
       })),
     }),
   ]);
-  await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, apr: '12.9' }]));
+  await ops.run(['products', 'import', '-'], JSON.stringify([{ ...PRODUCT_ROW, apr: '12.9' }]));
   expect(await ops.json('quotes', 'show', `qte_${'0'.repeat(26)}`)).toMatchObject({
     loan_amount: '1200.00',
     customer_deposit: null,

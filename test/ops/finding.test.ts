@@ -2,6 +2,7 @@ import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/insert';
 import { addEndpoint, storeStatus } from '../support/notifications';
 import { quoteRow } from '../support/quote-row';
+import { PRODUCT_ROW } from './product-row';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -124,17 +125,8 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
 
 test('products show says what each version changed', async () => {
   await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
-  const row = {
-    merchant_id: 'M300001',
-    credit_product: 'Classic 12',
-    lender: 'Example Bank',
-    number_of_repayments: 12,
-    apr: '9.9',
-    minimum_loan_amount: '250.00',
-    maximum_loan_amount: '25000.00',
-  };
   for (const change of [{}, { apr: '12.9', maximum_loan_amount: '20000.00' }, { lender: 'Other Bank' }])
-    await ops.run(['products', 'import', '-'], JSON.stringify([{ ...row, ...change }]));
+    await ops.run(['products', 'import', '-'], JSON.stringify([{ ...PRODUCT_ROW, ...change }]));
   const shown = await ops.json('products', 'show', 'M300001', 'Classic 12');
   expect(shown.versions.map(({ changed }: { changed: unknown }) => changed)).toEqual([
     [

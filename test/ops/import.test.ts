@@ -1,17 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
+import { PRODUCT_ROW } from './product-row';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
-const GOOD = {
-  merchant_id: 'M300001',
-  credit_product: 'Classic 12',
-  lender: 'Example Bank',
-  number_of_repayments: 12,
-  apr: '9.9',
-  minimum_loan_amount: '250.00',
-  maximum_loan_amount: '25000.00',
-};
+const GOOD = PRODUCT_ROW;
 
 let ops: OpsUnderTest;
 

@@ -1,15 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  appendFileSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
+import { onPath } from './on-path';
 
 /**
  * What tests use beside Node and npm, and what this machine lacks of it: undefined, or a text that says so. Tests that need
@@ -86,19 +78,7 @@ function allThere(parts: readonly Part[]): boolean {
 
 /** Any of these names. */
 function command(...names: string[]): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return names.some((name) => folders.some((folder) => runs(join(folder, name))))
-    ? undefined
-    : `no ${names[0]} on the PATH`;
-}
-
-function runs(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return onPath(...names) === undefined ? `no ${names[0]} on the PATH` : undefined;
 }
 
 /** Debian and Ubuntu have each version in a folder. */

@@ -192,7 +192,7 @@ const FORBIDDEN_TO_ALL = [
   'select * from drizzle.__drizzle_migrations',
   `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 1)`,
   `copy quotes to program 'id'`,
-  `copy quotes to '/tmp/quotes'`,
+  `copy quotes to 'quotes.copy'`,
   `select pg_read_file('/etc/passwd')`,
   'select rolpassword from pg_authid',
   'reset role; set role postgres',
