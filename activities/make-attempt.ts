@@ -83,11 +83,13 @@ function headersOf(
   const { endpointId } = endpoint;
   const live = secrets.map((sealed) => keyRing.open(sealed, { endpointId, secretId: sealed.secretId }));
   if (live.length === 0) throw new KeyRingError(`endpoint ${endpointId} has no secret to sign with`);
-  const privateKeys = keyPairs.map((sealed) => keyRing.open(sealed, { ...sealed, partnerId, environment }));
-  if (privateKeys.length === 0)
-    throw new KeyRingError(`${partnerId} has no ${environment} key pair to sign with`);
+  const pairs = keyPairs.map((sealed) => ({
+    publicKey: sealed.publicKey,
+    privateKey: keyRing.open(sealed, { ...sealed, partnerId, environment }),
+  }));
+  if (pairs.length === 0) throw new KeyRingError(`${partnerId} has no ${environment} key pair to sign with`);
   return {
-    ...signatureHeaders({ body, eventId, timestamp, secrets: live, privateKeys, hmac, sign }),
+    ...signatureHeaders({ body, eventId, timestamp, secrets: live, keyPairs: pairs, hmac, sign }),
     ...(eventType === TEST_EVENT_TYPE && { 'Service-Test': 'true' }),
   };
 }

@@ -1,7 +1,12 @@
 /** HMAC-SHA256 of a text in UTF-8: passed in, because `domain/` has no cryptography of its own. */
 export type HmacSha256 = (key: Uint8Array, message: string) => Uint8Array;
-/** The Ed25519 signature (RFC 8032, 64 bytes) of a text in UTF-8, under a private key of 32 bytes. */
-export type SignEd25519 = (privateKey: Uint8Array, message: string) => Uint8Array;
+/** The Ed25519 signature (RFC 8032, 64 bytes) of a text in UTF-8, under a key pair of 32 bytes each. */
+export type SignEd25519 = (pair: SigningPair<Uint8Array>, message: string) => Uint8Array;
+
+interface SigningPair<Key> {
+  readonly publicKey: Key;
+  readonly privateKey: Key;
+}
 
 const SECRET_PREFIX = 'whsec_';
 /** As Standard Webhooks writes keys of its asymmetric form. */
@@ -17,8 +22,8 @@ interface SigningInput {
   readonly timestamp: number;
   /** Live secrets, `whsec_` and base64 of 32 bytes, newest first; at least one. */
   readonly secrets: readonly string[];
-  /** Live private keys, `whsk_` and base64 of 32 bytes, newest first; at least one. */
-  readonly privateKeys: readonly string[];
+  /** Live key pairs, `whpk_` or `whsk_` and base64 of 32 bytes, newest first; at least one. */
+  readonly keyPairs: readonly SigningPair<string>[];
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
 }
@@ -26,20 +31,20 @@ interface SigningInput {
 /**
  * The headers that prove an event is ours, one signature per live secret in both forms: `Service-Signature` over
  * `<t>.<body>` in hex, and the Standard Webhooks headers over `<id>.<t>.<body>` in base64. The HMAC key is the decoded
- * 32 bytes of the secret. Behind them `webhook-signature` has one of the asymmetric form, `v1a`, per live private key: a receiver that
+ * 32 bytes of the secret. Behind them `webhook-signature` has one of the asymmetric form, `v1a`, per live key pair: a receiver that
  * reads only the first signatures still finds those it knows.
- * @throws RangeError when there is no secret or private key, or one is malformed; the message never holds it.
+ * @throws RangeError when there is no secret or key pair, or one is malformed; the message never holds it.
  */
 export function signatureHeaders(input: SigningInput) {
-  const { body, eventId, timestamp, secrets, privateKeys, hmac, sign } = input;
+  const { body, eventId, timestamp, secrets, keyPairs, hmac, sign } = input;
   if (secrets.length === 0) throw new RangeError('an event needs at least one secret to be signed with');
-  if (privateKeys.length === 0) throw new RangeError('an event needs at least one private key');
+  if (keyPairs.length === 0) throw new RangeError('an event needs at least one key pair to be signed with');
   const keys = secrets.map(decodeSecret);
   const signed = `${eventId}.${timestamp}.${body}`;
   const own = keys.map((key) => `v1=${toHex(hmac(key, `${timestamp}.${body}`))}`);
   const standard = [
     ...keys.map((key) => `v1,${toBase64(hmac(key, signed))}`),
-    ...privateKeys.map((key) => `v1a,${toBase64(sign(decodePrivateKey(key), signed))}`),
+    ...keyPairs.map((pair) => `v1a,${toBase64(sign(decodePair(pair), signed))}`),
   ];
   return {
     'Service-Signature': `t=${timestamp},${own.join(',')}`,
@@ -55,7 +60,10 @@ export function signatureHeaders(input: SigningInput) {
  */
 export const decodeSecret = (secret: string) => decode(secret, SECRET_PREFIX, 'a webhook secret');
 
-const decodePrivateKey = (key: string) => decode(key, PRIVATE_KEY_PREFIX, 'a private key');
+const decodePair = ({ publicKey, privateKey }: SigningPair<string>): SigningPair<Uint8Array> => ({
+  publicKey: decode(publicKey, PUBLIC_KEY_PREFIX, 'a public key'),
+  privateKey: decode(privateKey, PRIVATE_KEY_PREFIX, 'a private key'),
+});
 
 /** Base64 of exactly 32 bytes: 43 characters and one `=`. */
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{43}=$/;

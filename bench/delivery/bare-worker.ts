@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   const temporal = temporalTarget(config);
   const { send } = workerOptions(config, { databaseUrl: '', temporal, logger: pino({ level: 'silent' }) });
 
-  const privateKeys = [generateKeyPair().privateKey];
+  const keyPairs = [generateKeyPair()];
   let sent: () => void = () => undefined;
   const activities: BareActivities = {
     async send({ eventId, url }: BareInput) {
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
         eventId,
         timestamp,
         secrets: [secret],
-        privateKeys,
+        keyPairs,
         hmac: hmacSha256,
         sign: signEd25519,
       });

@@ -113,8 +113,8 @@ test('the examples of answers and events fit the contract', () => {
 
 test('the headers of an event are as documented', () => {
   const secrets = [1, 2].map(() => generateWebhookSecret());
-  const privateKeys = [1, 2, 3].map(() => generateKeyPair().privateKey);
-  const input = { body: '{}', eventId: 'evt_1', timestamp: 1_795_262_400, secrets, privateKeys };
+  const keyPairs = [1, 2, 3].map(generateKeyPair);
+  const input = { body: '{}', eventId: 'evt_1', timestamp: 1_795_262_400, secrets, keyPairs };
   const signed = signatureHeaders({ ...input, hmac: hmacSha256, sign: signEd25519 });
   const headers: Record<string, string> = { ...signed, 'Service-Test': 'true' };
   for (const { name, schema } of committed.webhooks.testEvent.post.parameters) {
