@@ -316,6 +316,18 @@ CREATE TABLE "webhook_secrets" (
 	"expires_at" timestamp with time zone
 );
 --> statement-breakpoint
+CREATE TABLE "webhook_key_pairs" (
+	"key_pair_id" text PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"public_key" text NOT NULL,
+	"key_id" text NOT NULL,
+	"ciphertext" "bytea" NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"expires_at" timestamp with time zone,
+	CONSTRAINT "webhook_key_pairs_environment" CHECK ("webhook_key_pairs"."environment" in ('sandbox', 'live'))
+);
+--> statement-breakpoint
 CREATE TABLE "operator_events" (
 	"event_id" bigserial PRIMARY KEY NOT NULL,
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
@@ -337,6 +349,7 @@ ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_i
 ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;--> statement-breakpoint
@@ -365,6 +378,8 @@ CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("env
 CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
 CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
+CREATE INDEX "webhook_key_pairs_partner" ON "webhook_key_pairs" USING btree ("partner_id","environment");--> statement-breakpoint
+CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btree ("partner_id","environment") WHERE "webhook_key_pairs"."expires_at" is null;--> statement-breakpoint
 CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
 --> statement-breakpoint
 -- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
