@@ -332,8 +332,8 @@ CREATE TABLE "operator_events" (
 	"event_id" bigserial PRIMARY KEY NOT NULL,
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"kind" text NOT NULL,
-	"partner_id" text NOT NULL,
-	"environment" text NOT NULL,
+	"partner_id" text,
+	"environment" text,
 	"endpoint_id" text,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
