@@ -25,11 +25,17 @@ export interface ActivityDeps {
     durationMs: number,
   ) => void;
   /** A notification has ended otherwise than delivered, or is held. */
-  readonly onEnd: (end: { readonly state: string; readonly reason: string }) => void;
+  readonly onEnd: (end: EndedNotification) => void;
   /** Places for attempts within a workflow task; null for what has none in this process. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
+}
+
+export interface EndedNotification {
+  readonly state: string;
+  readonly reason: string;
+  readonly eventType: string;
 }
 
 /** What is known of an attempt besides its outcome; nothing of it is secret. */

@@ -12,8 +12,8 @@ type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'warn' | 'onEnd'>) {
   return async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
-    await endNotification(db, ref, refusal);
-    onEnd(refusal);
+    const eventType = await endNotification(db, ref, refusal);
+    if (eventType !== null) onEnd({ ...refusal, eventType });
     return { kind: 'over', ...refusal };
   };
 }

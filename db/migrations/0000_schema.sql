@@ -332,8 +332,8 @@ CREATE TABLE "operator_events" (
 	"event_id" bigserial PRIMARY KEY NOT NULL,
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"kind" text NOT NULL,
-	"partner_id" text NOT NULL,
-	"environment" text NOT NULL,
+	"partner_id" text,
+	"environment" text,
 	"endpoint_id" text,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
@@ -627,7 +627,7 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed jsonb, OUT waiting boolean, OUT last_partner text, OUT last_environment text
+  OUT claimed jsonb, OUT waiting boolean, OUT paced boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
@@ -653,6 +653,7 @@ BEGIN
   moment := service_now();
   claimed := '[]';
   waiting := false;
+  paced := false;
   last_partner := after_partner;
   last_environment := after_environment;
 
@@ -735,6 +736,7 @@ BEGIN
     free_slots := free_slots || slots - queue.under_way::int;
     actives := actives || queue.active;
     tests_waits := tests_waits || queue.tests_wait;
+    paced := paced OR queue.tests_wait;
     bulk := bulk OR queue.bulk IS TRUE;
     EXIT WHEN cardinality(free_slots) = most;
   END LOOP;
@@ -782,10 +784,13 @@ BEGIN
   END LOOP;
 
   waiting := waiting OR cardinality(free_slots) = most OR EXISTS (
-    SELECT FROM unnest(partners, environments) AS l (partner_id, environment) CROSS JOIN (VALUES (0), (1)) AS u (priority)
+    SELECT FROM unnest(partners, environments, tests_waits) AS l (partner_id, environment, tests_wait)
+    CROSS JOIN (VALUES (0), (1)) AS u (priority)
     CROSS JOIN LATERAL (
       SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id
         AND n.environment = l.environment AND n.priority = u.priority
+        -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's.
+        AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
         AND n.notification_id >= low AND n.notification_id < high
       ORDER BY n.due_at LIMIT 1) w
     WHERE w.due_at <= moment);

@@ -18,6 +18,10 @@ const PARTS = {
   Java: () => command('javac'),
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
+  Prometheus: () =>
+    ['promtool', 'prometheus-node-exporter', 'prometheus-blackbox-exporter']
+      .map((name) => command(name))
+      .find((missing) => missing !== undefined),
   Python: () => command('python3'),
   Redis: () => command('redis-server'),
   Temporal: () => obtain('temporal'),
