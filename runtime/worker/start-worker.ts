@@ -18,6 +18,7 @@ import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
+import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { createFigureMetrics } from '../telemetry/figure-metrics';
@@ -124,6 +125,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
+    sign: signEd25519,
     sendSlots,
     now: () => new Date(),
     monotonicMs,
