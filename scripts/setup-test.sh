@@ -7,8 +7,7 @@ set -euo pipefail
 # is for the verifier in Python.
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
   pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go promtool:prometheus
-  prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter
-  curl:curl)
+  prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter curl:curl)
 # Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
 PATH="$PATH:/usr/local/go/bin:/usr/sbin"
 missing=()
