@@ -17,6 +17,8 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
+/** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
+const CONTENDED_SWEEP_MS = 20;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
@@ -50,6 +52,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
   /** The last claim left something due behind. */
   let waiting = false;
+  let contended = false;
   let turn = FIRST_TURN;
   let starting = 0;
   const rounds = new Set<Promise<void>>();
@@ -61,7 +64,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const loop = startLoop({
     round,
-    everyMs: () => (waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs),
+    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
     restMs: () => pace.restMs(),
   });
@@ -71,10 +74,11 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (limit === 0) {
       // The end of a start wakes us.
       waiting = true;
+      contended = false;
       return;
     }
     const { claimed, ...left } = await paced(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, turn } = left);
+    ({ waiting, contended, turn } = left);
     if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
