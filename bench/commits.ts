@@ -63,7 +63,7 @@ async function round(scene: Scene, processes: number, message: RunMessage): Prom
   const { database, postgresPid, partners } = scene;
   const { sql } = database;
   const children = scene.children.slice(0, processes);
-  await sql`truncate notifications, credit_applications`;
+  await sql`truncate notifications, credit_applications cascade`;
   if (message.task === 'claim') await fill(database, partners);
   await sql`checkpoint`;
   const sampler = sampleWaits(sql);
