@@ -19,6 +19,8 @@ const GATHER_MS = 20;
 const WAITING_SWEEP_MS = 1_000;
 /** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
 const CONTENDED_SWEEP_MS = 20;
+/** Tests that are paced are looked for this long after an attempt has ended, with all that end meanwhile: one claim for each attempt would slow everybody. */
+const PACED_MS = 100;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
@@ -53,18 +55,22 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** The last claim left something due behind. */
   let waiting = false;
   let contended = false;
+  /** It left tests behind that wait for others of their endpoint. */
+  let paced = false;
   let turn = FIRST_TURN;
   let starting = 0;
   const rounds = new Set<Promise<void>>();
   let claiming = false;
   let again: NodeJS.Timeout | undefined;
+  let lookingForTests: NodeJS.Timeout | undefined;
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes(deps.markStarted, unreachable);
 
   const loop = startLoop({
     round,
-    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
+    everyMs: () =>
+      Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting || paced ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
     restMs: () => pace.restMs(),
   });
@@ -77,8 +83,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       contended = false;
       return;
     }
-    const { claimed, ...left } = await paced(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, contended, turn } = left);
+    const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn }));
+    ({ waiting, contended, paced, turn } = left);
     if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
@@ -88,7 +94,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (waiting) return 'again';
   }
 
-  async function paced<T>(task: () => Promise<T>): Promise<T> {
+  async function atItsPace<T>(task: () => Promise<T>): Promise<T> {
     const begunMs = deps.monotonicMs();
     claiming = true;
     try {
@@ -129,11 +135,17 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     wake: () => loop.wake(),
     attemptEnded() {
       if (waiting || claiming) loop.wake();
+      else if (paced)
+        lookingForTests ??= setTimeout(() => {
+          lookingForTests = undefined;
+          loop.wake();
+        }, PACED_MS);
     },
     async stop() {
       await loop.stop();
       await Promise.all(rounds);
       clearTimeout(again);
+      clearTimeout(lookingForTests);
       await notes.flush();
     },
   };

@@ -120,7 +120,7 @@ describe('a place in the month', () => {
     await stored(partnerId);
     await database.sql`update monthly_counts set delivered = 99 where partner_id = ${partnerId}`;
     const { sql } = database;
-    const { unsafe } = sql;
+    const unsafe = sql.unsafe.bind(sql);
     let statements = 0;
     // A failure comes right behind the first statement, which has found the month full. The hint that follows does not count.
     const counted = jest.spyOn(sql, 'unsafe').mockImplementation((async (
