@@ -5,12 +5,17 @@ set -euo pipefail
 # Commands the tests need and the packages that bring them. Go runs its verifier, and builds Temporal's dev server where
 # it is neither found nor downloaded (dev/temporal); Java and Maven bring the server that skips time.
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
-  pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go)
+  pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go
+  patroni:patroni etcd:etcd-server ip:iproute2)
 # Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
 PATH="$PATH:/usr/local/go/bin:/usr/sbin"
 missing=()
 for pair in "${needed[@]}"; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+done
+# Patroni's modules for etcd and Postgres, which its package only recommends.
+for module in etcd psycopg2; do
+  /usr/bin/python3 -c "import $module" 2>/dev/null || missing+=("python3-$module")
 done
 [ "${#missing[@]}" -gt 0 ] || exit 0
 

@@ -8,11 +8,19 @@ import { onPath } from './on-path';
  * it are then skipped, and named at the end of the run; with CI=true they fail. `npm run setup:test` installs all of it.
  */
 const PARTS = {
+  // Which are made by root alone.
+  namespaces: () =>
+    process.platform === 'linux' && process.getuid?.() === 0
+      ? command('nsenter')
+      : 'namespaces are made by root, on Linux',
   Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
   'docker-compose': () => command('docker-compose'),
   Go: () => command('go'),
   HAProxy: () => command('haproxy'),
   Java: () => command('javac'),
+  etcd: () => command('etcd'),
+  iproute: () => command('ip'),
+  Patroni: () => command('patroni'),
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
   Python: () => command('python3'),
