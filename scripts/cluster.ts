@@ -6,8 +6,9 @@ import { createInterface } from 'node:readline';
 import { seedDemo } from '../dev/seed';
 import { bringUp, isReady, type Cluster } from './cluster/bring-up';
 import { runInside } from './cluster/inside';
+import type { Machine } from './cluster/machine';
 import { ADDRESSES, MACHINES, plugCable, pullCable, type MachineName } from './cluster/network';
-import type { UnitName } from './cluster/units';
+import { readEnvironment, type UnitName } from './cluster/units';
 
 const say = (text: string) => console.log(text);
 
@@ -21,7 +22,8 @@ Type one of these (machines a, b, c; units etcd, patroni, proxy, temporal, api, 
   thaw a [unit]
   cut a, plug a            its network cable
   log a unit               the last lines of what it has printed
-  run a command …          any command on that machine, as the user postgres: run a psql -h /srv/quotes/postgres
+  run a command …          any command on that machine, as the user postgres: run a psql -h /srv/quotes/postgres -c 'select …'
+  ops a partners list      a command of ops there
 `;
 
 async function run(directory: string): Promise<number> {
@@ -91,6 +93,7 @@ async function obey(
   if (verb === 'status') return status(cluster);
   const machine = MACHINES.includes(name as MachineName) ? cluster.machines[name as MachineName] : undefined;
   if (machine === undefined) return say(HELP);
+  if (verb === 'ops') return say(await ops(machine, [unit ?? '--help', ...args]));
   if (verb === 'run') return say(await machine.run('postgres', [unit ?? 'true', ...args]));
   if (verb === 'cut' || verb === 'plug') return (verb === 'cut' ? pullCable : plugCable)(machine.name);
   const units = unit === undefined ? machine.units : machine.units.filter((one) => one === unit);
@@ -107,6 +110,13 @@ async function obey(
     else say(HELP);
   }
 }
+
+/** As the comment in ops.env says. */
+const ops = (machine: Machine, args: readonly string[]) =>
+  machine.run('quotes', [process.execPath, '/srv/quotes/app/dist/bin/ops.js', ...args], {
+    ...readEnvironment(`${machine.srv}/etc/quotes/ops.env`),
+    OPS_ACTOR: 'cluster',
+  });
 
 const [directory] = process.argv.slice(2);
 const work = directory === undefined ? runInside(__filename, []) : run(directory);

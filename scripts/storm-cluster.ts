@@ -5,6 +5,7 @@
  *
  * `--json`: the last line is one object (scripts/cluster/storm/verdict.ts). Exit code 1 when an invariant is broken.
  */
+import { cpSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { reportText } from '../test/storm/findings';
 import { runInside } from './cluster/inside';
@@ -22,6 +23,8 @@ const { values: options, positionals } = parseArgs({
     short: { type: 'boolean', default: false },
     /** Only blows whose description contains this. */
     only: { type: 'string', default: '' },
+    /** A folder that gets what every process has printed. */
+    logs: { type: 'string' },
   },
 });
 
@@ -30,6 +33,18 @@ const say = (text: string) =>
   console.error(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s: ${text}`);
 
 async function storm(directory: string): Promise<number> {
+  try {
+    return await stormOver(directory);
+  } finally {
+    if (options.logs !== undefined)
+      cpSync(directory, options.logs, {
+        recursive: true,
+        filter: (path) => path === directory || path.endsWith('.log'),
+      });
+  }
+}
+
+async function stormOver(directory: string): Promise<number> {
   const scene = await openClusterScene({ directory, partners: 4, say });
   const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
   const run = await runStorm(scene, blows, say);

@@ -20,8 +20,10 @@ export const endedConnection = (error: unknown) =>
 
 /** Longest that TCP and TLS may take together. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Longest that one of several servers may take from then to the start of a session. Below the timeouts given to postgres.js. */
-const READY_TIMEOUT_MS = 4_500;
+/** The same for one of several servers, while another may lead; and then until its session has started. */
+const SEARCH_CONNECT_MS = 3_000;
+/** Below the timeout that postgres.js is given. */
+const SEARCH_READY_MS = 4_500;
 
 /**
  * What postgres.js is given for a database URL: the URL with one server and without what it says of TLS, and a socket that does both. Of
@@ -39,14 +41,14 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   if (leaderOnly || servers.length > 1) {
     const connect = (server: Server) =>
       tls === null
-        ? connectPlainly(server, CONNECT_TIMEOUT_MS)
-        : connectSecurely(server, tls, CONNECT_TIMEOUT_MS);
+        ? connectPlainly(server, SEARCH_CONNECT_MS)
+        : connectSecurely(server, tls, SEARCH_CONNECT_MS);
     const search = searchServer({
       servers,
       leaderOnly,
       connect: (server) => connect(server).then(ours),
       failed: stillborn,
-      readyMs: READY_TIMEOUT_MS,
+      readyMs: SEARCH_READY_MS,
     });
     return { url, socket: search };
   }
