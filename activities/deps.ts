@@ -1,7 +1,7 @@
 import type { Db, Sql } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
-import type { HmacSha256 } from '../domain/webhook-signature';
+import type { HmacSha256, SignEd25519 } from '../domain/webhook-signature';
 import type { SendSlots } from './send-slots';
 
 export interface ActivityDeps {
@@ -12,6 +12,7 @@ export interface ActivityDeps {
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
+  readonly sign: SignEd25519;
   readonly sendSlots: SendSlots;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
@@ -24,11 +25,17 @@ export interface ActivityDeps {
     durationMs: number,
   ) => void;
   /** A notification has ended otherwise than delivered, or is held. */
-  readonly onEnd: (end: { readonly state: string; readonly reason: string }) => void;
+  readonly onEnd: (end: EndedNotification) => void;
   /** Places for attempts within a workflow task; null for what has none in this process. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
+}
+
+export interface EndedNotification {
+  readonly state: string;
+  readonly reason: string;
+  readonly eventType: string;
 }
 
 /** What is known of an attempt besides its outcome; nothing of it is secret. */

@@ -5,7 +5,7 @@ import { createSendAtOnce } from './send-at-once';
 import { createSendAttempt } from './send-attempt';
 import type { SendOrder } from './send-order';
 
-export type { ActivityDeps, AttemptFacts, SendWebhook } from './deps';
+export type { ActivityDeps, AttemptFacts, EndedNotification, SendWebhook } from './deps';
 export { createSendSlots, type SendSlots } from './send-slots';
 
 /** Every side effect of the workflows. The sends run on a queue of their own, so that slow partners hold up no records. */

@@ -12,8 +12,8 @@ type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'warn' | 'onEnd'>) {
   return async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
-    await endNotification(db, ref, refusal);
-    onEnd(refusal);
+    const eventType = await endNotification(db, ref, refusal);
+    if (eventType !== null) onEnd({ ...refusal, eventType });
     return { kind: 'over', ...refusal };
   };
 }
@@ -75,16 +75,21 @@ function isEvent({ body, eventId }: Opened['notification']): boolean {
 }
 
 function headersOf(
-  { keyRing, hmac }: Pick<ActivityDeps, 'keyRing' | 'hmac'>,
-  { notification, endpoint, secrets }: Opened,
+  { keyRing, hmac, sign }: Pick<ActivityDeps, 'keyRing' | 'hmac' | 'sign'>,
+  { notification, endpoint, secrets, keyPairs }: Opened,
   timestamp: number,
 ): Record<string, string> {
-  const { eventId, eventType, body } = notification;
+  const { eventId, eventType, body, partnerId, environment } = notification;
   const { endpointId } = endpoint;
   const live = secrets.map((sealed) => keyRing.open(sealed, { endpointId, secretId: sealed.secretId }));
   if (live.length === 0) throw new KeyRingError(`endpoint ${endpointId} has no secret to sign with`);
+  const pairs = keyPairs.map((sealed) => ({
+    publicKey: sealed.publicKey,
+    privateKey: keyRing.open(sealed, { ...sealed, partnerId, environment }),
+  }));
+  if (pairs.length === 0) throw new KeyRingError(`${partnerId} has no ${environment} key pair to sign with`);
   return {
-    ...signatureHeaders({ body, eventId, timestamp, secrets: live, hmac }),
+    ...signatureHeaders({ body, eventId, timestamp, secrets: live, keyPairs: pairs, hmac, sign }),
     ...(eventType === TEST_EVENT_TYPE && { 'Service-Test': 'true' }),
   };
 }

@@ -39,7 +39,7 @@ type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecord
 async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
   const { outcome, address, end, retryInMs } = result;
   if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-  const { event } = await recordAttempt(db, result, { outcome, address }, end, retryInMs).catch(
+  const { event, ended } = await recordAttempt(db, result, { outcome, address }, end, retryInMs).catch(
     (error: unknown) => {
       if (!(error instanceof ForeignResult)) throw error;
       const { notificationId, attemptNumber } = result;
@@ -49,7 +49,7 @@ async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResul
       throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
     },
   );
-  if (end !== null) onEnd(end);
+  if (end !== null && ended !== null) onEnd({ ...end, eventType: ended });
   if (event !== null) {
     const { kind, partnerId, environment, endpointId, details } = event;
     const { notificationId } = result;
@@ -63,7 +63,7 @@ async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResul
 /** Ends a notification between attempts, for example because an operator cancelled it. */
 export function createEndDelivery({ db, onEnd }: Pick<ActivityDeps, 'db' | 'onEnd'>) {
   return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
-    await endNotification(db, ref, ref.end);
-    onEnd(ref.end);
+    const eventType = await endNotification(db, ref, ref.end);
+    if (eventType !== null) onEnd({ ...ref.end, eventType });
   };
 }

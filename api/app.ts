@@ -22,6 +22,7 @@ import {
 import { getNotification, type GetNotificationDeps } from './routes/get-notification';
 import { getRecovery, type GetRecoveryDeps } from './routes/get-recovery';
 import { listNotifications, type ListNotificationsDeps } from './routes/list-notifications';
+import { listWebhookKeys, type ListWebhookKeysDeps } from './routes/list-webhook-keys';
 import { recoverNotifications, type RecoverNotificationsDeps } from './routes/recover-notifications';
 import { resendNotification, type ResendNotificationDeps } from './routes/resend-notification';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
@@ -35,7 +36,8 @@ export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTes
     ResendNotificationDeps &
     RecoverNotificationsDeps &
     GetRecoveryDeps &
-    GetApplicationForPartnerDeps;
+    GetApplicationForPartnerDeps &
+    ListWebhookKeysDeps;
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
   /** Calls without a valid key per source address and minute. */
@@ -103,6 +105,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     recoverNotifications(keyed, deps.events);
     getRecovery(keyed, deps.events);
     getApplicationForPartner(keyed, deps.events);
+    listWebhookKeys(keyed, deps.events);
     await keyed.register(async (bodiless) => {
       emptyBody(bodiless);
       sendTestNotification(bodiless, deps);

@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { migrateDatabase } from '../db/postgres/migrate';
 import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
+import { migrateWithLogins } from '../test/support/roles';
 import { startWatchdog } from '../test/support/watchdog';
 import { measureEdge, type EdgeFigures } from './abuse/edge';
 import { measureTests, type TestFigures } from './abuse/tests';
@@ -48,7 +48,7 @@ async function edge(directory: string, way: 'proxy' | 'direct'): Promise<EdgeFig
     settings: {},
   });
   try {
-    await migrateDatabase(postgres.url);
+    await migrateWithLogins(postgres.url);
     const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
     return await measureEdge(way, {
       databaseUrl: postgres.url,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
-import { runDemo } from '../dev/demo/run';
+import { moveApplication, runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
 import { untilReady } from '../dev/until-ready';
@@ -46,6 +46,7 @@ void runStack(async (signals) => {
       toolsDir: config.TOOLS_DIR,
     },
     runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
+    moveApplication: () => moveApplication({ dataDir, now: () => Date.now() }),
     write: (text) => process.stdout.write(text),
     redraws: process.stdout.isTTY,
     seed: (databaseUrl, known) =>

@@ -1,6 +1,7 @@
 import type { RecoverBody, RecoverDryRunBody, RecoveryBody } from './notification-recovery';
 import type { NotificationBody, NotificationItem, NotificationListBody, ResendBody } from './notifications';
 import type { PartnerApplicationBody } from './partner-application';
+import type { WebhookKeysBody } from './webhook-keys';
 import { APPLICATION_EVENT_EXAMPLES } from './examples';
 
 /** Examples of the partners' own endpoints. A test holds them against the schemas. */
@@ -157,5 +158,46 @@ export const PARTNER_APPLICATION_EXAMPLES = {
         ],
       },
     } satisfies PartnerApplicationBody,
+  },
+};
+
+export const WEBHOOK_KEYS_EXAMPLES = {
+  one: {
+    summary: 'The usual case',
+    value: {
+      success: true,
+      data: {
+        keys: [
+          {
+            key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
+            environment: 'sandbox',
+            public_key: 'whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=',
+            not_after: null,
+          },
+        ],
+      },
+    } satisfies WebhookKeysBody,
+  },
+  rotating: {
+    summary: 'While one key is being changed for another',
+    value: {
+      success: true,
+      data: {
+        keys: [
+          {
+            key_id: 'whk_01KAHMR8V0B2C4D6E8F0G2H4J6',
+            environment: 'live',
+            public_key: 'whpk_EyPofidU/xkBO9kFz0yRaeM20kp2oTZtvUmmWV4xEt4=',
+            not_after: null,
+          },
+          {
+            key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BC',
+            environment: 'live',
+            public_key: 'whpk_y+S9PkAL/cs3EdOxI1NS6kpTTW1hidZkQR8C//nFF+w=',
+            not_after: '2026-11-23T12:00:00.000Z',
+          },
+        ],
+      },
+    } satisfies WebhookKeysBody,
   },
 };

@@ -205,4 +205,21 @@ export const eventPaths: Json = {
       [pathParameter('credit_application_id', 'The application.')],
     ),
   },
+  '/v1/webhook-keys': {
+    get: operation(
+      {
+        operationId: 'listWebhookKeys',
+        summary: 'List the public keys of webhooks',
+        description:
+          'The keys that webhooks of the environment of the key are signed with (`v1a` in `webhook-signature`), for a receiver that ' +
+          'keeps no shared secret. Keep the list for a day at most, and read it again when nothing verifies, once a minute at most. ' +
+          'The keys are yours alone: no other partner has the same.',
+        responses: {
+          '200': answer('The keys, newest first.', 'WebhookKeysResponse', examples.WEBHOOK_KEYS_EXAMPLES),
+          ...errors({}),
+        },
+      },
+      [],
+    ),
+  },
 };

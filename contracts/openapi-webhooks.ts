@@ -24,8 +24,9 @@ const signatureParameters: readonly Json[] = [
   }),
   header(
     'webhook-signature',
-    'For each of your live secrets the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64 (Standard Webhooks).',
-    { pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=){0,2}$' },
+    'Over `<webhook-id>.<webhook-timestamp>.<body>` (Standard Webhooks), in base64: for each of your live secrets `v1,` and the ' +
+      'HMAC-SHA256, then for each key of `GET /v1/webhook-keys` `v1a,` and the Ed25519 signature. One that verifies is enough.',
+    { pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=){0,2}( v1a,[A-Za-z0-9+/]{86}==){1,3}$' },
   ),
 ];
 

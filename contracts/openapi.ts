@@ -25,6 +25,7 @@ import { notificationListSchema, notificationResponseSchema, resendResponseSchem
 import { partnerApplicationSchema } from './partner-application';
 import { webhooks } from './openapi-webhooks';
 import { testNotificationResponseSchema } from './test-notification';
+import { webhookKeysSchema } from './webhook-keys';
 import { applicationEventSchema, testEventSchema } from './webhook-event';
 import { quoteRequestSchema } from './quote-request';
 import { quoteResponseSchema } from './quote-response';
@@ -121,6 +122,7 @@ export function openApiDocument(): Json {
         [recoverResponseSchema, 'output'],
         [recoveryResponseSchema, 'output'],
         [partnerApplicationSchema, 'output'],
+        [webhookKeysSchema, 'output'],
         [applicationEventSchema, 'output'],
         [testEventSchema, 'output'],
         [errorSchema, 'output'],

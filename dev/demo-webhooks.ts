@@ -1,8 +1,9 @@
 import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
-import type { KeyRing } from '../db/endpoints/key-ring';
+import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys/key';
 import { appendChange } from '../db/audit/change-log';
 import { findEndpoint, liveSecrets, registerEndpoint } from '../db/endpoints/endpoints';
+import { liveKeyPairs, rotateKeyPair, type KeyPairOwner } from '../db/endpoints/key-pairs';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import type { Config } from '../runtime/config/config';
 
@@ -41,7 +42,8 @@ export async function ensureDemoEndpoints(
         environment,
         url,
         replace: true,
-        seal: (place) => keyRing.seal(generateWebhookSecret(), place),
+        secret: generateWebhookSecret(),
+        keyRing,
       });
       const details = { partner_id: partnerId, environment, url };
       await appendChange(tx, {
@@ -50,6 +52,9 @@ export async function ensureDemoEndpoints(
         subject: endpoint.endpointId,
         details,
       });
+      const owner = { partnerId, environment };
+      if (!(await opensKeyPairs(tx, owner, keyRing)))
+        await rotateKeyPair(tx, owner, { overlapSeconds: 0, keyRing });
     });
   }
 }
@@ -82,7 +87,16 @@ async function openSecrets(
   endpointId: string,
   keyRing: KeyRing,
 ): Promise<readonly string[]> {
-  const sealed = await liveSecrets(db, endpointId);
+  return opened(await liveSecrets(db, endpointId), keyRing);
+}
+
+/** Whether all key pairs open: what is signed with them is not sent otherwise. */
+async function opensKeyPairs(db: DbOrTransaction, owner: KeyPairOwner, keyRing: KeyRing): Promise<boolean> {
+  const sealed = await liveKeyPairs(db, owner);
+  return opened(sealed, keyRing).length === sealed.length;
+}
+
+function opened(sealed: readonly (Sealed & SealedFor)[], keyRing: KeyRing): readonly string[] {
   return sealed.flatMap((one) => {
     try {
       return [keyRing.open(one, one)];

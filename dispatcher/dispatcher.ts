@@ -17,6 +17,8 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
+/** Tests that are paced are looked for this long after an attempt has ended, with all that end meanwhile: one claim for each attempt would slow everybody. */
+const PACED_MS = 100;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
@@ -50,18 +52,21 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
   /** The last claim left something due behind. */
   let waiting = false;
+  /** It left tests behind that wait for others of their endpoint. */
+  let paced = false;
   let turn = FIRST_TURN;
   let starting = 0;
   const rounds = new Set<Promise<void>>();
   let claiming = false;
   let again: NodeJS.Timeout | undefined;
+  let lookingForTests: NodeJS.Timeout | undefined;
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes(deps.markStarted, unreachable);
 
   const loop = startLoop({
     round,
-    everyMs: () => (waiting ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs),
+    everyMs: () => (waiting || paced ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs),
     onError: unreachable,
     restMs: () => pace.restMs(),
   });
@@ -73,8 +78,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       waiting = true;
       return;
     }
-    const { claimed, ...left } = await paced(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, turn } = left);
+    const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn }));
+    ({ waiting, paced, turn } = left);
     if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
@@ -84,7 +89,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (waiting) return 'again';
   }
 
-  async function paced<T>(task: () => Promise<T>): Promise<T> {
+  async function atItsPace<T>(task: () => Promise<T>): Promise<T> {
     const begunMs = deps.monotonicMs();
     claiming = true;
     try {
@@ -125,11 +130,17 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     wake: () => loop.wake(),
     attemptEnded() {
       if (waiting || claiming) loop.wake();
+      else if (paced)
+        lookingForTests ??= setTimeout(() => {
+          lookingForTests = undefined;
+          loop.wake();
+        }, PACED_MS);
     },
     async stop() {
       await loop.stop();
       await Promise.all(rounds);
       clearTimeout(again);
+      clearTimeout(lookingForTests);
       await notes.flush();
     },
   };

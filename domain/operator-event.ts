@@ -12,6 +12,8 @@ export const OPERATOR_EVENT_KINDS = [
   'notifications_expired',
   /** A lender left out steps that its application cannot do without; once the wait was over it moved on without them. */
   'lender_steps_missing',
+  /** A run of the retention removed more than what comes of age in a day (domain/retention.ts). */
+  'retention_removed_much',
 ] as const;
 
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
@@ -24,6 +26,10 @@ export function describeOperatorEvent(
   const times = `${String(details['failures'])} failures in ${String(details['hours'])} h`;
   const count = `${String(details['count'])} held notifications`;
   switch (kind) {
+    case 'retention_removed_much': {
+      const what = `${String(details['rows'])} rows of ${String(details['what'])}, of ${String(details['first'])} to ${String(details['last'])}`;
+      return `one run removed ${what}, more than a day makes due: are RETENTION_* and the clocks as they should be? ops retention show`;
+    }
     case 'endpoint_failing':
       return `no success: ${times}; tell the partner, after 120 h it is disabled`;
     case 'endpoint_recovered':

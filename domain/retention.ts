@@ -22,6 +22,55 @@ export class RetentionRefused extends Error {
   override readonly name = 'RetentionRefused';
 }
 
+/** How many rows went, by when they were created: the day (`2026-11-21`) for `payloads`, else the month (`2026-11`, or `default`). */
+export type RemovedByPeriod = Readonly<Record<string, number>>;
+
+/** What a run removed of a kind. */
+export interface Removal {
+  readonly kind: RetentionKind;
+  readonly removed: RemovedByPeriod;
+}
+
+/** Single rows of older months are no news: their application or notification has ended only now. */
+const LATE_ROWS = 100;
+
+/**
+ * A daily run usually removes what came of age since the run before: bodies of 24 hours, which are in two UTC days, and one month of
+ * each other kind. @returns the rows beside the fullest of these, once they are more than 100, else 0. Then fewer days are kept than
+ * before, runs were missed, or a clock is ahead.
+ */
+export function beyondUsual({ kind, removed }: Removal): number {
+  const usual = kind === 'payloads' ? 2 : 1;
+  const { default: withoutMonth = 0, ...dated } = removed;
+  const fullestFirst = Object.values(dated).toSorted((a, b) => b - a);
+  const beside = fullestFirst.slice(usual).reduce((sum, rows) => sum + rows, withoutMonth);
+  return beside > LATE_ROWS ? beside : 0;
+}
+
+const PERIOD = /^(?:\d{4}-\d{2}(?:-\d{2})?|default)$/;
+/** More than ten years of days. */
+const MOST_PERIODS = 4_000;
+
+/** Reads what may come from anybody who reaches Temporal. @throws RetentionRefused when it is no removal. */
+export function readRemoval(given: unknown): Removal {
+  const { kind, removed } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  const known = RETENTION_KINDS.find((one) => one === kind);
+  const periods = Object.entries((removed ?? {}) as Readonly<Record<string, unknown>>);
+  const possible = periods.every(
+    ([period, rows]) => PERIOD.test(period) && Number.isSafeInteger(rows) && Number(rows) >= 0,
+  );
+  if (known === undefined || periods.length > MOST_PERIODS || !possible)
+    throw new RetentionRefused('a removal is a kind, and numbers of rows by day or month');
+  return { kind: known, removed: removed as RemovedByPeriod };
+}
+
+/** @returns the sums of both. */
+export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): RemovedByPeriod {
+  const sums: Record<string, number> = { ...one };
+  for (const [period, rows] of Object.entries(other)) sums[period] = (sums[period] ?? 0) + rows;
+  return sums;
+}
+
 const NOTIFICATION_ID = /^ntf_[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 /**

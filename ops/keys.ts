@@ -2,12 +2,13 @@ import { Option, type Command } from 'commander';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
 import { listKeys } from '../db/keys/api-keys';
 import type { KeyEnvironment } from '../db/keys/key';
-import { duration } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { duration, limitOption } from './arguments';
+import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
 import { issuedAnswer, keyStatus, keyView } from './key-view';
 import { listed } from './output';
+import { afterOption, paged } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -50,10 +51,16 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const list = keys
     .command('list')
     .description('Keys, without the keys themselves.')
-    .option('--partner <partner>', 'of this partner only');
+    .option('--partner <partner>', 'of this partner only')
+    .option(...afterOption('key'))
+    .option(...limitOption());
   handle(list, deps, async (call) => {
-    const found = await listKeys(call.db, textOption(call, 'partner') ?? null);
-    return listed(found, keyView, {
+    const found = await listKeys(call.db, {
+      partnerId: textOption(call, 'partner') ?? null,
+      after: textOption(call, 'after'),
+      limit: limitOf(call),
+    });
+    const answer = listed(found, keyView, {
       key: 'key_id',
       partner: 'partner_id',
       environment: 'environment',
@@ -63,6 +70,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
       created: 'created_at',
       'replaced by': 'replaced_by',
     });
+    return paged(call, answer, found, ({ keyId }) => keyId);
   });
 
   addKeyLifecycle(keys, deps, {

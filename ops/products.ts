@@ -8,6 +8,7 @@ import { changeAndLog } from './change-and-log';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, moment, printable, type Cell } from './output';
+import { afterOption, paged } from './paging';
 import { definitionView, productTable, productView } from './product-view';
 import { ukDay } from '../domain/uk-day';
 
@@ -48,10 +49,15 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     .command('list')
     .description("Products in their merchants' order, switched-off ones too.")
     .option('--merchant <merchant>', 'of this merchant only')
+    .option(...afterOption('product'))
     .option(...limitOption());
   handle(list, deps, async (call) => {
-    const filter = { merchantId: textOption(call, 'merchant'), limit: limitOf(call) };
-    return productTable(await listProducts(call.db, filter), ukDay(deps.now()));
+    const found = await listProducts(call.db, {
+      merchantId: textOption(call, 'merchant'),
+      after: textOption(call, 'after'),
+      limit: limitOf(call),
+    });
+    return paged(call, productTable(found, ukDay(deps.now())), found, ({ productId }) => productId);
   });
 
   const show = products

@@ -17,6 +17,7 @@ import { addRetentionCommands } from './retention';
 import { addSecretCommands } from './secrets';
 import { addServiceKeyCommands } from './service-keys';
 import { addUsageCommand } from './usage';
+import { addWebhookKeyCommands } from './webhook-keys';
 import { addWebhookCommands } from './webhooks';
 
 const NOTES = `
@@ -43,6 +44,7 @@ export function buildProgram(deps: OpsDeps): Command {
   addServiceKeyCommands(program, deps);
   addApplicationCommands(program, deps);
   addWebhookCommands(program, deps);
+  addWebhookKeyCommands(program, deps);
   addSecretCommands(program, deps);
   addNotificationCommands(program, deps);
   addRetentionCommands(program, deps);

@@ -6,6 +6,7 @@ import { countQuotes, type QuoteCount } from '../db/quotes/count';
 import { Refused } from '../db/refused';
 import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { currentMonth } from '../db/notifications/quota';
+import { selfService, type SelfService } from '../db/notifications/self-service';
 import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
 import { environmentOf, handle, textOption, type Answer, type OpsDeps } from './call';
@@ -22,7 +23,7 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
   const usage = program
     .command('usage')
     .description(
-      'Quotes and deliveries of a UTC month, of all partners; of one by event type, with what is left of the limit of tests.',
+      'Quotes and deliveries of a UTC month, and what partners had sent again themselves; of one by event type, with what is left of the limit of tests.',
     )
     .option('--partner <partner>', 'of this partner only, by event type')
     .option('--month <month>', 'such as 2026-11; default: the current one', monthArgument)
@@ -37,9 +38,10 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     const wanted = { partnerId, month, environment: environmentOf(call) };
     const counts = await monthlyUsage(call.db, wanted);
     const quotes = await countQuotes(call.db, wanted);
+    const own = await selfService(call.db, wanted);
     return partnerId === undefined
-      ? ofAll(month.slice(0, 7), counts, quotes)
-      : ofOne({ ...wanted, partnerId, month: month.slice(0, 7) }, counts, quotes);
+      ? ofAll(month.slice(0, 7), counts, quotes, own)
+      : ofOne({ ...wanted, partnerId, month: month.slice(0, 7) }, counts, quotes, own);
   });
 }
 
@@ -51,6 +53,7 @@ function ofOne(
   }: { partnerId: string; month: string; environment: KeyEnvironment | undefined },
   found: readonly MonthlyCount[],
   given: readonly QuoteCount[],
+  own: readonly SelfService[],
 ): Answer {
   const environments = environment === undefined ? (['live', 'sandbox'] as const) : [environment];
   const answer = listed(withTests(partnerId, found, environments), view, {
@@ -67,17 +70,41 @@ function ofOne(
   );
   const said = quotes.map(([one, count]) => `${count} ${one}`).join(', ');
   return {
-    json: { partner_id: partnerId, month, quotes: Object.fromEntries(quotes), counts: answer.json },
+    json: {
+      partner_id: partnerId,
+      month,
+      quotes: Object.fromEntries(quotes),
+      counts: answer.json,
+      sent_again: Object.fromEntries(own.map((one) => [one.environment, sentAgain(one)])),
+    },
     ...withTables(
-      (textOf) => `${partnerId}, ${month} (UTC). Quotes: ${said}. Deliveries:\n${textOf(answer)}`,
+      (textOf) =>
+        `${partnerId}, ${month} (UTC). Quotes: ${said}. Deliveries:\n${textOf(answer)}${own.map(sentAgainText).join('')}`,
     ),
   };
 }
 
+/** What a partner has had sent again under its own keys. */
+const sentAgain = ({ resends, recoveries, recovered }: Omit<SelfService, 'partnerId' | 'environment'>) => ({
+  resends,
+  recoveries,
+  recovered,
+});
+
+const sentAgainText = ({ environment, resends, recoveries, recovered }: SelfService) =>
+  `\nSent again by itself, ${environment}: ${resends} resends, ${recoveries} recoveries of ${recovered} notifications.`;
+
+const NOTHING = { resends: 0, recoveries: 0, recovered: 0 };
+
 /** A line for each partner and environment that had any. */
-function ofAll(month: string, counts: readonly MonthlyCount[], given: readonly QuoteCount[]): Answer {
+function ofAll(
+  month: string,
+  counts: readonly MonthlyCount[],
+  given: readonly QuoteCount[],
+  again: readonly SelfService[],
+): Answer {
   const keys = new Set(
-    [...counts, ...given].map(({ partnerId, environment }) => `${partnerId} ${environment}`),
+    [...counts, ...given, ...again].map(({ partnerId, environment }) => `${partnerId} ${environment}`),
   );
   const lines = [...keys].toSorted().map((key) => {
     const [partner_id = '', environment = ''] = key.split(' ');
@@ -86,7 +113,8 @@ function ofAll(month: string, counts: readonly MonthlyCount[], given: readonly Q
     const own = counts.filter(mine);
     const sum = (name: 'delivered' | 'failed') => own.reduce((total, one) => total + one[name], 0);
     const quotes = given.find(mine)?.quotes ?? 0;
-    return { partner_id, environment, quotes, delivered: sum('delivered'), failed: sum('failed') };
+    const ended = { delivered: sum('delivered'), failed: sum('failed') };
+    return { partner_id, environment, quotes, ...ended, ...sentAgain(again.find(mine) ?? NOTHING) };
   });
   const answer = listed(lines, (one) => one, {
     partner: 'partner_id',
@@ -94,6 +122,9 @@ function ofAll(month: string, counts: readonly MonthlyCount[], given: readonly Q
     quotes: 'quotes',
     delivered: 'delivered',
     failed: 'failed',
+    'own resends': 'resends',
+    'own recoveries': 'recoveries',
+    recovered: 'recovered',
   });
   return {
     json: { month, partners: answer.json },

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { DEFAULT_SECRET_OVERLAP_SECONDS, listSecrets, rotateSecret } from '../db/endpoints/secrets';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/endpoints/overlap';
+import { listSecrets, rotateSecret } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { duration } from './arguments';
 import { handle, numberOption, type OpsDeps } from './call';
@@ -24,7 +25,7 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
     .description('Add a secret, shown once; the present ones sign on for the overlap.')
     .option('--overlap <duration>', 'how long the present ones sign on, 0 to 7d; default: 24h', duration);
   handle(rotate, deps, async (call, named) => {
-    const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_SECRET_OVERLAP_SECONDS;
+    const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_OVERLAP_SECONDS;
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
     const { endpointId, secretId, all } = await changeAndLog(

@@ -62,23 +62,16 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       call,
       'webhooks.register',
       async (tx, log) => {
-        let secretId = '';
-        const done = await registerEndpoint(tx, {
-          partnerId,
-          environment,
-          url,
-          replace: call.options['replace'] === true,
-          seal: (place) => {
-            secretId = place.secretId;
-            return keyRing.seal(secret, place);
-          },
-        });
-        const { endpointId } = done.endpoint;
+        const replace = call.options['replace'] === true;
+        const wanted = { partnerId, environment, url, secret, keyRing, replace };
+        const { endpoint, secretId, newKeyPairId, ...done } = await registerEndpoint(tx, wanted);
         const replaced = done.replaced?.endpointId ?? null;
         const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
-        await log(endpointId, details);
-        const held = await heldFor(tx, done.endpoint);
-        return { endpoint: done.endpoint, replaced, secretId, held };
+        await log(endpoint.endpointId, {
+          ...details,
+          ...(newKeyPairId !== null && { webhook_key_id: newKeyPairId }),
+        });
+        return { endpoint, replaced, secretId, held: await heldFor(tx, endpoint) };
       },
     );
     const instead = replaced === null ? '' : `, in place of ${replaced}`;

@@ -3,10 +3,12 @@
 set -euo pipefail
 
 # Commands the tests need and the packages that bring them. Go runs its verifier, and builds Temporal's dev server where
-# it is neither found nor downloaded (dev/temporal); Java and Maven bring the server that skips time.
+# it is neither found nor downloaded (dev/temporal); Java and Maven bring the server that skips time. The package cryptography
+# is for the verifier in Python.
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
-  pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go
-  patroni:patroni etcd:etcd-server ip:iproute2)
+  pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go promtool:prometheus
+  prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter
+  curl:curl patroni:patroni etcd:etcd-server ip:iproute2)
 # Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
 PATH="$PATH:/usr/local/go/bin:/usr/sbin"
 missing=()
@@ -17,6 +19,9 @@ done
 for module in etcd psycopg2; do
   /usr/bin/python3 -c "import $module" 2>/dev/null || missing+=("python3-$module")
 done
+# For the system's own Python, which may not be the first on the PATH.
+python3 -c 'import cryptography' 2>/dev/null || /usr/bin/python3 -c 'import cryptography' 2>/dev/null ||
+  missing+=(python3-cryptography)
 [ "${#missing[@]}" -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -1,6 +1,13 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import type { RetentionActivities } from '../activities/remove-expired';
-import { RETENTION_KINDS, type RetentionKind, type RetentionTask } from '../domain/retention';
+import {
+  addRemoved,
+  beyondUsual,
+  RETENTION_KINDS,
+  type RemovedByPeriod,
+  type RetentionKind,
+  type RetentionTask,
+} from '../domain/retention';
 
 /** A month whose table is in use is tried again so often, and else tomorrow. */
 const TRIES = 5;
@@ -16,18 +23,27 @@ type RetentionTotals = Partial<Record<RetentionKind, number>>;
  * @returns what went in this run.
  */
 export async function applyRetention(from?: RetentionTask | null): Promise<RetentionTotals> {
-  const { removeExpired } = proxyActivities<RetentionActivities>({
+  const { removeExpired, reportRemoval } = proxyActivities<RetentionActivities>({
     startToCloseTimeout: '3 minutes',
     heartbeatTimeout: '30 seconds',
     retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
   });
   const totals: RetentionTotals = {};
+  /** Of the kind that is being removed. */
+  let removed: RemovedByPeriod = {};
+  const report = async (kind: RetentionKind) => {
+    if (beyondUsual({ kind, removed }) > 0) await reportRemoval({ kind, removed });
+  };
   let task: RetentionTask = from ?? { kind: RETENTION_KINDS[0], cursor: null };
   for (let tries = 1; ;) {
-    if (workflowInfo().continueAsNewSuggested) return continueAsNew<typeof applyRetention>(task);
+    if (workflowInfo().continueAsNewSuggested) {
+      await report(task.kind);
+      return continueAsNew<typeof applyRetention>(task);
+    }
     const step = await removeExpired(task);
     const { kind } = task;
     totals[kind] = (totals[kind] ?? 0) + step.removed;
+    removed = addRemoved(removed, step.byPeriod);
     setCurrentDetails(describe(totals));
     if (step.more) {
       task = { kind, cursor: step.cursor };
@@ -38,6 +54,8 @@ export async function applyRetention(from?: RetentionTask | null): Promise<Reten
       await sleep(BUSY_PAUSE, { summary: `in use: ${step.busy.join(', ')}` });
       continue;
     }
+    await report(kind);
+    removed = {};
     const next = RETENTION_KINDS[RETENTION_KINDS.indexOf(kind) + 1];
     if (next === undefined) return totals;
     task = { kind: next, cursor: null };

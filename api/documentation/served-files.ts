@@ -24,14 +24,20 @@ export interface ServedFile {
   readonly text: string;
 }
 
-/** `npm run guide` makes it, and it is committed. */
-export const renderedFile = (path: string) => `api/documentation/pages/${posix.basename(path)}.html`;
+/** What a page is made into: HTML, and Markdown whose links lead to what is served. `npm run guide` makes both, and they are committed. */
+export const renderedFile = (path: string, form: 'html' | 'md') =>
+  `api/documentation/pages/${posix.basename(path)}.${form}`;
 
-/** The pages as HTML, and the source files that they link. @throws when the installation lacks one of them. */
-export function readServedFiles(): { readonly pages: ServedFile[]; readonly sources: ServedFile[] } {
+/** Path of a page as Markdown. */
+export const markdownPath = (path: string) => `${path}.md`;
+
+/** The pages in both forms, and the source files that they link. @throws when the installation lacks one of them. */
+export function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sources', ServedFile[]>> {
   const read = (file: string, path: string) => ({ file, path, text: readFileSync(join(ROOT, file), 'utf8') });
+  const pages = Object.values(PAGES);
   return {
-    pages: Object.values(PAGES).map((path) => read(renderedFile(path), path)),
+    pages: pages.map((path) => read(renderedFile(path, 'html'), path)),
+    markdown: pages.map((path) => read(renderedFile(path, 'md'), markdownPath(path))),
     sources: sourceFiles().map(([file, path]) => read(file, path)),
   };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { LLMS_TEXT } from '../documentation/llms-text';
 import { pagePolicy, readServedFiles } from '../documentation/served-files';
 import { openApiDocument } from '../../contracts/openapi';
 import { NO_SUCH_ENDPOINT } from '../errors';
@@ -26,17 +27,21 @@ const LOGO_STYLE_HASH = createHash('sha256').update(LOGO_STYLE).digest('base64')
 /** Paths of the page and its files. The library that serves them answers others, such as `/..%5c`, with statuses of its own. */
 const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
-/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, and what the guide links. None needs a key. */
+/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, what the guide links, and `/llms.txt`. None needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
   const document = openApiDocument();
   const text = JSON.stringify(document);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
-  const { pages, sources } = readServedFiles();
+  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(LLMS_TEXT));
+  const { pages, markdown, sources } = readServedFiles();
   for (const { path, text: html } of pages) {
     const policy = pagePolicy(html);
     app.get(path, (_request, reply) =>
       reply.type('text/html; charset=utf-8').header('Content-Security-Policy', policy).send(html),
     );
+  }
+  for (const { path, text: page } of markdown) {
+    app.get(path, (_request, reply) => reply.type('text/markdown; charset=utf-8').send(page));
   }
   for (const { path, text: source } of sources) {
     app.get(path, (_request, reply) => reply.type('text/plain; charset=utf-8').send(source));

@@ -54,7 +54,10 @@ export async function measureEdge(way: 'proxy' | 'direct', options: EdgeOptions)
   const nobody = { port: await freePort(), internalPort: await freePort() };
   const proxy = way === 'proxy' ? await startHaProxy([api, nobody]) : null;
   try {
-    while (proxy !== null && !(await proxy.up()).includes('api-1')) await delay(100);
+    for (let tries = 0; proxy !== null && !(await proxy.up()).includes('api-1'); tries += 1) {
+      if (tries === 300) throw new Error(`The proxy sees no API that is ready:\n${api.output()}`);
+      await delay(100);
+    }
     const { ca } = proxy ?? api;
     const port = proxy === null ? api.port : Number(new URL(proxy.url).port);
     const caFile = join(directory, `${way}-ca.pem`);

@@ -2,6 +2,8 @@ import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { signatureHeaders } from '../../domain/webhook-signature';
+import { generateKeyPair } from '../../db/endpoints/key-pair';
+import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';
 import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../runtime/worker/worker-options';
@@ -26,12 +28,21 @@ async function main(): Promise<void> {
   const temporal = temporalTarget(config);
   const { send } = workerOptions(config, { databaseUrl: '', temporal, logger: pino({ level: 'silent' }) });
 
+  const keyPairs = [generateKeyPair()];
   let sent: () => void = () => undefined;
   const activities: BareActivities = {
     async send({ eventId, url }: BareInput) {
       const body = JSON.stringify(benchEvent(eventId, eventId));
       const timestamp = Math.floor(Date.now() / 1_000);
-      const headers = signatureHeaders({ body, eventId, timestamp, secrets: [secret], hmac: hmacSha256 });
+      const headers = signatureHeaders({
+        body,
+        eventId,
+        timestamp,
+        secrets: [secret],
+        keyPairs,
+        hmac: hmacSha256,
+        sign: signEd25519,
+      });
       const { outcome } = await send({
         url,
         headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers },

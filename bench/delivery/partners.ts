@@ -20,7 +20,8 @@ export async function addPartners(
         environment: 'live',
         url,
         replace: false,
-        seal: (place) => keyRing.seal(secret, place),
+        secret,
+        keyRing,
       }),
     );
     partners.push(partnerId);

@@ -7,8 +7,9 @@ import { operatorEvents } from '../schema';
 /** Something the service noticed by itself, as it is written down. */
 export interface OperatorEvent {
   readonly kind: OperatorEventKind;
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
+  /** Null, both: it is about no partner. */
+  readonly partnerId: string | null;
+  readonly environment: KeyEnvironment | null;
   /** Null when it is about notifications without an endpoint. */
   readonly endpointId: string | null;
   /** Figures and ids; never a secret, a body or an address. */

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { products, productVersions } from '../schema';
@@ -34,15 +34,28 @@ interface NewProduct {
 /** 22 columns a row: stays below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 500;
 
+/**
+ * Products for people, in the order of their merchants. @param filter.after id of the last product of the page before.
+ * @throws Refused when there is no such product.
+ */
 export async function listProducts(
   db: DbOrTransaction,
-  filter: { merchantId?: string | undefined; limit: number },
+  filter: { merchantId?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<StoredProduct[]> {
+  const { after } = filter;
+  const behind = after === undefined ? undefined : await behindProduct(db, after);
   const rows = await select(db)
-    .where(given(products.merchantId, filter.merchantId))
+    .where(and(given(products.merchantId, filter.merchantId), behind))
     .orderBy(asc(products.merchantId), asc(products.displayOrder), asc(products.creditProduct))
     .limit(filter.limit);
   return rows.map(toStored);
+}
+
+async function behindProduct(db: DbOrTransaction, productId: string): Promise<SQL> {
+  const [last] = await db.select().from(products).where(eq(products.productId, productId));
+  if (last === undefined) throw new Refused('not_found', `There is no product ${productId}.`);
+  return sql`(${products.merchantId}, ${products.displayOrder}, ${products.creditProduct})
+    > (${last.merchantId}, ${last.displayOrder}::int, ${last.creditProduct})`;
 }
 
 /** Every product of these merchants, switched off ones too, for an import that compares. */

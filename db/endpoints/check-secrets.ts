@@ -1,44 +1,44 @@
-import { asc, gt } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { KeyRingError, type KeyRing } from './key-ring';
-import { webhookSecrets } from '../schema';
+import { readSealed, SEALED_TABLES } from './sealed-rows';
 
 /** Per statement. */
 const BATCH = 1_000;
+
+/** A secret or private key that the key ring does not open, and why. The reason holds no secret. */
+export interface Unreadable {
+  readonly id: string;
+  readonly reason: string;
+}
 
 interface SecretsChecked {
   /** All there are, those of removed endpoints too. */
   readonly found: number;
   /** How many are sealed with which key. */
   readonly byKey: Readonly<Record<string, number>>;
-  /** Those that the key ring does not open, and why. The reason holds no secret. */
-  readonly unreadable: readonly { readonly secretId: string; readonly reason: string }[];
+  readonly unreadable: readonly Unreadable[];
 }
 
-/** Opens every webhook secret: whether a key ring fits a database, after a restore for one. Changes nothing. */
+/** Opens every webhook secret and private key: whether a key ring fits a database, after a restore for one. Changes nothing. */
 export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promise<SecretsChecked> {
   const byKey: Record<string, number> = {};
-  const unreadable: { secretId: string; reason: string }[] = [];
-  let [found, after] = [0, ''];
-  for (;;) {
-    const rows = await db
-      .select()
-      .from(webhookSecrets)
-      .where(gt(webhookSecrets.secretId, after))
-      .orderBy(asc(webhookSecrets.secretId))
-      .limit(BATCH);
-    for (const row of rows) {
-      byKey[row.keyId] = (byKey[row.keyId] ?? 0) + 1;
-      try {
-        keyRing.open(row, row);
-      } catch (error) {
-        if (!(error instanceof KeyRingError)) throw error;
-        unreadable.push({ secretId: row.secretId, reason: error.message });
+  const unreadable: Unreadable[] = [];
+  let found = 0;
+  for (const table of SEALED_TABLES) {
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const rows = await readSealed(db, table, { after, limit: BATCH });
+      for (const row of rows) {
+        byKey[row.keyId] = (byKey[row.keyId] ?? 0) + 1;
+        try {
+          keyRing.open(row, row.place);
+        } catch (error) {
+          if (!(error instanceof KeyRingError)) throw error;
+          unreadable.push({ id: row.id, reason: error.message });
+        }
       }
+      found += rows.length;
+      after = rows.at(-1)?.id;
     }
-    found += rows.length;
-    const last = rows.at(-1);
-    if (last === undefined) return { found, byKey, unreadable };
-    after = last.secretId;
   }
+  return { found, byKey, unreadable };
 }

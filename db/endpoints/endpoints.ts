@@ -5,7 +5,8 @@ import type { KeyEnvironment } from '../keys/key';
 import { webhookEndpoints, webhookSecrets } from '../schema';
 import { given } from '../schema/columns';
 import { Refused } from '../refused';
-import type { Sealed, SealedFor } from './key-ring';
+import { ensureKeyPair } from './key-pairs';
+import type { KeyRing, Sealed } from './key-ring';
 
 /** Channel on which keepers hear that an endpoint has come or gone (trigger notify_endpoint). */
 export const ENDPOINTS_CHANNEL = 'endpoints';
@@ -15,25 +16,37 @@ export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 /** A secret as stored: sealed, and bound to its endpoint and its own id. */
 export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
 
-/** Where it is to be sent, and the sealed secret that its deliveries are signed with. */
-export interface NewEndpoint {
+/** Where it is to be sent, and the secret that its deliveries are signed with. */
+interface NewEndpoint {
   readonly partnerId: string;
   readonly environment: KeyEnvironment;
   readonly url: string;
-  /** Seals a new secret for the ids it is stored under. */
-  readonly seal: (place: SealedFor) => Sealed;
+  /** `whsec_…`, new. */
+  readonly secret: string;
+  /** Seals it, and the private key. */
+  readonly keyRing: Pick<KeyRing, 'seal'>;
 }
 
+/** Seals a new secret for the ids it is stored under. */
+export type SealSecret = (place: { readonly endpointId: string; readonly secretId: string }) => Sealed;
+
 /**
- * Registers the endpoint of a partner and environment. One that is there is replaced when that is wanted, with its
- * secrets: who may read a new address must not be given what signs for the old one.
+ * Registers the endpoint of a partner and environment, whose key pair is made with the first one. One that is there is replaced when
+ * that is wanted, with its secrets: who may read a new address must not be given what signs for the old one. The key pair stays: what
+ * receivers have of it signs nothing.
  * @throws Refused when the partner does not exist, or there is an endpoint and `replace` is false.
  */
 export async function registerEndpoint(
   tx: DbOrTransaction,
   wanted: NewEndpoint & { readonly replace: boolean },
-): Promise<{ endpoint: WebhookEndpoint; replaced: WebhookEndpoint | null }> {
-  const { partnerId, environment, url, replace } = wanted;
+): Promise<{
+  endpoint: WebhookEndpoint;
+  secretId: string;
+  /** Of the key pair, when it was made now. */
+  newKeyPairId: string | null;
+  replaced: WebhookEndpoint | null;
+}> {
+  const { partnerId, environment, url, secret, keyRing, replace } = wanted;
   // Locked, so that two registrations take turns.
   const partner = await tx.execute(sql`select 1 from partners where partner_id = ${partnerId} for update`);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
@@ -52,16 +65,13 @@ export async function registerEndpoint(
   }
   const endpointId = `whe_${ulid()}`;
   await tx.insert(webhookEndpoints).values({ endpointId, partnerId, environment, url });
-  await addSecret(tx, endpointId, wanted.seal);
-  return { endpoint: await existingEndpoint(tx, endpointId), replaced: old };
+  const secretId = await addSecret(tx, endpointId, (place) => keyRing.seal(secret, place));
+  const newKeyPairId = await ensureKeyPair(tx, { partnerId, environment }, keyRing);
+  return { endpoint: await existingEndpoint(tx, endpointId), secretId, newKeyPairId, replaced: old };
 }
 
 /** Stores a new secret of an endpoint; returns its id. */
-export async function addSecret(
-  tx: DbOrTransaction,
-  endpointId: string,
-  seal: NewEndpoint['seal'],
-): Promise<string> {
+export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: SealSecret): Promise<string> {
   const secretId = `whs_${ulid()}`;
   const { keyId, ciphertext } = seal({ endpointId, secretId });
   await tx

@@ -15,6 +15,8 @@ export interface HealthFigures {
   readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
   /** Active endpoints without a success for at least so many hours of failing. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
+  /** Partners whose live endpoint has answered nothing but failures for an hour, and whose events of applications are being retried. */
+  readonly partnersFailing: number;
 }
 
 export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures> {
@@ -32,8 +34,9 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
     gone: number;
     failing: number;
     counts: number[];
+    partners: number;
   }>(sql`
-    select h.*, e.* from (
+    select h.*, e.*, p.* from (
       select count(*)::int as held,
         coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as oldest,
         (count(*) filter (where held_at <= service_now() - make_interval(days => ${soon}::int)))::int as expiring
@@ -43,7 +46,14 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
         (count(*) filter (where state = 'disabled' and disabled_reason = 'gone'))::int as gone,
         (count(*) filter (where state = 'disabled' and disabled_reason = 'failing'))::int as failing,
         json_build_array(${sql.join(failing, sql`, `)}) as counts
-      from webhook_endpoints) e`);
+      from webhook_endpoints) e,
+    (
+      select count(*)::int as partners from webhook_endpoints w
+      where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'
+        and exists (
+          select from notifications n
+          where n.state = 'started' and n.partner_id = w.partner_id and n.environment = w.environment
+            and n.application_id is not null and n.next_attempt_at is not null)) p`);
   if (row === undefined) throw new Error('the figures of endpoints came back empty');
   return {
     held: row.held,
@@ -51,6 +61,7 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
     expiring: row.expiring,
     disabled: { operator: row.operator, gone: row.gone, failing: row.failing },
     failing: hours.map((each, at) => ({ hours: each, count: row.counts[at] ?? 0 })),
+    partnersFailing: row.partners,
   };
 }
 

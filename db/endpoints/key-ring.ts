@@ -9,11 +9,16 @@ const TAG_BYTES = 16;
 const KEY_ID = /^[a-z0-9][a-z0-9_-]{0,15}$/;
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{43}=?$/;
 
-/** The row that a sealed secret belongs to: it opens nowhere else. */
-export interface SealedFor {
-  readonly endpointId: string;
-  readonly secretId: string;
-}
+/** The row that a sealed secret belongs to, of an endpoint or of a key pair: it opens nowhere else. */
+export type SealedFor =
+  | { readonly endpointId: string; readonly secretId: string }
+  | {
+      readonly partnerId: string;
+      readonly environment: string;
+      readonly keyPairId: string;
+      /** Another public key beside the private one is refused. */
+      readonly publicKey: string;
+    };
 
 export interface Sealed {
   readonly keyId: string;
@@ -93,12 +98,16 @@ function open(key: KeyObject, ciphertext: Uint8Array, place: SealedFor): string 
     return Buffer.concat([secret, decipher.final()]).toString('utf8');
   } catch (cause) {
     throw new KeyRingError(
-      `key ring: secret ${place.secretId} cannot be opened: it was changed, belongs to another row, or its key was replaced under the same id`,
+      `key ring: ${'secretId' in place ? `secret ${place.secretId}` : `private key ${place.keyPairId}`} cannot be opened: it was changed, belongs to another row, or its key was replaced under the same id`,
       { cause },
     );
   }
 }
 
-function associatedData({ endpointId, secretId }: SealedFor): Buffer {
-  return Buffer.from(JSON.stringify([endpointId, secretId]), 'utf8');
+function associatedData(place: SealedFor): Buffer {
+  const parts =
+    'secretId' in place
+      ? [place.endpointId, place.secretId]
+      : [place.partnerId, place.environment, place.keyPairId, place.publicKey];
+  return Buffer.from(JSON.stringify(parts), 'utf8');
 }

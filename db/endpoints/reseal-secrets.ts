@@ -1,19 +1,18 @@
-import { and, asc, count, eq, gt, ne } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import type { SealedSecret } from './endpoints';
+import type { Unreadable } from './check-secrets';
 import { KeyRingError, type KeyRing } from './key-ring';
-import { webhookSecrets } from '../schema';
+import { readSealed, SEALED_TABLES, type SealedRow, type SealedTable } from './sealed-rows';
 
 /** Per transaction: short enough to hold up no rotation. */
 const BATCH = 100;
 
 export interface ResealReport {
-  /** Secrets under another than the current key, before. */
+  /** Secrets and private keys under another than the current key, before. */
   readonly found: number;
   /** Sealed anew under the current key; with a dry run those that could be. */
   readonly resealed: number;
-  /** Those that cannot be opened, and why. The reason holds no secret. */
-  readonly unreadable: readonly { readonly secretId: string; readonly reason: string }[];
+  readonly unreadable: readonly Unreadable[];
 }
 
 interface ResealOptions {
@@ -26,52 +25,61 @@ interface ResealOptions {
 }
 
 /**
- * Seals every secret that is not under the current key anew, in batches; those of removed endpoints too, so that an old
- * key can be given up. What cannot be opened stays as it is. An interrupted run is taken up by the next one.
+ * Seals every webhook secret and private key that is not under the current key anew, in batches; those of removed endpoints too, so
+ * that an old key can be given up. What cannot be opened stays as it is. An interrupted run is taken up by the next one.
  */
 export async function resealSecrets(db: Db, options: ResealOptions): Promise<ResealReport> {
-  const { keyRing, dryRun } = options;
-  const stale = ne(webhookSecrets.keyId, keyRing.currentKeyId);
-  const [counted] = await db.select({ found: count() }).from(webhookSecrets).where(stale);
-  const found = counted?.found ?? 0;
-  const unreadable: { secretId: string; reason: string }[] = [];
-  let [after, resealed] = ['', 0];
-  for (;;) {
-    const batch = await db.transaction(async (tx) => {
-      const rows = await tx
-        .select()
-        .from(webhookSecrets)
-        .where(and(stale, gt(webhookSecrets.secretId, after)))
-        .orderBy(asc(webhookSecrets.secretId))
-        .limit(BATCH)
-        .for('update');
-      let changed = 0;
-      for (const row of rows) {
-        const sealed = reseal(keyRing, row);
-        if ('reason' in sealed) {
-          unreadable.push({ secretId: row.secretId, reason: sealed.reason });
-          continue;
-        }
-        changed += 1;
-        if (dryRun) continue;
-        await tx
-          .update(webhookSecrets)
-          .set({ keyId: sealed.keyId, ciphertext: Buffer.from(sealed.ciphertext) })
-          .where(eq(webhookSecrets.secretId, row.secretId));
-      }
-      if (changed > 0 && !dryRun) await options.record(tx, changed);
-      return { changed, last: rows.at(-1)?.secretId };
-    });
-    if (batch.last === undefined) return { found, resealed, unreadable };
-    after = batch.last;
-    resealed += batch.changed;
-    options.onProgress(resealed + unreadable.length, found);
+  const { currentKeyId } = options.keyRing;
+  let found = 0;
+  for (const table of SEALED_TABLES) found += await countStale(db, table, currentKeyId);
+  const unreadable: Unreadable[] = [];
+  let resealed = 0;
+  for (const table of SEALED_TABLES) {
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const batch = await resealBatch(db, table, after, options);
+      unreadable.push(...batch.unreadable);
+      resealed += batch.changed;
+      after = batch.last;
+      if (after !== undefined) options.onProgress(resealed + unreadable.length, found);
+    }
   }
+  return { found, resealed, unreadable };
 }
 
-function reseal(keyRing: KeyRing, row: SealedSecret) {
+async function countStale(db: Db, { name }: SealedTable, currentKeyId: string): Promise<number> {
+  const [row] = await db.execute<{ count: number }>(
+    sql`select count(*)::int as count from ${name} where key_id <> ${currentKeyId}`,
+  );
+  return row?.count ?? 0;
+}
+
+async function resealBatch(db: Db, table: SealedTable, after: string, options: ResealOptions) {
+  const { keyRing, dryRun, record } = options;
+  const wanted = { after, limit: BATCH, otherThan: keyRing.currentKeyId };
+  return db.transaction(async (tx) => {
+    const rows = await readSealed(tx, table, wanted);
+    const unreadable: Unreadable[] = [];
+    let changed = 0;
+    for (const row of rows) {
+      const sealed = reseal(keyRing, row);
+      if ('reason' in sealed) {
+        unreadable.push({ id: row.id, reason: sealed.reason });
+        continue;
+      }
+      changed += 1;
+      if (dryRun) continue;
+      await tx.execute(sql`
+        update ${table.name} set key_id = ${sealed.keyId}, ciphertext = ${Buffer.from(sealed.ciphertext)}
+        where ${table.id} = ${row.id}`);
+    }
+    if (changed > 0 && !dryRun) await record(tx, changed);
+    return { changed, unreadable, last: rows.at(-1)?.id };
+  });
+}
+
+function reseal(keyRing: KeyRing, row: SealedRow) {
   try {
-    return keyRing.seal(keyRing.open(row, row), row);
+    return keyRing.seal(keyRing.open(row, row.place), row.place);
   } catch (error) {
     if (error instanceof KeyRingError) return { reason: error.message };
     throw error;

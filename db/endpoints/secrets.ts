@@ -2,13 +2,8 @@ import { desc, eq, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { webhookSecrets } from '../schema';
 import { Refused } from '../refused';
-import { addSecret, existingEndpoint, liveSecrets, type NewEndpoint } from './endpoints';
-
-/** An old secret signs along with the new one for a day: time for a partner to roll the new one out. */
-export const DEFAULT_SECRET_OVERLAP_SECONDS = 24 * 3600;
-const LONGEST_SECRET_OVERLAP_SECONDS = 7 * 24 * 3600;
-/** Each adds a signature to every delivery; a fourth would mean that rotation never ends. */
-const MOST_LIVE_SECRETS = 3;
+import { addSecret, existingEndpoint, liveSecrets, type SealSecret } from './endpoints';
+import { checkOverlap, MOST_LIVE } from './overlap';
 
 /**
  * Adds a secret and lets the present ones sign on for the overlap; an earlier end of their own stands.
@@ -18,12 +13,10 @@ const MOST_LIVE_SECRETS = 3;
 export async function rotateSecret(
   tx: DbOrTransaction,
   endpointId: string,
-  wanted: { overlapSeconds: number; seal: NewEndpoint['seal'] },
+  wanted: { overlapSeconds: number; seal: SealSecret },
 ): Promise<{ secretId: string; live: number }> {
   const { overlapSeconds, seal } = wanted;
-  if (!(overlapSeconds >= 0 && overlapSeconds <= LONGEST_SECRET_OVERLAP_SECONDS)) {
-    throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
-  }
+  checkOverlap(overlapSeconds);
   await tx.execute(sql`select 1 from webhook_endpoints where endpoint_id = ${endpointId} for update`);
   const { state } = await existingEndpoint(tx, endpointId);
   if (state === 'removed') throw new Refused('conflict', `Endpoint ${endpointId} was removed.`);
@@ -34,10 +27,10 @@ export async function rotateSecret(
     })
     .where(eq(webhookSecrets.endpointId, endpointId));
   const before = await liveSecrets(tx, endpointId);
-  if (before.length >= MOST_LIVE_SECRETS) {
+  if (before.length >= MOST_LIVE) {
     throw new Refused(
       'conflict',
-      `${before.length} secrets of ${endpointId} are alive; at most ${MOST_LIVE_SECRETS} may be. Wait for one to end, or use --overlap 0.`,
+      `${before.length} secrets of ${endpointId} are alive; at most ${MOST_LIVE} may be. Wait for one to end, or use --overlap 0.`,
     );
   }
   const secretId = await addSecret(tx, endpointId, seal);

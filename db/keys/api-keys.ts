@@ -1,4 +1,5 @@
 import { msText, runPrepared, type Reader } from '../postgres/prepared';
+import { Refused } from '../refused';
 import type { KeyEnvironment } from './key';
 import type { KeyState, KeySummary } from './key-changes';
 
@@ -61,10 +62,22 @@ export async function findKeyByHash(db: Reader, hash: Buffer): Promise<ApiKeyRec
   return row === undefined ? null : toRecord(row);
 }
 
-/** Keys for people, newest last. @param partnerId null: of every partner. */
-export async function listKeys(db: Reader, partnerId: string | null): Promise<ApiKeySummary[]> {
-  const text = `${SUMMARY} where $1::text is null or k.partner_id = $1 order by k.partner_id, k.key_id`;
-  return (await runPrepared<Row<ApiKeySummary>>(db, text, [partnerId])).map(toSummary);
+/**
+ * Keys for people, by partner, newest last. @param filter.partnerId null: of every partner.
+ * @param filter.after id of the last key of the page before. @throws Refused when there is no such key.
+ */
+export async function listKeys(
+  db: Reader,
+  filter: { partnerId: string | null; after?: string | undefined; limit: number },
+): Promise<ApiKeySummary[]> {
+  const { partnerId, after, limit } = filter;
+  const last = after === undefined ? null : await findKey(db, after);
+  if (after !== undefined && last === null) throw new Refused('not_found', `There is no key ${after}.`);
+  const text = `${SUMMARY} where ($1::text is null or k.partner_id = $1)
+      and ($2::text is null or (k.partner_id, k.key_id) > ($2, $3))
+    order by k.partner_id, k.key_id limit $4::int`;
+  const values = [partnerId, last?.partnerId ?? null, last?.keyId ?? null, limit];
+  return (await runPrepared<Row<ApiKeySummary>>(db, text, values)).map(toSummary);
 }
 
 export async function findKey(db: Reader, keyId: string): Promise<ApiKeySummary | null> {

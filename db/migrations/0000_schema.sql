@@ -316,12 +316,24 @@ CREATE TABLE "webhook_secrets" (
 	"expires_at" timestamp with time zone
 );
 --> statement-breakpoint
+CREATE TABLE "webhook_key_pairs" (
+	"key_pair_id" text PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"public_key" text NOT NULL,
+	"key_id" text NOT NULL,
+	"ciphertext" "bytea" NOT NULL,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"expires_at" timestamp with time zone,
+	CONSTRAINT "webhook_key_pairs_environment" CHECK ("webhook_key_pairs"."environment" in ('sandbox', 'live'))
+);
+--> statement-breakpoint
 CREATE TABLE "operator_events" (
 	"event_id" bigserial PRIMARY KEY NOT NULL,
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"kind" text NOT NULL,
-	"partner_id" text NOT NULL,
-	"environment" text NOT NULL,
+	"partner_id" text,
+	"environment" text,
 	"endpoint_id" text,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
@@ -337,6 +349,7 @@ ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_i
 ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;--> statement-breakpoint
@@ -365,6 +378,8 @@ CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("env
 CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
 CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
+CREATE INDEX "webhook_key_pairs_partner" ON "webhook_key_pairs" USING btree ("partner_id","environment");--> statement-breakpoint
+CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btree ("partner_id","environment") WHERE "webhook_key_pairs"."expires_at" is null;--> statement-breakpoint
 CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
 --> statement-breakpoint
 -- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
@@ -612,7 +627,7 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed jsonb, OUT waiting boolean, OUT last_partner text, OUT last_environment text
+  OUT claimed jsonb, OUT waiting boolean, OUT paced boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
@@ -638,6 +653,7 @@ BEGIN
   moment := service_now();
   claimed := '[]';
   waiting := false;
+  paced := false;
   last_partner := after_partner;
   last_environment := after_environment;
 
@@ -720,6 +736,7 @@ BEGIN
     free_slots := free_slots || slots - queue.under_way::int;
     actives := actives || queue.active;
     tests_waits := tests_waits || queue.tests_wait;
+    paced := paced OR queue.tests_wait;
     bulk := bulk OR queue.bulk IS TRUE;
     EXIT WHEN cardinality(free_slots) = most;
   END LOOP;
@@ -767,10 +784,13 @@ BEGIN
   END LOOP;
 
   waiting := waiting OR cardinality(free_slots) = most OR EXISTS (
-    SELECT FROM unnest(partners, environments) AS l (partner_id, environment) CROSS JOIN (VALUES (0), (1)) AS u (priority)
+    SELECT FROM unnest(partners, environments, tests_waits) AS l (partner_id, environment, tests_wait)
+    CROSS JOIN (VALUES (0), (1)) AS u (priority)
     CROSS JOIN LATERAL (
       SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id
         AND n.environment = l.environment AND n.priority = u.priority
+        -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's.
+        AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
         AND n.notification_id >= low AND n.notification_id < high
       ORDER BY n.due_at LIMIT 1) w
     WHERE w.due_at <= moment);

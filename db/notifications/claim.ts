@@ -31,6 +31,8 @@ export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
   /** Something due was left: its endpoint has no place, an earlier event is open, or there was more than `limit`. */
   readonly waiting: boolean;
+  /** Tests of an endpoint may be due that wait for an earlier test of theirs to end. */
+  readonly paced: boolean;
   readonly turn: Turn;
 }
 
@@ -45,7 +47,7 @@ export interface ClaimOptions {
 }
 
 const CLAIM = `
-  select claimed, waiting, last_partner as partner, last_environment as environment
+  select claimed, waiting, paced, last_partner as partner, last_environment as environment
   from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
@@ -60,12 +62,13 @@ export async function claimDue(
   const [row] = await runPrepared<{
     claimed: ClaimedNotification[];
     waiting: boolean;
+    paced: boolean;
     partner: string;
     environment: string;
   }>(reader, CLAIM, [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, turn.partnerId, turn.environment]);
   if (row === undefined) throw new Error('the claim came to nothing');
-  const { claimed, waiting, partner, environment } = row;
-  return { claimed, waiting, turn: { partnerId: partner, environment } };
+  const { claimed, waiting, paced, partner, environment } = row;
+  return { claimed, waiting, paced, turn: { partnerId: partner, environment } };
 }
 
 const MARK_STARTED = `

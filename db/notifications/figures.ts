@@ -9,6 +9,8 @@ export const LIMIT_SHARES = [50, 80, 100] as const;
 export interface DeliveryFigures {
   /** Not delivered yet, by state. */
   readonly undelivered: Readonly<Record<'pending' | 'started' | 'held', number>>;
+  /** Milliseconds since the oldest pause began; 0 when nothing is paused. */
+  readonly oldestPausedMs: number;
   /** Of this UTC month. */
   readonly month: readonly {
     readonly environment: 'sandbox' | 'live';
@@ -20,10 +22,20 @@ export interface DeliveryFigures {
 }
 
 export async function deliveryFigures(db: DbOrTransaction, testEventType: string): Promise<DeliveryFigures> {
-  const [open] = await db.execute<{ pending: number; started: number; held: number }>(sql`
-    select (select count(*) from notifications where state = 'pending')::int as pending,
-      (select count(*) from notifications where state = 'started')::int as started,
-      (select count(*) from notifications where state = 'held')::int as held`);
+  const [open] = await db.execute<{
+    pending: number;
+    started: number;
+    held: number;
+    oldestPausedMs: number;
+  }>(sql`
+    select (select count(*) from notifications where state = 'pending')::int as pending, s.*,
+      (select count(*) from notifications where state = 'held')::int as held
+    from (
+      select count(*)::int as started,
+        coalesce(extract(epoch from service_now() - min(paused_at)) * 1000, 0)::float8 as "oldestPausedMs"
+      from notifications where state = 'started') s`);
+  if (open === undefined) throw new Error('the figures of notifications came back empty');
+  const { oldestPausedMs, ...undelivered } = open;
   const used = LIMIT_SHARES.map(
     (share) => sql`count(*) filter (
       where event_type = ${testEventType}
@@ -40,5 +52,5 @@ export async function deliveryFigures(db: DbOrTransaction, testEventType: string
     from unnest(array['sandbox', 'live']) environment
     left join (select * from monthly_counts where month = service_month()) c using (environment)
     group by environment`);
-  return { undelivered: open ?? { pending: 0, started: 0, held: 0 }, month: [...month] };
+  return { undelivered, oldestPausedMs, month: [...month] };
 }

@@ -7,6 +7,7 @@ import { currentMonth, releaseMonth, reserveMonth } from './quota';
 import { applyEvent } from './transition';
 import { updateSql } from './update';
 import { findEndpoint, liveSecrets, type SealedSecret } from '../endpoints/endpoints';
+import { liveKeyPairs, type SealedKeyPair } from '../endpoints/key-pairs';
 
 /** What an attempt needs, or why there is none to make. */
 export type OpenedAttempt =
@@ -21,6 +22,8 @@ export type OpenedAttempt =
       };
       readonly endpoint: { readonly endpointId: string; readonly url: string };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
+      /** Of the notification's partner and environment. */
+      readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
   /** It has ended, or is held: whoever asks has nothing left to do. */
   | { readonly kind: 'over'; readonly state: Notification['state']; readonly reason: string | null }
@@ -32,7 +35,7 @@ export type OpenedAttempt =
 
 /**
  * Writes the row of an attempt before it is sent; the row lock numbers attempts, not Temporal. A row left unfinished by
- * a process that died is closed as `unknown`. The endpoint and its secrets are those of now, not of the first attempt.
+ * a process that died is closed as `unknown`. The endpoint and what signs for it are those of now, not of the first attempt.
  * A test's place in the limit moves to the UTC month that this attempt starts in.
  */
 export async function openAttempt(
@@ -48,6 +51,7 @@ export async function openAttempt(
     const endpoint = await findEndpoint(tx, row.partnerId, row.environment);
     if (endpoint?.state !== 'active') return { kind: 'no_endpoint', eventType: row.eventType };
     const secrets = await liveSecrets(tx, endpoint.endpointId);
+    const keyPairs = await liveKeyPairs(tx, row);
     const moved = await moveReservation(tx, row);
     if (moved === undefined) return { kind: 'monthly_limit' };
     const attemptNumber = row.attempts + 1;
@@ -63,7 +67,7 @@ export async function openAttempt(
       where t.notification_id = ${notificationId}
       returning (extract(epoch from service_now() - t.created_at) * 1000)::float8 as "ageMs"`);
     const notification = { ...row, ageMs: noted?.ageMs ?? 0 };
-    return { kind: 'open', attemptNumber, notification, endpoint: { endpointId, url }, secrets };
+    return { kind: 'open', attemptNumber, notification, endpoint: { endpointId, url }, secrets, keyPairs };
   });
 }
 

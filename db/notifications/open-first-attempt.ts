@@ -34,11 +34,20 @@ const OPEN = `
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,
         'ciphertext', encode(ciphertext, 'base64')) order by created_at desc, secret_id desc)
       from webhook_secrets s
-      where s.endpoint_id = e.endpoint_id and (expires_at is null or expires_at > service_now()))::text as secrets
+      where s.endpoint_id = e.endpoint_id and (expires_at is null or expires_at > service_now()))::text as secrets,
+    (select json_agg(json_build_object('keyPairId', key_pair_id, 'publicKey', public_key, 'keyId', key_id,
+        'ciphertext', encode(ciphertext, 'base64')) order by created_at desc, key_pair_id desc)
+      from webhook_key_pairs k
+      where k.partner_id = n.partner_id and k.environment = n.environment
+        and (expires_at is null or expires_at > service_now()))::text as "keyPairs"
   from n, e`;
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
-type Row = Opened['notification'] & { readonly url: string; readonly secrets: string | null };
+type Row = Opened['notification'] & {
+  readonly url: string;
+  readonly secrets: string | null;
+  readonly keyPairs: string | null;
+};
 
 /**
  * Writes the row of a first attempt before it is sent.
@@ -52,13 +61,19 @@ export async function openFirstAttempt(
 ): Promise<Opened | null> {
   const [row] = await runPrepared<Row>(sql, OPEN, [notificationId, generation, endpointId]);
   if (row === undefined) return null;
-  const { url, secrets, ...notification } = row;
-  const sealed = JSON.parse(secrets ?? '[]') as { secretId: string; keyId: string; ciphertext: string }[];
+  const { url, secrets, keyPairs, ...notification } = row;
   return {
     kind: 'open',
     attemptNumber: 1,
     notification,
     endpoint: { endpointId, url },
-    secrets: sealed.map((one) => ({ ...one, endpointId, ciphertext: Buffer.from(one.ciphertext, 'base64') })),
+    secrets: sealedIn<{ secretId: string; keyId: string }>(secrets).map((one) => ({ ...one, endpointId })),
+    keyPairs: sealedIn<{ keyPairId: string; publicKey: string; keyId: string }>(keyPairs),
   };
+}
+
+/** The rows of a `json_agg`, each with its ciphertext as bytes. */
+function sealedIn<Row>(json: string | null) {
+  const rows = JSON.parse(json ?? '[]') as (Row & { readonly ciphertext: string })[];
+  return rows.map((one) => ({ ...one, ciphertext: Buffer.from(one.ciphertext, 'base64') }));
 }

@@ -3,7 +3,7 @@ import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { deliveryAttempts } from '../schema';
 import { noteFailure, noteSuccess, SUCCESS_IS_NEWS } from '../endpoints/health';
-import { lockNotification } from './read';
+import { lockNotification, type Notification } from './read';
 import type { OperatorEvent } from '../audit/operator-events';
 import { applyDelivery, applyEnd, applyEvent } from './transition';
 
@@ -33,8 +33,8 @@ const EVENT_OF = { failed: 'fail', cancelled: 'cancel', held: 'hold' } as const;
  * counted by the one update that finds `delivered_at` empty.
  * @param end null while further attempts follow; a 2xx always ends it.
  * @param retryInMs wait before the next attempt, in milliseconds; null when none follows.
- * @returns what operators should know of its endpoint, which is written down with it: it was disabled, it has failed for
- *   long, or it is well again.
+ * @returns `event`: what operators should know of its endpoint, which is written down with it: it was disabled, it has failed for
+ *   long, or it is well again. `ended`: the type of the notification's event when that has ended with it, undelivered.
  * @throws ForeignResult
  */
 export async function recordAttempt(
@@ -43,7 +43,7 @@ export async function recordAttempt(
   result: { readonly outcome: DeliveryOutcome; readonly address: string | null },
   end: NotificationEnd | null,
   retryInMs: number | null = null,
-): Promise<{ readonly event: OperatorEvent | null }> {
+): Promise<{ readonly event: OperatorEvent | null; readonly ended: string | null }> {
   const { notificationId, attemptNumber } = attempt;
   const { outcome } = result;
   return db.transaction(async (tx) => {
@@ -52,17 +52,23 @@ export async function recordAttempt(
     const { month, generation } = finished;
     // A late result of an older generation does not end the one that is under way now; but a delivery is a delivery.
     const current = row?.generation === generation;
+    let ended: string | null = null;
     if (row !== null && outcome.kind === 'delivered' && (current || row.deliveredAt === null)) {
       await applyDelivery(tx, row, month);
     }
     if (row !== null && outcome.kind === 'failed' && current) {
-      if (end !== null) await applyEnd(tx, row, EVENT_OF[end.state], end.reason);
+      if (end !== null) ended = await endedAs(tx, row, end);
       // Only after the first attempt is there a slot to leave, and anything to put off.
       else await applyEvent(tx, row, row.takenAt === null ? 'retry_again' : 'retry', nextAttempt(retryInMs));
     }
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
-    return { event: await noteHealth(tx, outcome, finished) };
+    return { event: await noteHealth(tx, outcome, finished), ended };
   });
+}
+
+/** @returns the type of its event; null when it has ended already. */
+async function endedAs(tx: DbOrTransaction, row: Notification, end: NotificationEnd): Promise<string | null> {
+  return (await applyEnd(tx, row, EVENT_OF[end.state], end.reason)) ? row.eventType : null;
 }
 
 const nextAttempt = (retryInMs: number | null) => ({
@@ -83,17 +89,19 @@ async function noteHealth(
 /**
  * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is.
  * @param generation of the workflow that asks; another one's word no longer counts.
+ * @returns the type of its event; null when nothing changed.
  */
 export async function endNotification(
   db: Db,
   { notificationId, generation }: { notificationId: string; generation: number },
   end: NotificationEnd,
-): Promise<void> {
-  await db.transaction(async (tx) => {
+): Promise<string | null> {
+  return db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
-    if (row === null || row.generation !== generation) return;
-    await applyEnd(tx, row, EVENT_OF[end.state], end.reason);
+    if (row === null || row.generation !== generation) return null;
+    const ended = await endedAs(tx, row, end);
     await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
+    return ended;
   });
 }
 

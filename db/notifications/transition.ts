@@ -47,21 +47,22 @@ export async function applyDelivery(tx: DbOrTransaction, row: Notification, mont
   await addToCount(tx, row, month, { delivered: 1 });
 }
 
-/** Applies the end of a notification that was not delivered. One that was delivered once stays counted as that. */
+/**
+ * Applies the end of a notification that was not delivered. One that was delivered once stays counted as that.
+ * @returns false, with nothing changed, when it has ended already.
+ */
 export async function applyEnd(
   tx: DbOrTransaction,
   row: Notification,
   event: 'fail' | 'cancel' | 'hold',
   reason: string,
-): Promise<void> {
+): Promise<boolean> {
   const endReason = sql`${reason}`;
-  if (event !== 'fail') {
-    await applyEvent(tx, row, event, { end_reason: endReason });
-    return;
-  }
+  if (event !== 'fail') return applyEvent(tx, row, event, { end_reason: endReason });
   const newlyFailed = row.deliveredAt === null && row.failedMonth === null;
   const failedMonth = newlyFailed ? await currentMonth(tx) : row.failedMonth;
   const given = { end_reason: endReason, failed_month: sql`${failedMonth}::date` };
   const applied = await applyEvent(tx, row, 'fail', given);
   if (applied && newlyFailed && failedMonth !== null) await addToCount(tx, row, failedMonth, { failed: 1 });
+  return applied;
 }

@@ -87,7 +87,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: `select, insert, update (${RECOVERY_MOVES})`,
   },
 
-  // The API knows whether there is an endpoint, and neither where it is nor its secrets.
+  // The API knows whether there is an endpoint, and neither where it is nor what signs for it.
   webhook_endpoints: {
     api: 'select (partner_id, environment, state)',
     worker:
@@ -95,6 +95,12 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert, update (state, disabled_reason, failing_since, failures_since_success, warned_hours, updated_at)',
   },
   webhook_secrets: { worker: 'select', ops: 'select, insert, update (key_id, ciphertext, expires_at)' },
+  webhook_key_pairs: {
+    // Partners read the public keys.
+    api: 'select (key_pair_id, partner_id, environment, public_key, created_at, expires_at)',
+    worker: 'select',
+    ops: 'select, insert, update (key_id, ciphertext, expires_at)',
+  },
 
   // Append-only for everybody.
   change_log: { api: 'insert', worker: 'insert', ops: 'select, insert' },

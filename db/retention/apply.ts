@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../postgres/connect';
 import { appendChange } from '../audit/change-log';
-import { checkRetentionDays, type RetentionTask } from '../../domain/retention';
+import {
+  addRemoved,
+  checkRetentionDays,
+  type RemovedByPeriod,
+  type RetentionTask,
+} from '../../domain/retention';
 import { MONTHLY_KINDS, type MonthlyKind } from './kinds';
 import { deleteBatch, dropMonth, expiredMonths } from './months';
 import { clearPayloads, payloadMark } from './payloads';
@@ -18,6 +23,8 @@ interface RetentionWork extends RetentionTask {
 export interface RetentionStep {
   /** Rows that went, or lost their payload. */
   readonly removed: number;
+  /** The same by when they were created. */
+  readonly byPeriod: RemovedByPeriod;
   /** Months that went as a whole, by their partitions. */
   readonly dropped: readonly string[];
   /** There is more to do, from this cursor on. */
@@ -69,14 +76,16 @@ async function clearSome(
 ): Promise<CountedStep> {
   let cursor = from ?? (await payloadMark(db));
   let [removed, more] = [0, true];
+  let byPeriod: RemovedByPeriod = {};
   while (more) {
     const done = await clearPayloads(db, { days, limit: batch, cursor });
     removed += done.cleared;
+    byPeriod = addRemoved(byPeriod, done.byDay);
     ({ cursor, more } = done);
     if (enough()) break;
     if (more) await sleep(REST_MS);
   }
-  return { removed, inMonths: 0, dropped: [], more, cursor, busy: [] };
+  return { removed, byPeriod, inMonths: 0, dropped: [], more, cursor, busy: [] };
 }
 
 async function removeSome(
@@ -89,7 +98,20 @@ async function removeSome(
   const busy: string[] = [];
   const inBatches = [`${kind.table}_default`];
   let [removed, inMonths] = [0, 0];
-  const step = (more: boolean): CountedStep => ({ removed, inMonths, dropped, more, cursor: null, busy });
+  let byPeriod: RemovedByPeriod = {};
+  const gone = (partition: string, rows: number) => {
+    removed += rows;
+    if (rows > 0) byPeriod = addRemoved(byPeriod, { [periodOf(kind, partition)]: rows });
+  };
+  const step = (more: boolean): CountedStep => ({
+    removed,
+    byPeriod,
+    inMonths,
+    dropped,
+    more,
+    cursor: null,
+    busy,
+  });
   for (const month of await expiredMonths(db, kind, days)) {
     const outcome = await dropMonth(db, kind, month, { days, actor });
     if (outcome === 'busy') busy.push(month.partition);
@@ -97,18 +119,22 @@ async function removeSome(
     else {
       dropped.push(month.partition);
       inMonths += outcome.rows;
-      removed += outcome.rows;
+      gone(month.partition, outcome.rows);
     }
     if (enough()) return step(true);
   }
   for (const partition of inBatches) {
     for (let more = true; more;) {
-      const gone = await deleteBatch(db, kind, partition, { days, limit: batch });
-      removed += gone.rows;
-      more = gone.ids === batch;
+      const deleted = await deleteBatch(db, kind, partition, { days, limit: batch });
+      gone(partition, deleted.rows);
+      more = deleted.ids === batch;
       if (enough()) return step(true);
       if (more) await sleep(REST_MS);
     }
   }
   return step(false);
 }
+
+/** `quotes_2026_11` is `2026-11`, `quotes_default` is `default`. */
+const periodOf = ({ table }: MonthlyKind, partition: string) =>
+  partition.slice(table.length + 1).replace('_', '-');

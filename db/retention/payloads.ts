@@ -1,5 +1,7 @@
 import { sql } from 'drizzle-orm';
+import { decodeTime } from 'ulid';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import type { RemovedByPeriod } from '../../domain/retention';
 import { floorOf } from './kinds';
 
 const ENDED = sql`('delivered', 'failed', 'cancelled', 'expired')`;
@@ -7,6 +9,8 @@ const ENDED = sql`('delivered', 'failed', 'cancelled', 'expired')`;
 /** A step of the walk along the ids, and whether there may be more. */
 interface PayloadStep {
   readonly cleared: number;
+  /** The same by the UTC day of their creation, which their ids contain. */
+  readonly byDay: RemovedByPeriod;
   /** The last id looked at; the next step goes on after it. */
   readonly cursor: string;
   readonly more: boolean;
@@ -34,10 +38,11 @@ export async function clearPayloads(
       where notification_id > ${cursor} and notification_id < (select ${floorOf('ntf_', days)})
       order by notification_id limit ${limit}`);
     const last = rows.at(-1)?.id;
-    if (last === undefined) return { cleared: 0, cursor, more: false };
+    if (last === undefined) return { cleared: 0, byDay: {}, cursor, more: false };
     const range = sql`notification_id > ${cursor} and notification_id <= ${last}`;
-    const cleared = await tx.execute(sql`
-      update notifications set body = '' where ${range} and state in ${ENDED} and body <> '' returning 1`);
+    const cleared = await tx.execute<{ id: string }>(sql`
+      update notifications set body = '' where ${range} and state in ${ENDED} and body <> ''
+      returning notification_id as id`);
     await tx.execute(sql`
       update delivery_attempts set answer = null where ${range} and answer is not null
         and notification_id in (select notification_id from notifications where ${range} and state in ${ENDED})`);
@@ -50,6 +55,11 @@ export async function clearPayloads(
       where ${cursor} = coalesce((select done_up_to from retention_marks where kind = 'payloads'), '')
       on conflict (kind) do update set done_up_to = excluded.done_up_to, updated_at = service_now()
       where m.done_up_to = ${cursor}`);
-    return { cleared: cleared.length, cursor: last, more: rows.length === limit };
+    const byDay: Record<string, number> = {};
+    for (const { id } of cleared) byDay[dayOf(id)] = (byDay[dayOf(id)] ?? 0) + 1;
+    return { cleared: cleared.length, byDay, cursor: last, more: rows.length === limit };
   });
 }
+
+const dayOf = (notificationId: string) =>
+  new Date(decodeTime(notificationId.slice('ntf_'.length))).toISOString().slice(0, 10);

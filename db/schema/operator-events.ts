@@ -9,8 +9,9 @@ export const operatorEvents = pgTable(
     eventId: bigserial('event_id', { mode: 'number' }).primaryKey(),
     happenedAt: moment('happened_at').notNull().default(serviceNow),
     kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
-    partnerId: text('partner_id').notNull(),
-    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** Null, both: it is about no partner. */
+    partnerId: text('partner_id'),
+    environment: text('environment', { enum: ['sandbox', 'live'] }),
     /** Null: it is about notifications without an endpoint. */
     endpointId: text('endpoint_id'),
     /** Figures and ids; never a secret, a body or an address. */

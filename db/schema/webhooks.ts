@@ -58,3 +58,34 @@ export const webhookSecrets = pgTable(
   },
   (t) => [index('webhook_secrets_endpoint').on(t.endpointId)],
 );
+
+/**
+ * Ed25519 key pairs that deliveries are signed with besides. A pair belongs to one partner and environment, whatever
+ * endpoints come and go: with a shared one a partner could pass its own events on to another as that other's.
+ */
+export const webhookKeyPairs = pgTable(
+  'webhook_key_pairs',
+  {
+    /** `whk_` and a ULID. */
+    keyPairId: text('key_pair_id').primaryKey(),
+    partnerId: text('partner_id')
+      .notNull()
+      .references(() => partners.partnerId),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    /** `whpk_` and base64 of 32 bytes. */
+    publicKey: text('public_key').notNull(),
+    /** Of the key ring; the ciphertext is that of the private key. */
+    keyId: text('key_id').notNull(),
+    ciphertext: bytea('ciphertext').notNull(),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    /** From this moment on it no longer signs and is listed no more; null: no end. Rotation sets it. */
+    expiresAt: moment('expires_at'),
+  },
+  (t) => [
+    index('webhook_key_pairs_partner').on(t.partnerId, t.environment),
+    uniqueIndex('webhook_key_pairs_current')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.expiresAt} is null`),
+    check('webhook_key_pairs_environment', sql`${t.environment} in ('sandbox', 'live')`),
+  ],
+);

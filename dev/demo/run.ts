@@ -5,7 +5,7 @@ import { appendChange } from '../../db/audit/change-log';
 import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
 import type { StackInfo } from '../stack';
 import { callJson, NobodyThere } from '../json-call';
-import { STORIES, type Story } from './stories';
+import { SHORT_STORY, STORIES, type Story } from './stories';
 import { openApplication, receivedOf, takeQuote, walk, type DemoSurroundings } from './walk';
 
 export interface DemoOptions {
@@ -47,6 +47,29 @@ export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boo
     );
     if (info.temporalUiUrl !== null) write(`How each was delivered: ${info.temporalUiUrl}\n`);
     return well;
+  } finally {
+    await issued.close();
+  }
+}
+
+/**
+ * Opens an application from a new quote and has its lender tell a few events, whether they arrive or not.
+ * @returns its id, and how many events that makes for the partner.
+ * @throws NoStack when none runs there.
+ */
+export async function moveApplication({
+  dataDir,
+  now,
+}: Omit<DemoOptions, 'write'>): Promise<{ applicationId: string; events: number }> {
+  const info = await runningStack(dataDir);
+  const ca = await readFile(info.caFile, 'utf8');
+  const issued = await issueServiceKeys(info);
+  const surroundings = { info, ca, serviceKeys: issued.keys };
+  try {
+    const { link } = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
+    const applicationId = await openApplication(surroundings, SHORT_STORY, link, now());
+    await walk(surroundings, applicationId, SHORT_STORY);
+    return { applicationId, events: SHORT_STORY.statuses.length + 1 };
   } finally {
     await issued.close();
   }

@@ -46,3 +46,11 @@ export const STORIES: readonly Story[] = [
     statuses: ['submitted', 'referred', 'declined'],
   },
 ];
+
+/** A few events, for a partner who misses some. */
+export const SHORT_STORY: Story = {
+  title: 'accepted and signed',
+  lender: 'lender_a',
+  newReference: eight,
+  statuses: ['submitted', 'accepted', 'signed'],
+};

@@ -1,21 +1,7 @@
 import { type Behaviour, describeBehaviour } from './behaviour';
 import type { Delivery } from './deliveries';
-
-const STYLE = `
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a; background: #fff }
-form { display: inline-block; margin: 0 .5rem .5rem 0 }
-table { border-collapse: collapse; width: 100% }
-th, td { border-bottom: 1px solid #999; padding: .4rem .6rem; text-align: left; vertical-align: top }
-pre { margin: 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere }
-td:nth-child(2) { overflow-wrap: anywhere }
-input { width: 5rem }
-/* A phone: one delivery below the other, its cells in words. */
-@media (max-width: 45rem) {
-  table, caption, tbody, tr, td { display: block; text-align: left }
-  thead { clip-path: inset(50%); position: absolute; width: 1px; height: 1px; overflow: hidden }
-  tr { border-bottom: 1px solid #999; padding: .4rem 0 }
-  td { border: 0; padding: 0; overflow-wrap: anywhere }
-}`;
+import type { NotificationItem } from './partner-log';
+import type { Story } from './story';
 
 /** Everything that came from outside passes through here. */
 export function escapeHtml(text: string): string {
@@ -29,28 +15,100 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => names[character] ?? '');
 }
 
-/** What the demo partner got, and buttons for how it behaves. No script. */
-export function renderPage(behaviour: Behaviour, deliveries: readonly Delivery[]): string {
+export interface PageContent {
+  readonly behaviour: Behaviour;
+  readonly deliveries: readonly Delivery[];
+  /** What the API says of the newest notifications, or why it says nothing; null without a partner's key. */
+  readonly log: readonly NotificationItem[] | string | null;
+  readonly story: Story | null;
+  /** What became of the last order. */
+  readonly told: string;
+}
+
+/** What the demo partner got, what the API says was sent, and buttons. Without its script nothing is lacking but the moving story. */
+export function renderPage({ behaviour, deliveries, log, story, told }: PageContent): string {
   return `<!doctype html>
 <html lang="en-GB">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Demo partner: deliveries</title><style>${STYLE}</style></head>
+<title>Demo partner: deliveries</title><link rel="stylesheet" href="/look.css"><script type="module" src="/receiver.js"></script></head>
 <body>
-<main>
+<header>
 <h1>Demo partner</h1>
-<p>Webhooks come to <code>POST /webhooks</code>. At present it <strong>${escapeHtml(describeBehaviour(behaviour))}</strong>.</p>
-<h2>Behaviour</h2>
+<p>Webhooks come to <code>POST /webhooks</code>.</p>
+</header>
+<main class="rows">
+<section aria-labelledby="behaviour-title">
+<h2 id="behaviour-title">Behaviour</h2>
+<div id="behaviour">
+<p>At present it <strong>${escapeHtml(describeBehaviour(behaviour))}</strong>.</p>
 ${button('ok', 'Answer 200')}
 ${button('hang', 'Hang')}
 ${button('status', 'Always answer', number('status', 'status', 503, 200, 599))}
 ${button('fail-times', 'Fail', `${number('fail-status', 'status', 503, 200, 599)} ${number('times', 'times', 3, 1, 1000)}`)}
-<h2>Deliveries (${deliveries.length})</h2>
+</div>
+</section>
+${story === null ? '' : storySection(story)}
+${log === null ? '' : logSection(log, told)}
+<section aria-labelledby="deliveries-title">
+<h2 id="deliveries-title">What came</h2>
+<div id="deliveries">
 <p><a href="/">Show the newest</a> · <a href="/deliveries">as JSON</a></p>
 ${deliveries.length === 0 ? '<p>None yet.</p>' : table(deliveries)}
+</div>
+</section>
 </main>
 </body>
 </html>
 `;
+}
+
+function storySection({ lines, running }: Story): string {
+  return `<section aria-labelledby="story-title">
+<h2 id="story-title">When something was missed</h2>
+<form method="post" action="/story"><button>My receiver was down</button> hangs, misses some events of a new application, and catches up: about a minute.</form>
+<div id="story" role="status">
+${lines.length === 0 ? '' : `<ol>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ol>`}${running ? '<p>It goes on …</p>' : ''}
+</div>
+</section>`;
+}
+
+function logSection(log: readonly NotificationItem[] | string, told: string): string {
+  return `<section aria-labelledby="log-title">
+<h2 id="log-title">What was sent</h2>
+<p>The newest 25, as <code>GET /v1/notifications</code> has them.</p>
+<p role="status">${escapeHtml(told)}</p>
+<div id="log">
+${typeof log === 'string' ? `<p>${escapeHtml(log)}</p>` : log.length === 0 ? '<p>None yet.</p>' : logTable(log)}
+</div>
+</section>`;
+}
+
+function logTable(log: readonly NotificationItem[]): string {
+  return `<table class="list">
+<caption>Notifications, newest first</caption>
+<thead><tr><th scope="col">Created</th><th scope="col">Event</th><th scope="col">Status</th><th scope="col">Last attempt</th><th scope="col">Next</th><th scope="col">Order</th></tr></thead>
+<tbody>
+${log.map(logRow).join('\n')}
+</tbody>
+</table>`;
+}
+
+function logRow(item: NotificationItem): string {
+  const { last_attempt: last, next_attempt_at: next, reason, sequence } = item;
+  const answered =
+    last && (last.http_status === null ? (last.failure ?? last.outcome) : `answered ${last.http_status}`);
+  const cells = [
+    `<time>${escapeHtml(item.created_at)}</time>`,
+    `${escapeHtml(item.event_type)}${sequence === null ? '' : `, no. ${sequence}`}<br><code>${escapeHtml(item.event_id)}</code>`,
+    `${escapeHtml(item.status)}${reason === null ? '' : `: ${escapeHtml(reason)}`}`,
+    last === null ? 'none' : `${escapeHtml(String(answered))}, no. ${item.attempts}`,
+    next === null ? 'none' : `<time>${escapeHtml(next)}</time>`,
+    // Others are under way, or a test: the API says so to who asks nevertheless.
+    sequence !== null && ['delivered', 'failed', 'held', 'expired'].includes(item.status)
+      ? `<form method="post" action="/resend"><input type="hidden" name="notification_id" value="${escapeHtml(item.notification_id)}"><button aria-label="Send again: ${escapeHtml(item.event_id)}">Send again</button></form>`
+      : 'none',
+  ];
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
 function button(mode: string, label: string, fields = ''): string {
@@ -62,7 +120,7 @@ function number(id: string, name: string, value: number, min: number, max: numbe
 }
 
 function table(deliveries: readonly Delivery[]): string {
-  return `<table>
+  return `<table class="list">
 <caption>The last ${deliveries.length}, newest first</caption>
 <thead><tr><th scope="col">Received</th><th scope="col">Event</th><th scope="col">Signature</th><th scope="col">Answer</th><th scope="col">Content</th></tr></thead>
 <tbody>

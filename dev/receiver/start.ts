@@ -1,9 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { PartnerSettings } from '../partner-api';
 import { answerTo, type Behaviour, behaviourSchema } from './behaviour';
 import { type Delivery, DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
 import { renderPage } from './page';
+import { openPartnerLog, type NotificationItem } from './partner-log';
+import { OutageStory, type StoryParts } from './story';
 import { whyNotVerified } from './verify';
 
 export interface ReceiverOptions {
@@ -13,6 +18,10 @@ export interface ReceiverOptions {
   /** The live secrets of its endpoints, `whsec_…`; read anew for each delivery. */
   readonly secrets: () => readonly string[] | Promise<readonly string[]>;
   readonly now: () => Date;
+  /** With the partner's key the page shows what the API says was sent; without it, what came alone. */
+  readonly partner?: PartnerSettings;
+  /** For the story "my receiver was down". */
+  readonly moveApplication?: StoryParts['moveApplication'];
 }
 
 export interface RunningReceiver {
@@ -27,23 +36,81 @@ export interface RunningReceiver {
 
 /** Our events are at most 20 KB. */
 const BODY_LIMIT_BYTES = 65_536;
-const SAFE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'";
+const SAFE_PAGE =
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'";
+/** Of this folder. The look is the shop's as well. */
+const FILES: Readonly<Record<string, readonly [path: string, type: string]>> = {
+  'GET /look.css': ['../look.css', 'text/css; charset=utf-8'],
+  'GET /receiver.js': ['receiver.js', 'text/javascript; charset=utf-8'],
+};
 
 /** Starts the demo partner: an HTTPS endpoint that verifies what it gets, shows it, and misbehaves on request. */
 export async function startReceiver(options: ReceiverOptions): Promise<RunningReceiver> {
   const deliveries = new DeliveryList();
   let behaviour: Behaviour = { mode: 'ok' };
+  const log = options.partner && openPartnerLog(options.partner);
+  const story =
+    log &&
+    options.moveApplication &&
+    new OutageStory({
+      log,
+      moveApplication: options.moveApplication,
+      behave: (wanted) => (behaviour = wanted),
+      deliveries: () => deliveries.all(),
+      now: options.now,
+    });
+  let told = '';
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const route = `${request.method} ${request.url}`;
     if (route === 'GET /') {
       response.setHeader('content-security-policy', SAFE_PAGE);
-      return send(response, 200, 'text/html; charset=utf-8', renderPage(behaviour, deliveries.all()));
+      const content = {
+        behaviour,
+        deliveries: deliveries.all(),
+        log: await logNow(),
+        story: story?.state() ?? null,
+        told,
+      };
+      return send(response, 200, 'text/html; charset=utf-8', renderPage(content));
     }
+    const file = FILES[route];
+    if (file !== undefined) return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
     if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries: deliveries.all() });
-    if (route === 'POST /behaviour') return setBehaviour(request, response);
     if (route === 'POST /webhooks') return receive(request, response);
-    return json(response, 404, { error: 'there is nothing here' });
+    const order = ORDERS[route];
+    if (order === undefined) return json(response, 404, { error: 'there is nothing here' });
+    const { origin, host } = request.headers;
+    // A page of somebody else's, open in the same browser.
+    if (origin !== undefined && origin !== `https://${host}`)
+      return json(response, 403, { error: 'not from another site' });
+    return order(request, response);
+  }
+
+  const ORDERS: Readonly<Record<string, typeof receive>> = {
+    'POST /behaviour': setBehaviour,
+    ...(log && { 'POST /resend': resend }),
+    ...(story && {
+      'POST /story': async (_request, response) => {
+        story.begin();
+        seeOther(response);
+      },
+    }),
+  };
+
+  async function logNow(): Promise<readonly NotificationItem[] | string | null> {
+    return log === undefined ? null : log.list().catch((error: unknown) => said(error));
+  }
+
+  async function resend(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const bytes = await readBody(request);
+    if (bytes === undefined) return tooLarge(response);
+    const id = new URLSearchParams(bytes.toString()).get('notification_id') ?? '';
+    told = await (log?.resend(id) ?? Promise.resolve()).then(
+      () => `${id} is sent again, with the same event id.`,
+      (error: unknown) => said(error),
+    );
+    seeOther(response);
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -68,10 +135,6 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   }
 
   async function setBehaviour(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { origin, host } = request.headers;
-    // A page of somebody else's, open in the same browser.
-    if (origin !== undefined && origin !== `https://${host}`)
-      return json(response, 403, { error: 'not from another site' });
     const bytes = await readBody(request);
     if (bytes === undefined) return tooLarge(response);
     const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
@@ -84,7 +147,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     }
     behaviour = parsed.data;
     if (!isForm) return json(response, 200, behaviour);
-    response.writeHead(303, { location: '/' }).end();
+    seeOther(response);
   }
 
   const server = createServer({ ...options.tls }, (request, response) => {
@@ -100,6 +163,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     webhookUrl: `${url}/webhooks`,
     deliveries: () => deliveries.all(),
     close: async () => {
+      story?.stop();
       const closed = new Promise((resolve) => server.close(resolve));
       // Those it hangs on included.
       server.closeAllConnections();
@@ -107,6 +171,10 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     },
   };
 }
+
+const seeOther = (response: ServerResponse) => void response.writeHead(303, { location: '/' }).end();
+
+const said = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** @returns undefined when it is too large. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
@@ -136,7 +204,7 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   send(response, status, 'application/json', `${JSON.stringify(body, null, 2)}\n`);
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string): void {
+function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
   const withoutBody = status === 204 || status === 304;
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
   response.end(withoutBody ? undefined : body);

@@ -1,2 +1,2 @@
 export { type RunningShop, type ShopOptions, startShop } from './start';
-export type { PartnerSettings } from './partner';
+export type { PartnerSettings } from '../partner-api';

@@ -1,14 +1,5 @@
 import { formatPence, parsePence } from '../../domain/money';
-import { askJson } from '../json-call';
-
-/** How the shop's server reaches the API; the key never leaves it. */
-export interface PartnerSettings {
-  readonly apiUrl: string;
-  /** Authority of the API's certificate, PEM. */
-  readonly ca: string;
-  readonly partnerId: string;
-  readonly apiKey: string;
-}
+import { askPartnerApi, type PartnerSettings } from '../partner-api';
 
 export interface Exchange {
   readonly request: unknown;
@@ -36,15 +27,12 @@ export async function askForQuote(
     merchant_finance_url: 'https://shop.example/finance',
     merchant_reference: 'SOFA-1',
   };
-  const { status, answer } = await post(settings, '/v1/finance-quote', body);
+  const { status, answer } = await askPartnerApi(settings, 'POST', '/v1/finance-quote', body);
   return { request: body, status, answer };
 }
 
 /** `POST /v1/notifications/test`. */
 export async function sendTestNotification(settings: PartnerSettings): Promise<Exchange> {
-  const { status, answer } = await post(settings, '/v1/notifications/test');
+  const { status, answer } = await askPartnerApi(settings, 'POST', '/v1/notifications/test');
   return { request: null, status, answer };
 }
-
-const post = ({ apiUrl, ca, apiKey }: PartnerSettings, path: string, body?: unknown) =>
-  askJson({ method: 'POST', url: `${apiUrl}${path}`, key: apiKey, ca, ...(body !== undefined && { body }) });

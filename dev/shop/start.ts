@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Delivery } from '../receiver/deliveries';
-import { askForQuote, sendTestNotification, type PartnerSettings } from './partner';
+import type { PartnerSettings } from '../partner-api';
+import { askForQuote, sendTestNotification } from './partner';
 
 export interface ShopOptions {
   /** On 127.0.0.1; 0 takes a free one. */
@@ -14,6 +15,8 @@ export interface ShopOptions {
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   readonly partner: PartnerSettings;
   readonly merchants: readonly { readonly id: string; readonly shows: string }[];
+  /** Address of the partner's own page, for a link. */
+  readonly partnerPage: string;
   /** What the partner's receiver got, newest first. */
   readonly deliveries: () => readonly Delivery[];
   /** Walks an application through its life. @returns a sentence for the page. */
@@ -34,11 +37,12 @@ const BODY_LIMIT_BYTES = 4_096;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const FILES: Readonly<Record<string, readonly [name: string, type: string]>> = {
-  '/': ['index.html', 'text/html'],
-  '/shop.css': ['shop.css', 'text/css'],
-  '/shop.js': ['shop.js', 'text/javascript'],
-  '/offer.js': ['offer.js', 'text/javascript'],
+const FILES: Readonly<Record<string, readonly [path: string, type: string]>> = {
+  '/': ['page/index.html', 'text/html'],
+  // One look for the shop and the partner's page.
+  '/look.css': ['../look.css', 'text/css'],
+  '/shop.js': ['page/shop.js', 'text/javascript'],
+  '/offer.js': ['page/offer.js', 'text/javascript'],
 };
 
 const basketSchema = z.object({
@@ -53,10 +57,14 @@ export async function startShop(options: ShopOptions): Promise<RunningShop> {
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const file = request.method === 'GET' ? FILES[request.url ?? ''] : undefined;
-    if (file !== undefined) return send(response, file[1], readFileSync(join(__dirname, 'page', file[0])));
+    if (file !== undefined) return send(response, file[1], readFileSync(join(__dirname, file[0])));
     switch (`${request.method} ${request.url}`) {
       case 'GET /merchants':
-        return json(response, 200, { merchants: options.merchants, situations: situations() });
+        return json(response, 200, {
+          merchants: options.merchants,
+          situations: situations(),
+          partner_page: options.partnerPage,
+        });
       case 'GET /inbox':
         return json(response, 200, options.deliveries());
       case 'POST /quote':

@@ -27,6 +27,7 @@ export function startDemoShop(
       apiKey: demo.apiKeys.test,
     },
     merchants: demo.merchants,
+    partnerPage: receiver.url,
     deliveries: () => receiver.deliveries(),
     runDemoApplication: async () => {
       if (!parts.isUp() || options.runDemo === undefined) return 'The stack is still starting.';

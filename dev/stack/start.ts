@@ -96,6 +96,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
         secrets: () => opened?.secrets() ?? [],
         now: () => new Date(),
+        partner: {
+          apiUrl: addresses.apiUrl,
+          ca: readFileSync(tls.caFile, 'utf8'),
+          partnerId: demo.partnerId,
+          apiKey: demo.apiKeys.test,
+        },
+        moveApplication: async () => {
+          if (!up || options.moveApplication === undefined) throw new Error('the stack is still starting');
+          return options.moveApplication();
+        },
       }),
     );
     closers.push(() => receiver.close());

@@ -80,6 +80,8 @@ export interface StackOptions {
   };
   /** Walks credit applications through their lives, for the shop's button. @returns whether all arrived in order. */
   runDemo?(): Promise<boolean>;
+  /** Opens an application and has its lender tell some events, for the receiver's story. @returns its id, and how many events. */
+  moveApplication?(): Promise<{ applicationId: string; events: number }>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Whether that is a terminal, on which a line can be drawn again. */

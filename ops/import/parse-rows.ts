@@ -22,7 +22,6 @@ export function checkForm<S extends z.ZodType>(
 ): { readonly parsed: ParsedRow<z.output<S>>[]; readonly faults: Fault[] } {
   const parsed: ParsedRow<z.output<S>>[] = [];
   const faults: Fault[] = [];
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const firstRowOf = new Map<string, number>();
   for (const [index, sent] of rows.entries()) {
     const row = index + 1;
@@ -37,23 +36,33 @@ export function checkForm<S extends z.ZodType>(
     } else if (named !== null) firstRowOf.set(named.unit, row);
     const result = schema.safeParse(sent);
     if (result.success) parsed.push({ row, value: result.data });
-    else faults.push(...result.error.issues.flatMap((issue) => toFaults(row, issue, sent, known)));
+    else faults.push(...result.error.issues.flatMap((issue) => toFaults(row, issue, sent, schema)));
   }
   return { parsed, faults };
 }
 
-function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, known: readonly string[]): Fault[] {
+function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, schema: z.ZodType): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
-      const meant = path.length === 0 ? didYouMean(key, known) : null;
-      const hint = meant === null ? '' : `: did you mean ${meant}?`;
+      const meant = didYouMean(key, fieldsAt(schema, path));
+      const hint = meant === null ? '' : `: did you mean ${[...path, meant].join('.')}?`;
       return { row, field: [...path, key].join('.'), message: `${UNKNOWN_FIELD}${hint}` };
     });
   }
   return [
     { row, field: path.length === 0 ? null : path.join('.'), message: issue.message, ...valueAt(sent, path) },
   ];
+}
+
+/** Names of the fields of the object that a path leads to; none where there is no object. */
+function fieldsAt(schema: unknown, path: readonly string[]): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return fieldsAt(schema.unwrap(), path);
+  if (schema instanceof z.ZodPipe) return fieldsAt(schema.in, path);
+  if (!(schema instanceof z.ZodObject)) return [];
+  const [first, ...rest] = path;
+  return first === undefined ? Object.keys(schema.shape) : fieldsAt(schema.shape[first], rest);
 }
 
 /** What a fault of a name that the format does not have begins with. */

@@ -4,6 +4,7 @@ import { applicationEventText } from '../../contracts/application-event';
 import { createApplication } from '../../db/applications/create';
 import { applicationExists, findApplication } from '../../db/applications/read';
 import { recordLenderEvent } from '../../db/applications/record-lender-event';
+import { livePublicKeys } from '../../db/endpoints/key-pairs';
 import { findServiceKeyByHash } from '../../db/keys/service-keys';
 import { insertTestNotification } from '../../db/notifications/enqueue-test';
 import { readProgress } from '../../db/notifications/progress';
@@ -61,6 +62,7 @@ export function apiQueries(
       recoveryProgress: (id, owner) => inTime(recoveryProgress(pages, id, owner), 'recovery'),
       findPartnerApplication: (id, owner) =>
         inTime(findApplicationForPartner(pages, id, owner), 'credit application'),
+      webhookKeys: (owner) => inTime(livePublicKeys(db, owner), 'webhook keys'),
       cursors: createCursors(() => inTime(readCursorSecret(sql), 'cursor secret')),
     },
     findServiceKey: (hash) => inTime(findServiceKeyByHash(db, hash), 'service key'),

@@ -16,7 +16,7 @@ export const deliverySettings = {
     .string()
     .optional()
     .describe(
-      'Keys that webhook secrets are sealed with: `id:base64,…`, 32 bytes each; the first one seals. Required by workers.',
+      'Keys that webhook secrets and private keys are sealed with: `id:base64,…`, 32 bytes each; the first one seals. Required by workers.',
     ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()

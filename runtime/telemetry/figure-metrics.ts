@@ -12,6 +12,10 @@ export function createFigureMetrics(registry: Registry, read: () => Promise<Deli
     },
   );
   gauge(
+    ['pfqs_notifications_oldest_paused_seconds', 'How long the oldest pause of a delivery has lasted.'],
+    (own, { oldestPausedMs }) => own.set(oldestPausedMs / 1_000),
+  );
+  gauge(
     [
       'pfqs_notifications_this_month',
       'Notifications counted in this UTC month, by environment and result: delivered or failed.',

@@ -34,6 +34,13 @@ export function createHealthMetrics(registry: Registry, read: () => Promise<Heal
       for (const { hours, count } of failing) own.set({ hours }, count);
     },
   );
+  gauge(
+    [
+      'pfqs_partners_failing',
+      'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
+    ],
+    (own, { partnersFailing }) => own.set(partnersFailing),
+  );
   return {
     expired: counter(
       'pfqs_notifications_expired_total',

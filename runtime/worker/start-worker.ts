@@ -6,6 +6,7 @@ import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
+import { databaseFigures } from '../../db/postgres/figures';
 import { keepPartitionsAhead } from '../../db/postgres/partitions';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { readTrace } from '../../db/notifications/trace';
@@ -17,10 +18,12 @@ import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
+import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createClockWatch, heardBy } from './clock-watch';
 import { createFigureMetrics } from '../telemetry/figure-metrics';
 import { reportLogin } from '../telemetry/report-login';
+import { createSupplyMetrics } from '../telemetry/supply-metrics';
 import { keepConnected } from './worker-connection';
 import { startWorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
 import { createWorkerEvents } from './worker-events';
@@ -102,6 +105,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     ofProcess: options.besideApi !== true,
   });
   createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
+  createSupplyMetrics(metrics.registry, () => databaseFigures(db), options.temporal);
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
@@ -121,6 +125,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     keyRing: options.keyRing,
     send: heardBy(clock, options.send),
     hmac: hmacSha256,
+    sign: signEd25519,
     sendSlots,
     now: () => new Date(),
     monotonicMs,
@@ -138,6 +143,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   const retention = createRetentionActivities({
     days: options.retention.days,
     warn: events.warn,
+    onMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
     connect: () =>
       connectDatabase({
         url: options.databaseUrl,

@@ -77,7 +77,7 @@ export function startWorkerDispatch(
     claim: async (wanted) =>
       build.current()
         ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
-        : { claimed: [], waiting: false, turn: wanted.turn },
+        : { claimed: [], waiting: false, paced: false, turn: wanted.turn },
     markStarted: (started) => inRound(markStarted(db, started), 'mark started'),
     giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
@@ -99,8 +99,8 @@ export function startWorkerDispatch(
     claimUnchecked: (wanted) => inRound(claimUnchecked(db, wanted), 'reconciler'),
     restart: (one) => inRound(restartNotification(db, one), 'reconciler'),
     end: async (one, state, reason) => {
-      await inRound(endNotification(db, one, { state, reason }), 'reconciler');
-      events.ended({ state, reason });
+      const eventType = await inRound(endNotification(db, one, { state, reason }), 'reconciler');
+      if (eventType !== null) events.ended({ state, reason, eventType });
     },
     onFound: (one, what) => events.mended({ ...one }, what),
     onError: (error, what) => logger.warn({ err: error }, what),

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { AttemptFacts } from '../../activities';
+import type { AttemptFacts, EndedNotification } from '../../activities';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { ClaimedNotification } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../../workflows/names';
@@ -32,8 +33,8 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
       const failure = outcome.kind === 'failed' ? outcome.failure : undefined;
       logger.info(withWorkflow({ ...about, outcome: kind, failure, httpStatus, ms: durationMs }), 'attempt');
     },
-    ended: (end: { readonly state: string; readonly reason: string }) =>
-      metrics.ended.inc({ state: end.state, reason: end.reason }),
+    ended: ({ state, reason, eventType }: EndedNotification) =>
+      metrics.ended.inc({ state, reason, event: eventType === TEST_EVENT_TYPE ? 'test' : 'application' }),
     started: (notification: ClaimedNotification, lagMs: number): void => {
       metrics.observeStart(notification, lagMs);
       spans?.dispatched(notification, lagMs - notification.ageMs);

@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client
 import type { AttemptFacts, SendSlots } from '../../activities';
 import type { Backlog } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { RETENTION_KINDS } from '../../domain/retention';
 import { sharedGauges } from '../telemetry/shared-gauges';
 
 interface WorkerMetricsDeps {
@@ -48,12 +49,20 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   });
   const ended = counter(
     'pfqs_notifications_ended_total',
-    'Notifications that ended otherwise than delivered, or were held, by state and reason.',
+    'Notifications that ended otherwise than delivered, or were held, by state, reason and event: test or application.',
     'state',
     'reason',
+    'event',
   );
-  ended.inc({ state: 'failed', reason: 'exhausted' }, 0);
+  for (const event of ['test', 'application']) ended.inc({ state: 'failed', reason: 'exhausted', event }, 0);
   const started = counter('pfqs_delivery_started_total', 'Deliveries whose workflow was started.');
+
+  const removedMuch = counter(
+    'pfqs_retention_removed_much_total',
+    'Rows that a run of the retention removed beside those that come of age in a day, by kind.',
+    'kind',
+  );
+  for (const kind of RETENTION_KINDS) removedMuch.inc({ kind }, 0);
 
   const waiting = sharedGauges(registry, backlog);
   waiting(['pfqs_notifications_pending', 'Notifications that wait for their workflow.'], (own, { pending }) =>
@@ -119,6 +128,7 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
       'Sends put off because enough were under way to their endpoint.',
     ),
     ended,
+    removedMuch,
     /** @param lagMs from the commit to the start. */
     observeStart({ generation }: { readonly generation: number }, lagMs: number): void {
       started.inc();

@@ -32,6 +32,7 @@ const OPERATIONS = [
   { path: '/v1/notifications/recover', cases: Math.min(2_000, CASES) },
   { path: '/v1/notifications/recoveries/{recovery_id}', cases: Math.min(200, CASES) },
   { path: '/v1/credit-applications/{credit_application_id}', cases: Math.min(200, CASES) },
+  { path: '/v1/webhook-keys', cases: Math.min(200, CASES) },
 ] as const;
 type Operation = (typeof OPERATIONS)[number];
 /** What every key is answered for, and what this script stores. */

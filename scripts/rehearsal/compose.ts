@@ -72,7 +72,7 @@ export function readCompose(root: string, variables: Variables): Service[] {
   const services = Object.entries(raw.services).map(([name, one]): Service => {
     const networks = one.networks ?? {};
     const mounted = (one.volumes ?? []).map((volume) => volume.split(':'));
-    const files = mounted.filter(([from]) => from?.startsWith('.'));
+    const files = mounted.filter(([from]) => /^[./]/.test(from ?? ''));
     const named = mounted.filter((volume) => !files.includes(volume));
     return {
       name,

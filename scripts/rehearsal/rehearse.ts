@@ -9,6 +9,7 @@ import { startDnsServer } from '../../test/support/dns-server';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../../test/support/webhook-receiver';
 import { readCompose, type Service } from './compose';
 import { lenderIntegration, tryAsLender } from './lender';
+import { backUpAndRestore, DATA } from './restore';
 import { createStandIn, type Started, type StandIn } from './stand-in';
 
 /** A public address, which leads nowhere but here: production's rules refuse any other. */
@@ -73,6 +74,10 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     for (const service of services.filter(({ profiles }) => profiles.length === 0)) {
       // No program of it here.
       if (service.name === 'temporal-ui') continue;
+      if (service.name === 'backups') {
+        makeFolders(service, directory);
+        continue;
+      }
       if (service.name === 'postgres') await initialise(service, { directory, postgresBin });
       const isJob = services.some(({ needs }) => needs[service.name] === 'service_completed_successfully');
       const started = start(engine, service, ca);
@@ -87,6 +92,27 @@ export async function rehearse({ root, directory, postgresBin }: Rehearsal): Pro
     await tryOut({ operate, authority: authority.cert, received: receiver.received });
     await tryAsLender({ engine, lender, services, operate, authority: authority.cert, directory });
     for (const one of running) expectSeparated(one, directory);
+    const [postgres, migrate] = ['postgres', 'migrate'].map((name) =>
+      services.find((service) => service.name === name),
+    );
+    const server = running.find((one) => one.service === postgres);
+    if (postgres === undefined || migrate === undefined || server === undefined)
+      throw new Error('there is no Postgres');
+    const restored = await backUpAndRestore(server, {
+      engine,
+      postgres,
+      migrate,
+      operate,
+      postgresBin,
+      start: (service) => start(engine, service, ca),
+      untilHealthy: (started) => untilHealthy(engine, started, directory),
+      completed: (job) => completed(job, directory),
+      stop: async () => {
+        await stopAll(running);
+        running.length = 0;
+      },
+    });
+    running.push(restored);
     await stopAll(running);
   } finally {
     for (const { child } of running) child.kill('SIGKILL');
@@ -99,7 +125,7 @@ function start(engine: StandIn, service: Service, ca: string): Started {
   console.log(`${service.name}: ${service.argv.join(' ')}`);
   if (service.name === 'postgres')
     return engine.start(service, {
-      argv: [...service.argv, '-D', '/var/lib/postgresql/data'],
+      argv: [...service.argv, '-D', DATA],
     });
   // The one setting that the compose file lacks: the partner's certificate is of an authority of ours.
   if (service.name.startsWith('worker'))
@@ -108,6 +134,13 @@ function start(engine: StandIn, service: Service, ca: string): Started {
       mounts: [{ from: ca, to: '/run/receiver-ca.pem' }],
     });
   return engine.start(service);
+}
+
+/** Its command, which needs rights over files that nothing else has here. */
+function makeFolders(service: Service, directory: string): void {
+  const [shell = '', flags = '', script = ''] = service.argv;
+  const volume = join(directory, 'volumes', 'backups');
+  execFileSync(shell, [flags, script.replaceAll('/backups', volume)], { stdio: 'inherit' });
 }
 
 /** What the entry point of Postgres' image does with an empty volume. */

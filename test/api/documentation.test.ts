@@ -23,11 +23,14 @@ import {
   notificationResponseSchema,
   resendResponseSchema,
 } from '../../contracts/notifications';
+import { webhookKeysSchema } from '../../contracts/webhook-keys';
 import { partnerApplicationSchema } from '../../contracts/partner-application';
 import { testNotificationResponseSchema } from '../../contracts/test-notification';
 import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { signatureHeaders } from '../../domain/webhook-signature';
+import { generateKeyPair } from '../../db/endpoints/key-pair';
+import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import committed from '../../contracts/openapi.json';
@@ -94,6 +97,7 @@ test('the examples of answers and events fit the contract', () => {
     [events.RECOVER_EXAMPLES, recoverResponseSchema],
     [events.RECOVERY_EXAMPLES, recoveryResponseSchema],
     [events.PARTNER_APPLICATION_EXAMPLES, partnerApplicationSchema],
+    [events.WEBHOOK_KEYS_EXAMPLES, webhookKeysSchema],
   ] as const) {
     for (const { value } of Object.values(shown))
       expect((schema as z.ZodObject).strict().parse(value)).toEqual(value);
@@ -109,8 +113,10 @@ test('the examples of answers and events fit the contract', () => {
 
 test('the headers of an event are as documented', () => {
   const secrets = [1, 2].map(() => generateWebhookSecret());
-  const input = { body: '{}', eventId: 'evt_1', timestamp: 1_795_262_400, secrets, hmac: hmacSha256 };
-  const headers: Record<string, string> = { ...signatureHeaders(input), 'Service-Test': 'true' };
+  const keyPairs = [1, 2, 3].map(generateKeyPair);
+  const input = { body: '{}', eventId: 'evt_1', timestamp: 1_795_262_400, secrets, keyPairs };
+  const signed = signatureHeaders({ ...input, hmac: hmacSha256, sign: signEd25519 });
+  const headers: Record<string, string> = { ...signed, 'Service-Test': 'true' };
   for (const { name, schema } of committed.webhooks.testEvent.post.parameters) {
     const { pattern = '.', const: only } = schema as { pattern?: string; const?: string };
     expect(headers[name]).toMatch(new RegExp(pattern));

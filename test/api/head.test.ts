@@ -44,6 +44,8 @@ test.each([
   ['/docs/', 200],
   ['/docs/json', 200],
   ['/docs/guide', 200],
+  ['/docs/guide.md', 200],
+  ['/llms.txt', 200],
   ['/docs/static/swagger-ui.css', 200],
   ['/docs/static/theme/hidden.css', 200],
   ['/docs/static/nothing.css', 404],
@@ -73,6 +75,7 @@ test.each([
   ['/v1/notifications/ntf_00000000000000000000000000', 404],
   ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 404],
   ['/v1/credit-applications/app_00000000000000000000000000', 404],
+  ['/v1/webhook-keys', 200],
 ])('HEAD of %s, with a key and without', async (path, status) => {
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, 401);
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);

@@ -27,7 +27,8 @@ async function register(environment: 'sandbox' | 'live'): Promise<void> {
       partnerId: api.partnerId,
       environment,
       url: 'https://hooks.partner.test/',
-      seal: () => ({ keyId: 'k1', ciphertext: Buffer.from('sealed') }),
+      secret: 'whsec_',
+      keyRing: { seal: () => ({ keyId: 'k1', ciphertext: Buffer.from('sealed') }) },
       replace: false,
     }),
   );

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { TEST_EVENT_EXAMPLES } from '../../contracts/examples';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
+import {
+  recoverDryRunSchema,
+  recoverResponseSchema,
+  recoveryResponseSchema,
+} from '../../contracts/notification-recovery';
+import { notificationListSchema } from '../../contracts/notifications';
 import { testNotificationResponseSchema } from '../../contracts/test-notification';
+import { webhookKeysSchema } from '../../contracts/webhook-keys';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 
 const guide = readFileSync(`${__dirname}/../../docs/partner-guide.md`, 'utf8');
@@ -20,6 +27,20 @@ test('the answer that the guide shows fits the contract', () => {
 test('the event that the guide shows fits the contract', () => {
   const event: unknown = JSON.parse(block('json', '"sequence"'));
   expect(applicationEventSchema.strict().parse(event)).toEqual(event);
+});
+
+test('the answers of the catch-up and of public keys fit the contract, with every field', () => {
+  const cases = [
+    ['"keys"', webhookKeysSchema],
+    ['"next_cursor"', notificationListSchema],
+    ['{ "matched": 42 }', recoverDryRunSchema],
+    ['"recovery_id": "rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA", "matched"', recoverResponseSchema],
+    ['"resent"', recoveryResponseSchema],
+  ] as const;
+  for (const [holding, schema] of cases) {
+    const answer: unknown = JSON.parse(block('json', holding));
+    expect(schema.strict().parse(answer)).toEqual(answer);
+  }
 });
 
 test('the quote that the guide shows fits the contract, with every field', () => {

@@ -1,5 +1,7 @@
 import type { WorkflowFailedError } from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
+import { listOperatorEvents } from '../../db/audit/operator-events';
+import { describeOperatorEvent } from '../../domain/operator-event';
 import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import { startRetention } from '../../runtime/temporal/start-retention';
@@ -114,6 +116,40 @@ test('by hand it is started besides, once at a time, and goes by the settings of
   ).toMatchObject({
     kind: 'unreachable',
   });
+}, 120_000);
+
+test('a run that removes more than comes of age in a day says so: to operators, in a metric and in the log; the next run does not', async () => {
+  const events = async () =>
+    (await listOperatorEvents(database.db, { sinceSeconds: 3_600, limit: 10 })).filter(
+      ({ kind }) => kind === 'retention_removed_much',
+    );
+  const store = async (daysAgo: number, count: number) => {
+    await makePastMonth(database, monthOf(daysAgo));
+    for (let nth = 0; nth < count; nth += 1) await storeOldQuote(database, daysAgo);
+  };
+  await store(1_000, 150);
+  expect(await run()).toMatchObject({ quotes: 150 });
+  expect(await events()).toEqual([]);
+
+  await store(1_000, 150);
+  await store(1_100, 120);
+  expect(await run()).toMatchObject({ quotes: 270 });
+  const [event, ...more] = await events();
+  expect(more).toEqual([]);
+  const [first, last] = [1_100, 1_000].map((daysAgo) => monthOf(daysAgo).replace('_', '-'));
+  expect(event).toMatchObject({
+    partnerId: null,
+    environment: null,
+    details: { what: 'quotes', rows: 270, periods: 2, first, last },
+  });
+  const said = `one run removed 270 rows of quotes, of ${first} to ${last}`;
+  expect(describeOperatorEvent('retention_removed_much', event?.details ?? {})).toContain(said);
+  expect(workers.flatMap(({ logs }) => logs).filter((line) => line.includes(said))).toHaveLength(1);
+  const pages = await Promise.all(workers.map(({ worker }) => worker.registry.metrics()));
+  expect(pages.join('')).toContain('pfqs_retention_removed_much_total{kind="quotes"} 120');
+
+  expect(await run()).toMatchObject({ quotes: 0 });
+  expect(await events()).toHaveLength(1);
 }, 120_000);
 
 /** What is left, and the partitions of months. */

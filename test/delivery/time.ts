@@ -5,6 +5,7 @@ import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { createSender, type Sender } from '../../outbound/sender';
@@ -103,6 +104,7 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       keyRing: parseKeyRing(keys),
       send: (request) => sender.send(request),
       hmac: hmacSha256,
+      sign: signEd25519,
       sendSlots,
       now: () => new Date(),
       monotonicMs: () => performance.now(),

@@ -72,7 +72,8 @@ test("leaves a person's own endpoint alone", async () => {
     environment: 'sandbox',
     url: own,
     replace: false,
-    seal: (place) => keyRing.seal(`whsec_${randomBytes(32).toString('base64')}`, place),
+    secret: `whsec_${randomBytes(32).toString('base64')}`,
+    keyRing,
   });
   await ensureDemoEndpoints(database, { partnerId, url, keyRing });
   expect((await endpoints()).map((endpoint) => endpoint?.url)).toEqual([own, url]);

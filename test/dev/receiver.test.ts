@@ -128,7 +128,7 @@ test('escapes all that came from outside', async () => {
   const page = await get('/');
   expect(page).toContain('&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;');
   expect(page).toContain('&lt;img src=x&gt;');
-  for (const raw of ['<script', '<img', '"><i>']) expect(page).not.toContain(raw);
+  for (const raw of ['<script>', '<img', '"><i>']) expect(page).not.toContain(raw);
 });
 
 test('answers a chosen status, fails some times, and is told so by the buttons of its page too', async () => {

@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { Agent, request } from 'undici';
+import { createResolver } from '../../outbound/resolve';
+import { createSender, type Sender } from '../../outbound/sender';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startReceiver, type RunningReceiver } from '../../dev/receiver';
 import { startShop, type RunningShop } from '../../dev/shop';
 import { startTestApi, type TestApi } from '../support/api';
-import { startTestWorker, type TestWorker } from '../support/delivery';
+import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { newReference } from '../support/applications';
 import { launchBrowser } from '../support/browser';
 import { freePort } from '../support/free-port';
+import { internalClient, type InternalClient } from '../support/internal-api';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { fileNeeds } from '../support/needs';
@@ -21,8 +25,10 @@ const temporal = testTemporal();
 const keys = newKeyRingText();
 let api: TestApi;
 let receiver: RunningReceiver;
+let sender: Sender;
 let worker: TestWorker;
 let shop: RunningShop;
+let lender: InternalClient;
 let browser: Browser;
 let page: Page;
 let dispatcher: Agent;
@@ -37,10 +43,46 @@ beforeAll(async () => {
   const port = await freePort();
   dispatcher = new Agent({ connect: { ca: authority.cert } });
   let secret = '';
-  receiver = await startReceiver({ port, tls, secrets: () => [secret], now: () => new Date() });
   api = await startTestApi();
+  lender = await internalClient(api);
+  lender = await internalClient(api);
+  const partner = {
+    apiUrl: `https://127.0.0.1:${api.port}`,
+    ca: api.ca,
+    partnerId: api.partnerId,
+    apiKey: api.keys.test,
+  };
+  receiver = await startReceiver({
+    port,
+    tls,
+    secrets: () => [secret],
+    now: () => new Date(),
+    partner,
+    moveApplication: async () => {
+      const quote = await api.quote({});
+      const [product] = quote.body.data.products;
+      const opened = await lender.open({
+        lender: 'lender_a',
+        lender_reference: newReference(),
+        finance_link: product.merchant_finance_url,
+      });
+      const applicationId: string = opened.body.data.credit_application_id;
+      const event = { lender_event_id: 'story', status: 'submitted', occurred_at: new Date().toISOString() };
+      expect((await lender.tell(applicationId, event)).status).toBeLessThan(300);
+      return { applicationId, events: 2 };
+    },
+  });
   const endpoint = { partnerId: api.partnerId, url: receiver.webhookUrl, keyRing: keys };
   ({ secret } = await addEndpoint(api.database, endpoint));
+  sender = createSender({
+    allowedCidrs: ['127.0.0.0/8'],
+    allowedPorts: [port],
+    resolver: createResolver([]),
+    hosts: new Map([['localhost', ['127.0.0.1']]]),
+    ca: authority.cert,
+    timeouts: { headersMs: 1_000 },
+    now: Date.now,
+  });
   worker = await startTestWorker({
     databaseUrl: api.databaseUrl,
     temporal,
@@ -55,16 +97,15 @@ beforeAll(async () => {
       },
     },
     keys,
+    // One attempt, which is given a second: what fails has failed for good, as after three days elsewhere.
+    environment: { DELIVERY_LADDER_SECONDS: '0' },
+    send: (wanted) => sender.send(wanted),
   });
   shop = await startShop({
     port: 0,
     tls,
-    partner: {
-      apiUrl: `https://127.0.0.1:${api.port}`,
-      ca: api.ca,
-      partnerId: api.partnerId,
-      apiKey: api.keys.test,
-    },
+    partner,
+    partnerPage: receiver.url,
     merchants: [{ id: 'M000001', shows: 'standard: all there is' }],
     deliveries: () => receiver.deliveries(),
     runDemoApplication: async () => `Run ${(demoRuns += 1)} is over.`,
@@ -77,6 +118,7 @@ afterAll(async () => {
   await dispatcher.destroy();
   await shop.close();
   await worker.close();
+  sender.close();
   await receiver.close();
   await api.close();
 });
@@ -228,13 +270,55 @@ test('the demo application is started once per press', async () => {
   await page.getByRole('status').filter({ hasText: 'Run 1 is over.' }).waitFor();
 });
 
-test('has no fault that axe finds, and keeps the key on the server', async () => {
-  await show(/standard/);
-  const content = await page.content();
-  expect(content).not.toContain(api.keys.test);
-  await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
-  const faults = await page.evaluate(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))",
+test('"my receiver was down": the partner misses events, asks for them, and has them all, told with the keyboard alone', async () => {
+  await page.goto(receiver.url);
+  const button = page.getByRole('button', { name: 'My receiver was down' });
+  for (
+    let tabs = 0;
+    !(await button.evaluate((node) => node === node.ownerDocument.activeElement));
+    tabs += 1
+  ) {
+    if (tabs > 40) throw new Error('the button cannot be reached by Tab');
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press('Enter');
+  const story = page.locator('#story');
+  await story.filter({ hasText: 'nothing is missing' }).waitFor({ timeout: 150_000 });
+  const lines = await story.locator('li').allInnerTexts();
+  expect(lines[0]).toContain('never answers');
+  expect(lines.join('\n')).toMatch(
+    /with dry_run counts [12]\.\n.*has begun rcv_.*\nIt has ended: [12] sent again, [12] delivered\./,
   );
-  expect(faults).toEqual([]);
+  expect(lines.at(-1)).toMatch(/lists 2 events, and the receiver has accepted each: nothing is missing\./);
+  await page.getByText('answers 200 to what it can verify').waitFor();
+}, 200_000);
+
+test('the partner’s page has its log from the API, and sends one again', async () => {
+  const { eventId } = await storeStatus(api.database, { partnerId: api.partnerId, status: 'referred' });
+  await page.goto(receiver.url);
+  await page.locator('#log tr', { hasText: eventId }).filter({ hasText: 'delivered' }).waitFor();
+  const came = async () =>
+    receiver.deliveries().filter((one) => one.eventId === eventId && one.verified).length;
+  expect(await came()).toBe(1);
+  await page.getByRole('button', { name: `Send again: ${eventId}` }).click();
+  await page.getByRole('status').filter({ hasText: 'is sent again, with the same event id.' }).waitFor();
+  await until(async () => (await came()) === 2, 'it has come again');
 });
+
+test.each(['shop', 'partner'])(
+  'the page of the %s has no fault that axe finds, and keeps the key on the server',
+  async (whose) => {
+    if (whose === 'shop') await show(/standard/);
+    else {
+      await page.goto(receiver.url);
+      await page.getByRole('heading', { name: 'What was sent' }).waitFor();
+    }
+    const content = await page.content();
+    expect(content).not.toContain(api.keys.test);
+    await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+    const faults = await page.evaluate(
+      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))",
+    );
+    expect(faults).toEqual([]);
+  },
+);

@@ -93,3 +93,50 @@ test('the verifiers are served as plain text', async () => {
   expect(headers['x-content-type-options']).toBe('nosniff');
   expect(text).toContain('timingSafeEqual');
 });
+
+describe('for programs that read in place of people', () => {
+  const linksIn = (markdown: string) =>
+    [...markdown.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target).filter(isLocal);
+  const anchorsIn = (markdown: string) =>
+    [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+
+  test('/llms.txt lists the guide, which is served as Markdown, and everything that it names is there', async () => {
+    const list = await api.fetchText('/llms.txt');
+    expect([list.status, list.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(linksIn(list.text)).toContain('/docs/guide.md');
+    const found = new Map<string, { readonly status: number; readonly text: string }>();
+    const waiting = linksIn(list.text).map((target) => resolved('/llms.txt', target));
+    const missing: string[] = [];
+    for (let link = waiting.shift(); link !== undefined; link = waiting.shift()) {
+      const { pathname: path, hash } = link;
+      if (!found.has(path)) {
+        const answer = await api.fetchText(path);
+        found.set(path, answer);
+        if (path.endsWith('.md')) {
+          expect(answer.headers['content-type']).toBe('text/markdown; charset=utf-8');
+          // Without code, in which a link is none.
+          const prose = answer.text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+          waiting.push(...linksIn(prose).map((target) => resolved(path, target)));
+        }
+      }
+      const { status, text } = found.get(path) ?? { status: 0, text: '' };
+      if (status !== 200) missing.push(path);
+      if (hash !== '' && !anchorsIn(text).includes(decodeURIComponent(hash.slice(1))))
+        missing.push(path + hash);
+    }
+    expect(missing).toEqual([]);
+    expect(found.size).toBeGreaterThan(10);
+  });
+
+  test('the Markdown is the guide, with nothing left out', async () => {
+    const { text } = await api.fetchText('/docs/guide.md');
+    for (const chapter of ['# Partner guide', '## When something was missed', '### Verify with a public key'])
+      expect(text).toContain(`\n${chapter}\n`.replace('\n# P', '# P'));
+    expect(text).not.toMatch(/\]\((?!https:|#|\/)/);
+  });
+});

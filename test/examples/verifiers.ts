@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
-import type { Part } from '../support/needs';
+import { pythonWithCryptography, type Part } from '../support/needs';
 
 const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
@@ -11,13 +11,20 @@ interface Language {
   /** Its folder. */
   readonly folder: string;
   readonly needs: readonly Part[];
+  /** What it needs besides for them. */
+  readonly forPublicKeys?: Part;
   readonly build?: readonly string[];
   readonly run: readonly string[];
 }
 
 export const LANGUAGES: Readonly<Record<string, Language>> = {
   Node: { folder: 'node', needs: [], run: [process.execPath, 'try.mjs'] },
-  Python: { folder: 'python', needs: ['Python'], run: ['python3', 'try_webhook.py'] },
+  Python: {
+    folder: 'python',
+    needs: ['Python'],
+    forPublicKeys: 'cryptography for Python',
+    run: ['python3', 'try_webhook.py'],
+  },
   PHP: { folder: 'php', needs: ['PHP'], run: ['php', 'try.php'] },
   Java: {
     folder: 'java',
@@ -28,12 +35,14 @@ export const LANGUAGES: Readonly<Record<string, Language>> = {
   Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
 };
 
-/** What a verifier is given: what arrived, the secrets that the receiver holds, and its clock in Unix seconds. */
+export type Form = 'Service-Signature' | 'Standard Webhooks' | 'public keys';
+
+/** What a verifier is given: what arrived, the secrets or public keys that the receiver has, and its clock in Unix seconds. */
 export interface Case {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  readonly secrets: readonly string[];
-  readonly form: 'Service-Signature' | 'Standard Webhooks';
+  readonly known: readonly string[];
+  readonly form: Form;
   readonly now: number;
 }
 
@@ -47,7 +56,7 @@ export async function buildVerifier(folder: string, { folder: own, build }: Lang
 
 /** @returns what the verifier printed: `verified` or `refused`. @throws when its exit code does not agree. */
 export async function verifyIn(folder: string, language: string, given: Case): Promise<string> {
-  const { headers, body, secrets, form, now } = given;
+  const { headers, body, known, form, now } = given;
   const text = (name: string) => String(headers[name]);
   const signature: Record<string, string> =
     form === 'Service-Signature'
@@ -57,13 +66,25 @@ export async function verifyIn(folder: string, language: string, given: Case): P
           WEBHOOK_TIMESTAMP: text('webhook-timestamp'),
           WEBHOOK_SIGNATURE: text('webhook-signature'),
         };
-  const known = LANGUAGES[language];
-  if (known === undefined) throw new Error(`no verifier for ${language}`);
-  const environment = { ...signature, SECRETS: secrets.join(' '), NOW: String(now) };
-  const { code, output } = await run(join(folder, known.folder), known.run, environment, body);
+  const program = LANGUAGES[language];
+  if (program === undefined) throw new Error(`no verifier for ${language}`);
+  const keys = { [form === 'public keys' ? 'PUBLIC_KEYS' : 'SECRETS']: known.join(' ') };
+  const environment = { ...signature, ...keys, NOW: String(now) };
+  const { code, output } = await run(
+    join(folder, program.folder),
+    commandFor(program, form),
+    environment,
+    body,
+  );
   const said = output.trim();
   if (code !== (said === 'verified' ? 0 : 1)) throw new Error(`${language} ended with ${code}: ${output}`);
   return said;
+}
+
+/** With public keys Python is the one that has the package. */
+function commandFor({ run, forPublicKeys }: Language, form: Form): readonly string[] {
+  if (form !== 'public keys' || forPublicKeys === undefined) return run;
+  return [pythonWithCryptography() ?? '', ...run.slice(1)];
 }
 
 function run(

@@ -10,9 +10,11 @@ import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import type { Received, WebhookReceiver } from '../support/webhook-receiver';
-import { buildVerifier, LANGUAGES, verifyIn, type Case } from './verifiers';
+import { rotateKeyPair } from '../../db/endpoints/key-pairs';
+import { generateKeyPair } from '../../db/endpoints/key-pair';
+import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './verifiers';
 
-// What the partner guide prints, run on what the real service sends: every language, both forms of the signature.
+// What the partner guide prints, run on what the real service sends: every language, every form of the signature.
 
 const temporal = testTemporal();
 let service: TestService;
@@ -22,6 +24,8 @@ let keys: string;
 let folder: string;
 /** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
 const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };
+/** Public keys, likewise. */
+const publicKeys = { old: '', next: '', last: '' };
 let before: Received;
 let during: Received;
 let after: Received;
@@ -33,10 +37,15 @@ beforeAll(async () => {
   const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: keys };
   const { endpointId, secret } = await addEndpoint(api.database, partner);
   secrets.old = secret;
+  [publicKeys.old = ''] = await listedKeys();
   before = await receive();
   await rotate(endpointId, 3600, secrets.next);
+  publicKeys.next = await rotateKeys(3600);
+  expect(await listedKeys()).toEqual([publicKeys.next, publicKeys.old]);
   during = await receive();
   await rotate(endpointId, 0, secrets.last);
+  publicKeys.last = await rotateKeys(0);
+  expect(await listedKeys()).toEqual([publicKeys.last]);
   after = await receive();
 }, 300_000);
 
@@ -60,15 +69,28 @@ async function rotate(endpointId: string, overlapSeconds: number, secret: string
   );
 }
 
-/** The test event as the partner guide shows it: its headers, its body, and the secret named below it. */
-function guideSample(): { received: Received; secret: string } {
+/** As a partner reads them. */
+async function listedKeys(): Promise<string[]> {
+  const { body } = await api.call({ method: 'GET', path: '/v1/webhook-keys' });
+  return (body.data.keys as { public_key: string }[]).map((key) => key.public_key);
+}
+
+async function rotateKeys(overlapSeconds: number): Promise<string> {
+  const owner = { partnerId: api.partnerId, environment: 'sandbox' } as const;
+  const wanted = { overlapSeconds, keyRing: parseKeyRing(keys) };
+  return (await api.database.db.transaction((tx) => rotateKeyPair(tx, owner, wanted))).publicKey;
+}
+
+/** The test event as the partner guide shows it: its headers, its body, and the secret and public key named below it. */
+function guideSample(): { received: Received; secret: string; publicKey: string } {
   const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
   const [, head = '', body = '', after = ''] =
     /```http\nPOST \S+ HTTP\/1\.1\n([^`]*service-test: true[^`]*)\n\n(\{.*\})\n```\n([\s\S]*)/.exec(guide) ??
     [];
   const headers = Object.fromEntries(head.split('\n').map((line) => line.split(': ')));
   const [secret = ''] = /whsec_[\w+/=]+/.exec(after) ?? [];
-  return { received: { headers, body, atMs: 0 }, secret };
+  const [publicKey = ''] = /whpk_[\w+/=]+/.exec(after) ?? [];
+  return { received: { headers, body, atMs: 0 }, secret, publicKey };
 }
 
 test('the test event that the partner guide shows has the headers and the fields that arrive', () => {
@@ -83,55 +105,75 @@ test('the test event that the partner guide shows has the headers and the fields
   expect(fields(body)).toEqual(fields(before.body));
 });
 
-const forms = ['Service-Signature', 'Standard Webhooks'] as const;
+const forms: readonly Form[] = ['Service-Signature', 'Standard Webhooks', 'public keys'];
 
 for (const [language, program] of Object.entries(LANGUAGES))
   needs(...program.needs)(language, () => {
     beforeAll(() => buildVerifier(folder, program), 120_000);
 
-    describe.each(forms)('%s', (form) => {
-      const verify = ({ headers, body }: Received, known: readonly string[], changes: Partial<Case> = {}) => {
+    for (const form of forms) {
+      const more = form === 'public keys' && program.forPublicKeys !== undefined;
+      (more ? needs(program.forPublicKeys) : describe)(form, () => testForm(form));
+    }
+
+    function testForm(form: Form): void {
+      const known = form === 'public keys' ? publicKeys : secrets;
+      const stranger = () => (form === 'public keys' ? generateKeyPair().publicKey : generateWebhookSecret());
+      const verify = ({ headers, body }: Received, keys: readonly string[], changes: Partial<Case> = {}) => {
         const now = Number(headers['webhook-timestamp']);
-        return verifyIn(folder, language, { headers, body, secrets: known, form, now, ...changes });
+        return verifyIn(folder, language, { headers, body, known: keys, form, now, ...changes });
       };
       const at = (received: Received, seconds: number) => ({
         now: Number(received.headers['webhook-timestamp']) + seconds,
       });
 
       test('verifies what arrived, up to five minutes after it was signed', async () => {
-        expect(await verify(before, [secrets.old])).toBe('verified');
-        expect(await verify(before, [secrets.old], at(before, 300))).toBe('verified');
-        expect(await verify(before, [secrets.old], at(before, 301))).toBe('refused');
-        expect(await verify(before, [secrets.old], at(before, -301))).toBe('refused');
+        expect(await verify(before, [known.old])).toBe('verified');
+        expect(await verify(before, [known.old], at(before, 300))).toBe('verified');
+        expect(await verify(before, [known.old], at(before, 301))).toBe('refused');
+        expect(await verify(before, [known.old], at(before, -301))).toBe('refused');
       });
 
       test('verifies the test event that the partner guide shows', async () => {
-        const { received, secret } = guideSample();
-        expect(await verify(received, [secret])).toBe('verified');
+        const { received, secret, publicKey } = guideSample();
+        expect(await verify(received, [form === 'public keys' ? publicKey : secret])).toBe('verified');
       });
 
       test('refuses a tampered body, and a stranger', async () => {
         const tampered = { body: before.body.replace('lender_a', 'lender_b') };
         expect(tampered.body).not.toBe(before.body);
-        expect(await verify(before, [secrets.old], tampered)).toBe('refused');
-        expect(await verify(before, [secrets.old], { body: '' })).toBe('refused');
-        expect(await verify(before, [generateWebhookSecret()])).toBe('refused');
+        expect(await verify(before, [known.old], tampered)).toBe('refused');
+        expect(await verify(before, [known.old], { body: '' })).toBe('refused');
+        expect(await verify(before, [stranger()])).toBe('refused');
       });
 
-      test('accepts either secret while both are alive, and neither old one afterwards', async () => {
-        expect(await verify(during, [secrets.old])).toBe('verified');
-        expect(await verify(during, [secrets.next])).toBe('verified');
-        expect(await verify(after, [secrets.old, secrets.next])).toBe('refused');
-        expect(await verify(after, [secrets.next, secrets.last])).toBe('verified');
+      test('accepts either of two while both are alive, and neither old one afterwards', async () => {
+        expect(await verify(during, [known.old])).toBe('verified');
+        expect(await verify(during, [known.next])).toBe('verified');
+        expect(await verify(after, [known.old, known.next])).toBe('refused');
+        expect(await verify(after, [known.next, known.last])).toBe('verified');
       });
 
       test('refuses headers that say nothing', async () => {
         const name = form === 'Service-Signature' ? 'service-signature' : 'webhook-signature';
-        for (const value of ['', 'v1', 'v1=,v1,', 't=,v1=00', 't=x,v1=zz', 'v0,AAAA']) {
-          expect(await verify(before, [secrets.old], { headers: { ...before.headers, [name]: value } })).toBe(
+        const [own = '', asymmetric = ''] = String(before.headers['webhook-signature']).split(' ');
+        const others = form === 'public keys' ? [own, asymmetric.replace('v1a,', 'v1,')] : [asymmetric];
+        for (const value of [
+          '',
+          'v1',
+          'v1a',
+          'v1=,v1,',
+          't=,v1=00',
+          't=x,v1=zz',
+          'v0,AAAA',
+          'v1a,',
+          'v1a,!',
+          ...others,
+        ]) {
+          expect(await verify(before, [known.old], { headers: { ...before.headers, [name]: value } })).toBe(
             'refused',
           );
         }
       });
-    });
+    }
   });

@@ -306,3 +306,55 @@ describe('exit codes', () => {
     expect(outcome).toMatchObject({ code: 1, err: expect.stringContaining('start the service once') });
   });
 });
+
+/** Follows the commands for the next page. @returns the pages of ids. */
+async function pagesOf(noun: string, idName: string, ...filter: string[]): Promise<string[][]> {
+  const pages: string[][] = [];
+  let args = [noun, 'list', ...filter, '--limit', '2'];
+  for (;;) {
+    const found = (await ops.json(...args)) as Record<string, string>[];
+    pages.push(found.map((one) => one[idName] ?? ''));
+    const { out } = await ops.run(args);
+    const [, next] = /^There may be more: ops (.*)$/m.exec(out) ?? [];
+    if (next === undefined) return pages;
+    args = next.split(' ');
+  }
+}
+
+test('lists of keys and products have pages, in the order of the whole list', async () => {
+  await ops.json('partners', 'create', '--name', 'Paged', '--id', 'P100077');
+  for (let nth = 0; nth < 5; nth += 1)
+    await ops.json('keys', 'issue', '--partner', 'P100077', '--environment', 'live');
+  const keys = (await ops.json('keys', 'list')) as { key_id: string; partner_id: string }[];
+  expect((await pagesOf('keys', 'key_id')).flat()).toEqual(keys.map((key) => key.key_id));
+  const own = keys.filter(({ partner_id: partner }) => partner === 'P100077').map((key) => key.key_id);
+  expect(await pagesOf('keys', 'key_id', '--partner', 'P100077')).toEqual([
+    own.slice(0, 2),
+    own.slice(2, 4),
+    own.slice(4),
+  ]);
+
+  for (const merchant of ['M300071', 'M300072']) await ops.json('merchants', 'create', merchant);
+  // Their order is not that of their names or ids.
+  const rows = ['C', 'A', 'B'].flatMap((name) =>
+    ['M300072', 'M300071'].map((merchant) => ({
+      ...PRODUCT_ROW,
+      merchant_id: merchant,
+      credit_product: name,
+    })),
+  );
+  await ops.run(['products', 'import', '-', '--json'], JSON.stringify(rows));
+  const products = (await ops.json('products', 'list')) as { product_id: string }[];
+  expect(products.length).toBeGreaterThanOrEqual(6);
+  expect((await pagesOf('products', 'product_id')).flat()).toEqual(
+    products.map((product) => product.product_id),
+  );
+  for (const [noun, what] of [
+    ['keys', 'There is no key xyz.'],
+    ['products', 'There is no product xyz.'],
+  ] as const)
+    expect(await ops.run([noun, 'list', '--after', 'xyz'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(what) as string,
+    });
+});

@@ -1,6 +1,7 @@
 import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/insert';
 import { addEndpoint, storeStatus } from '../support/notifications';
+import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../support/quote-row';
 import { PRODUCT_ROW } from './product-row';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
@@ -158,18 +159,51 @@ test('usage of all partners, with quotes', async () => {
     '2026-04-01T00:00:00Z',
   ].map((at, nth) => quoteRow(nth, { quoteId: of(at), partnerId: 'P100001', environment: 'live' }));
   await insertQuotes(sql, rows);
+  const none = { resends: 0, recoveries: 0, recovered: 0 };
   const march = await ops.json('usage', '--month', '2026-03');
   expect(march).toEqual({
     month: '2026-03',
     partners: [
-      { partner_id: 'P100001', environment: 'live', quotes: 2, delivered: 7, failed: 1 },
-      { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0 },
+      { partner_id: 'P100001', environment: 'live', quotes: 2, delivered: 7, failed: 1, ...none },
+      { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0, ...none },
     ],
   });
   expect(await ops.json('usage', '--month', '2026-03', '--partner', 'P100001')).toMatchObject({
     quotes: { live: 2, sandbox: 0 },
+    sent_again: {},
   });
   expect((await ops.run(['usage', '--month', '2026-03'])).out).toContain('2026-03 (UTC)');
+});
+
+test('usage shows which partners resend and recover themselves', async () => {
+  const { sql } = ops.database;
+  const id = await storeRow(ops.database, { partnerId: 'P100002', environment: 'live' });
+  const resend = (at: string, actor: string, more = {}) => sql`
+    insert into change_log (changed_at, actor, action, subject, details)
+    values (${at}, ${actor}, 'notifications.resend', ${id}, ${JSON.stringify({ partner_id: 'P100002', ...more })})`;
+  await resend('2026-05-01T00:00:00Z', 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA');
+  await resend('2026-05-31T23:59:59Z', 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA');
+  // Of another month, by an operator, and as a part of a recovery.
+  await resend('2026-06-01T00:00:00Z', 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA');
+  await resend('2026-05-02T00:00:00Z', 'alice');
+  await resend('2026-05-02T00:00:00Z', 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', { recovery_id: 'rcv_1' });
+  const recovery = (nth: number, keyId: string | null, sent: number) => sql`
+    insert into recoveries (recovery_id, partner_id, environment, key_id, since, until, state, per_second, found, sent, runner, created_at)
+    values (${`rcv_${nth}`}, 'P100002', 'live', ${keyId}, now(), now(), 'done', 10, ${sent}, ${sent}, 'x', '2026-05-02')`;
+  await recovery(1, 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', 12);
+  await recovery(2, 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', 30);
+  await recovery(3, null, 7);
+  const own = { resends: 2, recoveries: 2, recovered: 42 };
+  expect(await ops.json('usage', '--month', '2026-05')).toEqual({
+    month: '2026-05',
+    partners: [{ partner_id: 'P100002', environment: 'live', quotes: 0, delivered: 0, failed: 0, ...own }],
+  });
+  const one = ['usage', '--month', '2026-05', '--partner', 'P100002'];
+  expect(await ops.json(...one)).toMatchObject({ sent_again: { live: own } });
+  expect((await ops.run(one)).out).toContain(
+    'Sent again by itself, live: 2 resends, 2 recoveries of 42 notifications.',
+  );
+  expect(await ops.json(...one, '--environment', 'sandbox')).toMatchObject({ sent_again: {} });
 });
 
 describe('tables', () => {

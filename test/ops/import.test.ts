@@ -122,6 +122,21 @@ describe('a CSV file with faults', () => {
     const [fault] = await faultsOf('merchants', [{ merchant_id: 'M200009', tradingName: 'Shop' }]);
     expect(fault).toContain('did you mean trading_name?');
   });
+
+  test('an inner field has a hint as well, in JSON and in a heading', async () => {
+    const [floor] = await faultsOf('merchants', [
+      { merchant_id: 'M200009', deposit_floor: { percnt: '10' } },
+    ]);
+    expect(floor).toContain(
+      'deposit_floor.percnt is not a field of this format: did you mean deposit_floor.percent?',
+    );
+    const example = await faultsOf('products', [
+      { ...GOOD, representative_example: { loanAmount: '1000.00', monthly_repayment: '90.00' } },
+    ]);
+    expect(example.join('\n')).toContain('did you mean representative_example.loan_amount?');
+    const said = await refused(`${HEAD},minimum_deposit.Percent`, `${line()},10`);
+    expect(said).toContain('did you mean minimum_deposit.percent?');
+  });
 });
 
 describe('a products file with faults', () => {

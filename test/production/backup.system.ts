@@ -163,10 +163,13 @@ test('secrets open with their key ring, which is not in the dump, and with no ot
   const [key = ''] = keyRing.split(':').slice(1);
   const dump = await server.run('pg_restore', '--file=-', join(server.folder, 'quotes.dump'));
   expect([dump.includes(secret), dump.includes(key)]).toEqual([false, false]);
-  expect(await check(keyRing)).toEqual([0, expect.stringContaining('All 1 secrets open: 1 under test.')]);
+  expect(await check(keyRing)).toEqual([
+    0,
+    expect.stringContaining('All 2 secrets and private keys open: 2 under test.'),
+  ]);
   expect(await check(newKeyRingText())).toEqual([
     1,
-    expect.stringContaining('1 of 1 secrets cannot be opened'),
+    expect.stringContaining('2 of 2 secrets and private keys cannot be opened'),
   ]);
 });
 

@@ -41,6 +41,14 @@ needs('docker-compose')('docker-compose', () => {
         expect.arrayContaining(['api-1', 'api-2', 'worker-1', 'worker-2', 'proxy', 'migrate', 'temporal']),
       );
       expect(() => config('.env.example')).toThrow(/see .env.example/);
+      const monitored = execFileSync(
+        'docker-compose',
+        ['--env-file', file, '--profile', 'monitoring', 'config', '--services'],
+        { cwd: root, stdio: 'pipe' },
+      );
+      expect(monitored.toString().split('\n')).toEqual(
+        expect.arrayContaining(['prometheus', 'grafana', 'node-exporter', 'blackbox-exporter']),
+      );
     } finally {
       await removeDirectory(directory);
     }
@@ -187,5 +195,92 @@ test("Temporal's configuration is filled in from the variables that its service 
   expect(file.match(/\{ ?\{/g)).toHaveLength(wanted.length);
   expect(parse(file, { merge: true })).toMatchObject({
     persistence: { datastores: { visibility: { sql: { pluginName: 'postgres12_pgx' } } } },
+  });
+});
+
+describe('the monitoring', () => {
+  const on = (name: string) => serviceOf(name).networks.map((network) => network.name);
+  const { scrape_configs: jobs } = parse(
+    readFileSync(join(root, 'deploy/prometheus/prometheus.yml'), 'utf8'),
+  ) as {
+    scrape_configs: {
+      job_name: string;
+      static_configs: { targets: string[] }[];
+      relabel_configs?: { target_label?: string; replacement?: string }[];
+    }[];
+  };
+  const targets = jobs.flatMap(({ static_configs, relabel_configs = [] }) => [
+    ...static_configs.flatMap((config) => config.targets),
+    ...relabel_configs.flatMap(({ replacement }) => (replacement === undefined ? [] : [replacement])),
+  ]);
+  const serviceAt = (host: string) =>
+    services.find(({ name, networks }) => name === host || networks.some(({ address }) => address === host));
+
+  test('is a profile, published on this machine only', () => {
+    for (const name of ['prometheus', 'grafana', 'node-exporter', 'blackbox-exporter']) {
+      expect(serviceOf(name).profiles).toEqual(['monitoring']);
+      const { ports = [] } = readRaw(root, variables)[name] as { ports?: string[] };
+      expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    }
+  });
+
+  test('scrapes every API and worker process, at the port of its metrics, over a network that both are on', () => {
+    for (const one of ours.filter(({ name }) => /^(api|worker)-/.test(name))) {
+      const port = one.environment['INTERNAL_PORT'] ?? one.environment['WORKER_PORT'];
+      expect(targets).toContain(`${one.name}:${port}`);
+    }
+    for (const target of targets) {
+      const [host = ''] = target.split(':');
+      const service = serviceAt(host);
+      expect({ target, service }).toMatchObject({ service: expect.anything() as unknown });
+      // The certificate is asked for by blackbox-exporter.
+      const from = target.endsWith(':8443') ? 'blackbox-exporter' : 'prometheus';
+      expect(on(from).filter((name) => on(service?.name ?? '').includes(name))).not.toEqual([]);
+    }
+    const proxy = serviceOf('proxy').environment['PROXY_INTERNAL'];
+    expect(targets).toContain(proxy);
+  });
+
+  test('has fixed addresses on the network of the proxy, which is found by its own', () => {
+    const edge = services.flatMap(({ networks }) => networks.filter(({ name }) => name === 'edge'));
+    const addresses = edge.map(({ address }) => address);
+    expect(addresses).not.toContain(undefined);
+    expect(new Set(addresses).size).toBe(addresses.length);
+  });
+
+  test('reads the files that are there: rules, dashboard, data source, and the time of the last backup', () => {
+    const mounted = (name: string) =>
+      serviceOf(name).mounts.map(({ from, to }) => [existsSync(from), to] as const);
+    expect(mounted('prometheus')).toEqual([[true, '/etc/prometheus']]);
+    const { options } = (
+      parse(readFileSync(join(root, 'deploy/grafana/provisioning/dashboards/service.yml'), 'utf8')) as {
+        providers: { options: { path: string } }[];
+      }
+    ).providers[0]!;
+    expect(mounted('grafana')).toEqual([
+      [true, '/etc/grafana/provisioning'],
+      [true, `${options.path}/dashboard.json`],
+    ]);
+    const texts = serviceOf('node-exporter').argv.find((word) => word.includes('textfile.directory='));
+    expect(texts?.split('=')[1]).toBe('/backups/metrics');
+    for (const name of ['node-exporter', 'postgres', 'backups'])
+      expect(serviceOf(name).volumes).toContainEqual(
+        expect.objectContaining({ name: 'backups', to: '/backups' }),
+      );
+  });
+
+  test('does not start without the address of the handbook', () => {
+    const { entrypoint = [] } = readRaw(root, variables)['prometheus'] ?? {};
+    const start = (RUNBOOKS_URL: string) =>
+      execFileSync(
+        entrypoint[0] ?? '',
+        [...entrypoint.slice(1, 2), entrypoint[2]?.replace('exec prometheus', 'echo') ?? '', 'sh', 'x'],
+        {
+          env: { PATH: process.env['PATH'], RUNBOOKS_URL },
+          stdio: 'pipe',
+        },
+      ).toString();
+    expect(start('https://handbook.example')).toBe('x\n');
+    expect(() => start('')).toThrow('see .env.example');
   });
 });

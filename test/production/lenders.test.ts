@@ -6,6 +6,9 @@ import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startHaProxy, type HaProxy } from '../support/haproxy';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('HAProxy');
 
 /** Lender integrations before the real proxy, on the listener that docker-compose.yml puts on their network. */
 const day = 86_400_000;

@@ -5,6 +5,9 @@ import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { freePort } from '../support/free-port';
 import { startHaProxy, type HaProxy, type ProxiedApi } from '../support/haproxy';
+import { fileNeeds } from '../support/needs';
+
+fileNeeds('HAProxy');
 
 /** deploy/proxy/haproxy.cfg in front of an API, at the hands of strangers: faults 90 and 91. */
 

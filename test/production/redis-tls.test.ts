@@ -9,9 +9,12 @@ import { goodQuote } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { fileNeeds } from '../support/needs';
 import { startRedis, type TestRedis } from '../support/redis';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
+
+fileNeeds('Redis');
 
 /** A Redis that demands TLS and a password, whose authority is named as Node names it. */
 const password = randomBytes(24).toString('hex');

@@ -11,6 +11,7 @@ import { issueCertificate } from '../../runtime/certificates/issue';
 import { createPartner } from '../../db/catalogue/partners';
 import { openTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
+import { fileNeeds } from '../support/needs';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
 import { connectTemporal } from '../../runtime/temporal/connect';
@@ -18,6 +19,8 @@ import { readConfig } from '../../runtime/config/config';
 import { createTestTls, type TestTls } from '../support/tls';
 import { startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
 import { startWorkerProcess } from '../support/worker-process';
+
+fileNeeds('Go');
 
 /** Temporal as docker-compose.yml has it, seen by those who reach its port (faults 82, 83). */
 const root = join(__dirname, '../..');

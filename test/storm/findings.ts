@@ -64,7 +64,8 @@ async function silent(scene: StormSight, rows: readonly Row[]): Promise<Finding>
   const secrets = hidden.flatMap((text) => [text, text.replace(/^\w+[_:]/, '')]);
   const signatures = receiver.received
     .filter((_one, at) => at % every === 0)
-    .map(({ headers }) => String(headers['webhook-signature']).slice('v1,'.length));
+    .flatMap(({ headers }) => String(headers['webhook-signature']).split(' '))
+    .map((signature) => signature.replace(/^v1a?,/, ''));
   const found = [...secrets, ...signatures].filter((text) => told.includes(text));
   const events = read
     .filter(({ eventId }) => kept.includes(eventId))

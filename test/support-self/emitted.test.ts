@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generateKey } from '../../db/keys/key';
+import { generateKeyPair } from '../../db/endpoints/key-pair';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { searchEmitted } from '../support/emitted';
 import { findLeaks } from '../support/leaks';
@@ -16,6 +17,7 @@ const SECRETS: Record<string, () => string> = {
   'API key': () => generateKey('live'),
   'service key': () => generateKey('service'),
   'webhook secret': generateWebhookSecret,
+  'webhook private key': () => generateKeyPair().privateKey,
   'Service-Signature': () => `v1=${digest('hex')}`,
   'webhook-signature': () => `v1,${digest('base64')}`,
   'encryption key': newKeyRingText,

@@ -13,7 +13,10 @@ const PARTS = {
     process.platform === 'linux' && process.getuid?.() === 0
       ? command('nsenter')
       : 'namespaces are made by root, on Linux',
+  'cryptography for Python': () =>
+    pythonWithCryptography() === undefined ? 'no python3 with that package' : undefined,
   Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
+  curl: () => command('curl'),
   'docker-compose': () => command('docker-compose'),
   Go: () => command('go'),
   HAProxy: () => command('haproxy'),
@@ -23,6 +26,10 @@ const PARTS = {
   Patroni: () => command('patroni'),
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
+  Prometheus: () =>
+    ['promtool', 'prometheus-node-exporter', 'prometheus-blackbox-exporter']
+      .map((name) => command(name))
+      .find((missing) => missing !== undefined),
   Python: () => command('python3'),
   Redis: () => command('redis-server'),
   Temporal: () => obtain('temporal'),
@@ -83,6 +90,12 @@ function allThere(parts: readonly Part[]): boolean {
   for (const one of missing) appendFileSync(shared('missing'), `${one}\t${file}\n`);
   return missing.length === 0;
 }
+
+/** The first Python on the PATH may be another than the system's, which `npm run setup:test` installs the package for. */
+export const pythonWithCryptography = () =>
+  ['python3', '/usr/bin/python3'].find(
+    (python) => spawnSync(python, ['-c', 'import cryptography']).status === 0,
+  );
 
 /** Any of these names. */
 function command(...names: string[]): string | undefined {

@@ -37,13 +37,7 @@ export async function addEndpoint(
   const keyRing = typeof wanted.keyRing === 'string' ? parseKeyRing(wanted.keyRing) : wanted.keyRing;
   const secret = generateWebhookSecret();
   const { endpoint } = await db.transaction((tx) =>
-    registerEndpoint(tx, {
-      partnerId,
-      environment,
-      url,
-      replace: true,
-      seal: (place) => keyRing.seal(secret, place),
-    }),
+    registerEndpoint(tx, { partnerId, environment, url, replace: true, secret, keyRing }),
   );
   return { endpointId: endpoint.endpointId, secret };
 }

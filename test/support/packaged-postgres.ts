@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import postgres from 'postgres';
 import { PROCESSES, roleOf } from '../../db/postgres/roles';
 import { chooseLauncher } from '../../dev/postgres/account';
@@ -24,11 +24,13 @@ export interface PackagedPostgres {
   readonly url: string;
   /** Of the superuser. */
   readonly adminUrl: string;
+  /** Folder of its programs. */
+  readonly programs: string;
   /** A folder that the programs may write to. */
   readonly folder: string;
   /** The data of the server that runs now. */
   readonly dataDir: () => string;
-  /** Runs one of its programs. @returns standard output; @throws with standard error when it fails */
+  /** Runs one of its programs, or another by its path. @returns standard output; @throws with standard error when it fails */
   run(program: string, ...args: string[]): Promise<string>;
   /** Ends the server by SIGQUIT, without a checkpoint, and deletes its data. */
   lose(): Promise<void>;
@@ -58,7 +60,7 @@ export async function startPackagedPostgres(
   let [servers, dataDir] = [0, ''];
 
   async function run(program: string, ...args: string[]): Promise<string> {
-    const child = launcher.spawn(join(programs, program), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = launcher.spawn(resolve(programs, program), args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let [out, err] = ['', ''];
     child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
@@ -103,6 +105,7 @@ export async function startPackagedPostgres(
     version,
     url: urlOf('quotes', 'quotes'),
     adminUrl,
+    programs,
     folder,
     dataDir: () => dataDir,
     run,

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -109,6 +109,25 @@ export function judgeSignatures(request: Received, secret: string): 'accepts' | 
   }
   if (standard !== serviceSignatureHolds(request, secret)) return 'differ';
   return standard ? 'accepts' : 'refuses';
+}
+
+/** What a receiver without a secret makes of it, that knows these public keys; by Node's own Ed25519. */
+export function judgePublicKeys(
+  { headers, body }: Pick<Received, 'headers' | 'body'>,
+  publicKeys: readonly string[],
+): 'accepts' | 'refuses' {
+  const [id, timestamp] = ['webhook-id', 'webhook-timestamp'].map((name) => String(headers[name]));
+  const signed = Buffer.from(`${id}.${timestamp}.${body}`);
+  const signatures = String(headers['webhook-signature'])
+    .split(' ')
+    .filter((one) => one.startsWith('v1a,'))
+    .map((one) => Buffer.from(one.slice('v1a,'.length), 'base64'));
+  const holds = publicKeys.some((publicKey) => {
+    const x = Buffer.from(publicKey.replace(/^whpk_/, ''), 'base64').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    return signatures.some((one) => verify(null, signed, key, one));
+  });
+  return holds ? 'accepts' : 'refuses';
 }
 
 function serviceSignatureHolds({ headers, body }: Received, secret: string): boolean {

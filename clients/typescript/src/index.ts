@@ -1,5 +1,12 @@
-export { createClient, type Client, type ClientOptions, type QuoteInput } from './client.js';
+export { createClient, type Client, type ClientOptions } from './client.js';
+export type { CallOptions } from './http.js';
 export { ApiError, type ErrorCode } from './api-error.js';
-export { verifyWebhook, WebhookVerificationError, type WebhookHeaders } from './verify-webhook.js';
-export type { Product, Quote, TestNotification, WebhookEvent } from './types.js';
+export {
+  verifyWebhook,
+  WebhookVerificationError,
+  type WebhookBody,
+  type WebhookHeaders,
+} from './verify-webhook.js';
+export { createWebhookVerifier, type WebhookVerifier } from './webhook-verifier.js';
+export type * from './types.js';
 export type { components, operations, paths, webhooks } from './schema.js';

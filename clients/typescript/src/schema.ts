@@ -161,6 +161,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhook-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the public keys of webhooks
+         * @description The keys that webhooks of the environment of the key are signed with (`v1a` in `webhook-signature`), for a receiver that keeps no shared secret. Keep the list for a day at most, and read it again when nothing verifies, once a minute at most. The keys are yours alone: no other partner has the same.
+         */
+        get: operations["listWebhookKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     creditApplicationEvent: {
@@ -817,6 +837,31 @@ export interface components {
                      * @example 2026-11-21T12:00:00.120Z
                      */
                     occurred_at: string;
+                }[];
+            };
+        };
+        WebhookKeysResponse: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @description Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key listed. Empty before your first webhook address is registered. */
+                keys: {
+                    /**
+                     * @description The key pair.
+                     * @example whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB
+                     */
+                    key_id: string;
+                    /**
+                     * @description That of your API key: each environment has keys of its own.
+                     * @enum {string}
+                     */
+                    environment: "sandbox" | "live";
+                    /**
+                     * @description An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).
+                     * @example whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=
+                     */
+                    public_key: string;
+                    not_after: string | null;
                 }[];
             };
         };
@@ -1933,6 +1978,98 @@ export interface operations {
             };
         };
     };
+    listWebhookKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookKeysResponse"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such path or method. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     receiveCreditApplicationEvent: {
         parameters: {
             query?: never;
@@ -1943,7 +2080,7 @@ export interface operations {
                 "webhook-id": string;
                 /** @description When it was signed, in Unix seconds (Standard Webhooks). */
                 "webhook-timestamp": string;
-                /** @description For each of your live secrets the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64 (Standard Webhooks). */
+                /** @description Over `<webhook-id>.<webhook-timestamp>.<body>` (Standard Webhooks), in base64: for each of your live secrets `v1,` and the HMAC-SHA256, then for each key of `GET /v1/webhook-keys` `v1a,` and the Ed25519 signature. One that verifies is enough. */
                 "webhook-signature": string;
             };
             path?: never;
@@ -1991,7 +2128,7 @@ export interface operations {
                 "webhook-id": string;
                 /** @description When it was signed, in Unix seconds (Standard Webhooks). */
                 "webhook-timestamp": string;
-                /** @description For each of your live secrets the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64 (Standard Webhooks). */
+                /** @description Over `<webhook-id>.<webhook-timestamp>.<body>` (Standard Webhooks), in base64: for each of your live secrets `v1,` and the HMAC-SHA256, then for each key of `GET /v1/webhook-keys` `v1a,` and the Ed25519 signature. One that verifies is enough. */
                 "webhook-signature": string;
             };
             path?: never;

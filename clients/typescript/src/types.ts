@@ -1,4 +1,4 @@
-import type { components } from './schema.js';
+import type { components, operations } from './schema.js';
 
 type Schemas = components['schemas'];
 
@@ -10,3 +10,34 @@ export type Product = Schemas['Product'];
 export type TestNotification = Schemas['TestNotificationResponse']['data'];
 /** The body of a webhook. Tell them apart by `event_type`; answer 2xx to one that you do not know. */
 export type WebhookEvent = Schemas['CreditApplicationEvent'] | Schemas['TestEvent'];
+
+/** A notification in a list. */
+export type NotificationSummary = Schemas['NotificationListResponse']['data']['notifications'][number];
+/** A notification with its payload and every attempt. */
+export type Notification = Schemas['NotificationResponse']['data'];
+/** What `POST /v1/notifications/{notification_id}/resend` answers in `data`. */
+export type Resend = Schemas['ResendResponse']['data'];
+/** How far a recovery has come. */
+export type Recovery = Schemas['RecoveryResponse']['data'];
+/** A credit application with its events. */
+export type CreditApplication = Schemas['CreditApplicationResponse']['data'];
+/** A public key that webhooks are signed with. */
+export type WebhookKey = Schemas['WebhookKeysResponse']['data']['keys'][number];
+
+/** A quote request; the partner id is filled in. Send amounts as strings with two decimals. */
+export type QuoteInput = Omit<Schemas['QuoteRequest'], 'partner_id'>;
+
+type ListQuery = NonNullable<operations['listNotifications']['parameters']['query']>;
+
+/** Which notifications to list; moments as Date or as RFC 3339 texts. */
+export type NotificationFilter = Omit<ListQuery, 'cursor' | 'created_from' | 'created_to'> & Partial<Span>;
+
+/** From one moment on, before another; as Date or as RFC 3339 texts. */
+export interface Span {
+  readonly created_from: Date | string;
+  readonly created_to: Date | string;
+}
+
+export type TestLender = NonNullable<
+  NonNullable<operations['sendTestNotification']['parameters']['query']>['lender']
+>;

@@ -1,43 +1,101 @@
-import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import type { WebhookEvent } from './types.js';
-
-export { WebhookVerificationError };
 
 /** As Node's `request.headers`, or a `Headers`. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** The bytes that arrived, or their text in UTF-8. */
+export type WebhookBody = string | Uint8Array | ArrayBuffer;
 
-const NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const;
+/** It is not ours, or too old: answer 400 or 401, and do nothing else. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+
+  constructor(
+    /** `headers`: one is missing; `timestamp`: more than five minutes from now; `signature`: no key fits. */
+    readonly reason: 'headers' | 'timestamp' | 'signature',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const TOLERANCE_SECONDS = 300;
+const KEY_BYTES = 32;
+
+/** How Standard Webhooks tells keys apart, and which signatures each is for. */
+const KINDS = [
+  { prefix: 'whsec_', version: 'v1', algorithm: { name: 'HMAC', hash: 'SHA-256' } },
+  { prefix: 'whpk_', version: 'v1a', algorithm: { name: 'Ed25519' } },
+] as const;
 
 /**
- * Verifies a webhook, and returns its event.
+ * Verifies a webhook by its `webhook-*` headers (Standard Webhooks), and returns its event.
  * @param rawBody exactly the bytes that arrived, not JSON that was parsed and written again.
- * @param secrets `whsec_…`, one or, while you change from one to the next, several.
- * @throws WebhookVerificationError when no secret fits, a header is missing, or it was signed more than five minutes ago
- * (or ahead): answer 400 or 401, and do nothing else.
+ * @param keys secrets (`whsec_…`) or public keys (`whpk_…`), one or, while you change from one to the next, several.
+ * @throws WebhookVerificationError when none fits, a header is missing, or it was signed more than five minutes ago (or ahead);
+ * TypeError when a key is neither.
  */
-export function verifyWebhook(
-  rawBody: string | Uint8Array,
+export async function verifyWebhook(
+  rawBody: WebhookBody,
   headers: WebhookHeaders,
-  secrets: string | readonly string[],
-): WebhookEvent {
-  const body = typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody);
-  const known = typeof secrets === 'string' ? [secrets] : secrets;
-  const signed = Object.fromEntries(NAMES.map((name) => [name, headerOf(headers, name)]));
-  let refusal = new WebhookVerificationError('no secret was given');
-  for (const secret of known) {
-    try {
-      return new Webhook(secret).verify(body, signed) as WebhookEvent;
-    } catch (error) {
-      if (!(error instanceof WebhookVerificationError)) throw error;
-      refusal = error;
+  keys: string | readonly string[],
+): Promise<WebhookEvent> {
+  const known = (typeof keys === 'string' ? [keys] : keys).map(readKey);
+  const id = headerOf(headers, 'webhook-id');
+  const timestamp = headerOf(headers, 'webhook-timestamp');
+  const signatures = headerOf(headers, 'webhook-signature').split(' ');
+  if (id === '' || !/^\d{1,12}$/.test(timestamp) || signatures[0] === '')
+    throw new WebhookVerificationError('headers', 'a webhook-* header is missing or malformed');
+  if (Math.abs(Date.now() / 1_000 - Number(timestamp)) > TOLERANCE_SECONDS)
+    throw new WebhookVerificationError('timestamp', 'it was signed more than five minutes from now');
+  const body = bytesOf(rawBody);
+  const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), body);
+  for (const { bytes, version, algorithm } of known) {
+    const given = signatures.filter((one) => one.startsWith(`${version},`));
+    if (given.length === 0) continue;
+    const key = await crypto.subtle.importKey('raw', bytes, algorithm, false, ['verify']);
+    for (const one of given) {
+      const signature = base64(one.slice(version.length + 1));
+      // It compares in constant time.
+      if (signature !== null && (await crypto.subtle.verify(algorithm, key, signature, signed)))
+        return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
     }
   }
-  throw refusal;
+  throw new WebhookVerificationError('signature', 'no signature fits a key');
+}
+
+/** @throws TypeError that does not show the key. */
+function readKey(text: string) {
+  const kind = KINDS.find(({ prefix }) => text.startsWith(prefix));
+  const bytes = kind === undefined ? null : base64(text.slice(kind.prefix.length));
+  if (kind === undefined || bytes?.length !== KEY_BYTES)
+    throw new TypeError('a key must be whsec_ or whpk_ and 32 bytes in base64');
+  return { ...kind, bytes };
+}
+
+function base64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
+
+function bytesOf(body: WebhookBody): Uint8Array {
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  return body instanceof Uint8Array ? body : new Uint8Array(body);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string {
-  if (headers instanceof Headers) return headers.get(name) ?? '';
-  const found = Object.keys(headers).find((key) => key.toLowerCase() === name);
-  const value = found === undefined ? undefined : headers[found];
+  if (typeof headers.get === 'function') return (headers as Headers).get(name) ?? '';
+  const plain = headers as Exclude<WebhookHeaders, Headers>;
+  const found = Object.keys(plain).find((key) => key.toLowerCase() === name);
+  const value = found === undefined ? undefined : plain[found];
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }

@@ -6,6 +6,11 @@ import { addEndpoint } from '../../../test/support/notifications';
 import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
 import type { WebhookReceiver } from '../../../test/support/webhook-receiver';
+import { openApiDocument } from '../../../contracts/openapi';
+import { generateKeyPair } from '../../../db/endpoints/key-pair';
+import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
+import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { storeRow } from '../../../test/support/partner-events';
 import { installPackage, runScript, typeCheck } from './package';
 
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
@@ -36,9 +41,20 @@ afterAll(async () => {
 const partner = (statements: string, input: Record<string, unknown> = {}) =>
   runScript(
     folder,
-    `import { createClient, verifyWebhook, ApiError } from 'partner-finance-client';
+    `import { createClient, createWebhookVerifier, verifyWebhook, ApiError } from 'partner-finance-client';
     const input = JSON.parse(process.env.INPUT);
-    const client = createClient(input);
+    const calls = [];
+    // Faults that the service does not have are put in its place; everything else is the real one.
+    const faults = [...(input.faults ?? [])];
+    const fetch = async (request) => {
+      calls.push(\`\${request.method} \${new URL(request.url).pathname}\`);
+      const fault = faults.shift();
+      if (fault === 'lost') throw new TypeError('fetch failed');
+      if (fault === undefined || fault === null) return globalThis.fetch(request);
+      const error = { code: fault.code ?? 'INTERNAL_SERVER_ERROR', message: 'injected' };
+      return new Response(JSON.stringify({ success: false, error }), fault);
+    };
+    const client = createClient({ ...input, fetch });
     let said;
     ${statements}
     console.log(JSON.stringify(said));`,
@@ -106,29 +122,221 @@ test('gives up in time, and takes no plain address', async () => {
   ).toBe('TypeError');
 });
 
-test('sends a test notification, and verifies what arrives', async () => {
-  const sent = await partner(`said = await client.sendTestNotification({ lender: 'lender_b' });`);
-  expect(sent).toMatchObject({ status: 'delivered', event_type: 'credit_application.test' });
-  const [received] = receiver.received;
-  const verify = `try { said = verifyWebhook(input.body, input.headers, input.secrets); }
-    catch (error) { said = error.name; }`;
-  const { body = '', headers } = received ?? {};
-  expect(await partner(verify, { body, headers, secrets: secret })).toMatchObject({
-    event_type: 'credit_application.test',
-    data: { lender: 'lender_b' },
-  });
-  const stranger = `whsec_${Buffer.alloc(32).toString('base64')}`;
-  expect(await partner(verify, { body, headers, secrets: [stranger, secret] })).toMatchObject({
-    sequence: 1,
-  });
-  const tampered = body.replace('lender_b', 'lender_a');
-  expect(await partner(verify, { body: tampered, headers, secrets: secret })).toBe(
-    'WebhookVerificationError',
+test('every operation of the contract has a method', async () => {
+  const [recovery, none] = ['rcv', 'app'].map((prefix) => `${prefix}_01KAF1Z4Q0T6M5S7Y2W3X4V5BA`);
+  const span = `{ created_from: new Date(Date.now() - 3_600_000), created_to: new Date() }`;
+  const said = await partner(
+    `await client.quote(${REQUEST});
+    const { notification_id: id } = await client.sendTestNotification();
+    for await (const one of client.listNotifications({ status: 'delivered' })) said = one.notification_id === id;
+    const whole = await client.getNotification(id);
+    const code = (promise) => promise.then(() => 'done', (error) => error.code);
+    const answers = [
+      await code(client.resendNotification(id)),
+      (await client.countMissed(${span})).matched,
+      await code(client.recoverNotifications(${span})),
+      await code(client.getRecovery('${recovery}')),
+      await code(client.getCreditApplication('${none}')),
+      (await client.listWebhookKeys()).length,
+    ];
+    said = { said, payload: JSON.parse(whole.payload).event_type, answers, calls, id };`,
   );
-  expect(await partner(verify, { body, headers, secrets: stranger })).toBe('WebhookVerificationError');
-  expect(await partner(verify, { body, headers: {}, secrets: secret })).toBe('WebhookVerificationError');
-  const later = `Date.now = () => Number(input.headers['webhook-timestamp']) * 1000 + 301_000; ${verify}`;
-  expect(await partner(later, { body, headers, secrets: secret })).toBe('WebhookVerificationError');
+  const { id, calls, ...rest } = said as { id: string; calls: string[] };
+  expect(rest).toEqual({
+    said: true,
+    payload: 'credit_application.test',
+    answers: ['NOTIFICATION_NOT_RESENDABLE', 0, 'done', 'RECOVERY_NOT_FOUND', 'APPLICATION_NOT_FOUND', 1],
+  });
+  const { paths } = openApiDocument() as { paths: Record<string, object> };
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) =>
+      `${method.toUpperCase()} ${path}`
+        .replace('{notification_id}', id)
+        .replace('{recovery_id}', recovery ?? '')
+        .replace('{credit_application_id}', none ?? ''),
+    ),
+  );
+  expect([...new Set(calls)].toSorted()).toEqual(operations.toSorted());
+});
+
+test('pages are read as they are needed', async () => {
+  const ids: string[] = [];
+  for (let nth = 0; nth < 3; nth += 1)
+    ids.unshift(await storeRow(api.database, { partnerId: api.partnerId, merchantReference: 'paged' }));
+  const said = await partner(
+    `const listed = [];
+    for await (const one of client.listNotifications({ merchant_reference: 'paged', limit: 1 })) listed.push(one.notification_id);
+    const all = calls.length;
+    for await (const one of client.listNotifications({ merchant_reference: 'paged', limit: 1 })) { listed.push(one.notification_id); break; }
+    said = { listed, all, more: calls.length - all };`,
+  );
+  expect(said).toEqual({ listed: [...ids, ids[0]], all: 3, more: 1 });
+});
+
+describe('a call that fails', () => {
+  const BUSY = { status: 503, headers: { 'retry-after': '0' } };
+  const LIMITED = { status: 429, code: 'RATE_LIMIT_EXCEEDED', headers: { 'retry-after': '0' } };
+  const outcome = async (call: string, ...faults: readonly unknown[]) =>
+    partner(
+      `const outcome = await client.${call}.then(() => 'done', (error) => error.code ?? error.name);
+      said = [outcome, calls.length];`,
+      { faults },
+    );
+  const QUOTE = `quote(${REQUEST})`;
+  const SPAN = '{ created_from: new Date(Date.now() - 60_000), created_to: new Date() }';
+  const RESEND = `resendNotification('ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5BA')`;
+
+  test('is repeated twice at most when doing it again does no harm', async () => {
+    expect(await outcome('listWebhookKeys()', BUSY, 'lost')).toEqual(['done', 3]);
+    expect(await outcome('listWebhookKeys()', BUSY, BUSY, BUSY)).toEqual(['INTERNAL_SERVER_ERROR', 3]);
+    expect(await outcome(QUOTE, 'lost')).toEqual(['done', 2]);
+    expect(await outcome(`countMissed(${SPAN})`, BUSY)).toEqual(['done', 2]);
+  });
+
+  test('is not repeated when it may have been done, and is when it was not', async () => {
+    for (const fault of [BUSY, 'lost'])
+      for (const call of ['sendTestNotification()', RESEND, `recoverNotifications(${SPAN})`])
+        expect([call, await outcome(call, fault)]).toEqual([
+          call,
+          [fault === BUSY ? 'INTERNAL_SERVER_ERROR' : 'TypeError', 1],
+        ]);
+    expect(await outcome(RESEND, LIMITED, LIMITED)).toEqual(['NOTIFICATION_NOT_FOUND', 3]);
+  });
+
+  test('is not repeated when that cannot help, or would take too long', async () => {
+    const incomplete = QUOTE.replace('M000001', 'M000005');
+    expect(await outcome(incomplete)).toEqual(['MERCHANT_CONFIGURATION_INCOMPLETE', 1]);
+    const tests = { ...LIMITED, code: 'TEST_NOTIFICATION_LIMIT_REACHED' };
+    expect(await outcome('sendTestNotification()', tests)).toEqual(['TEST_NOTIFICATION_LIMIT_REACHED', 1]);
+    const minute = { ...LIMITED, headers: { 'retry-after': '60' } };
+    expect(await outcome(QUOTE, minute)).toEqual(['RATE_LIMIT_EXCEEDED', 1]);
+    expect(await outcome('listWebhookKeys()', { ...BUSY, headers: { 'retry-after': '3600' } })).toEqual([
+      'INTERNAL_SERVER_ERROR',
+      1,
+    ]);
+  });
+
+  test('ends with its signal, in the middle of a wait', async () => {
+    const said = await partner(
+      `const controller = new AbortController();
+      const ended = client.listWebhookKeys({ signal: controller.signal }).catch((error) => error.name);
+      setTimeout(() => controller.abort(), 50);
+      said = [await ended, calls.length];`,
+      { faults: [{ ...BUSY, headers: { 'retry-after': '30' } }] },
+    );
+    expect(said).toEqual(['AbortError', 1]);
+  });
+
+  test('is not retried at all when that is wanted', async () => {
+    const said = await partner(
+      `said = await client.listWebhookKeys().catch((error) => [error.status, calls.length]);`,
+      { faults: [BUSY], retries: 0 },
+    );
+    expect(said).toEqual([503, 1]);
+  });
+});
+
+describe('a webhook', () => {
+  let request: { body: string; headers: Record<string, unknown> };
+  let keys: { own: string[]; live: string[] };
+  const stranger = {
+    secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
+    key: generateKeyPair().publicKey,
+  };
+  const VERIFY = `said = await verifyWebhook(input.body, input.headers, input.keys).then(
+    (event) => event.data.lender, (error) => error.reason ?? error.name);`;
+  const verify = (changes: Record<string, unknown>, before = '') =>
+    partner(before + VERIFY, { ...request, ...changes });
+  const later = (seconds: number) =>
+    `Date.now = () => (Number(input.headers['webhook-timestamp']) + (${seconds})) * 1000;`;
+  const listed = async (key: string) =>
+    (
+      (await partner('said = await client.listWebhookKeys();', { apiKey: key })) as { public_key: string }[]
+    ).map((one) => one.public_key);
+
+  beforeAll(async () => {
+    receiver.received.length = 0;
+    const sent = await partner(`said = await client.sendTestNotification({ lender: 'lender_b' });`);
+    expect(sent).toMatchObject({ status: 'delivered', event_type: 'credit_application.test' });
+    const { body = '', headers = {} } = receiver.received[0] ?? {};
+    request = { body, headers };
+    const live = { partnerId: api.partnerId, environment: 'live', url: receiver.url } as const;
+    await addEndpoint(api.database, { ...live, keyRing: service.keys });
+    keys = { own: await listed(api.keys.test), live: await listed(api.keys.live) };
+  });
+
+  test.each(['secret', 'public key'] as const)('is verified with a %s, and nothing else is', async (kind) => {
+    const [own, other] = kind === 'secret' ? [secret, stranger.secret] : [keys.own[0], stranger.key];
+    expect(await verify({ keys: own })).toBe('lender_b');
+    expect(await verify({ keys: [other, own] })).toBe('lender_b');
+    expect(await verify({ keys: own }, later(299))).toBe('lender_b');
+    expect(await verify({ keys: own }, later(301))).toBe('timestamp');
+    expect(await verify({ keys: own }, later(-301))).toBe('timestamp');
+    expect(await verify({ keys: own, body: request.body.replace('lender_b', 'lender_a') })).toBe('signature');
+    expect(await verify({ keys: other })).toBe('signature');
+    expect(await verify({ keys: own, headers: {} })).toBe('headers');
+    expect(await verify({ keys: [] })).toBe('signature');
+    expect(await verify({ keys: own?.slice(0, -4) })).toBe('TypeError');
+    const forged = { ...request.headers, 'webhook-signature': 'v1,AAAA v1a,AAAA v1a,! v1' };
+    expect(await verify({ keys: own, headers: forged })).toBe('signature');
+  });
+
+  test("is refused with the keys of the other environment, and with a public key in a secret's place", async () => {
+    expect(await verify({ keys: keys.live })).toBe('signature');
+    expect(await verify({ keys: keys.own[0]?.replace('whpk_', 'whsec_') })).toBe('signature');
+  });
+
+  test('is verified with the keys that are listed, which are read again when none fits', async () => {
+    const owner = { partnerId: api.partnerId, environment: 'sandbox' } as const;
+    const rotated = await api.database.db.transaction((tx) =>
+      rotateKeyPair(tx, owner, { overlapSeconds: 0, keyRing: parseKeyRing(service.keys) }),
+    );
+    await partner(`said = await client.sendTestNotification({ lender: 'lender_a' });`);
+    const { body, headers } = receiver.received.at(-1) ?? {};
+    const said = await partner(
+      `const real = client.listWebhookKeys;
+      let reads = 0;
+      // Read before the rotation.
+      client.listWebhookKeys = async (options) => {
+        reads += 1;
+        return reads === 1 ? input.before.map((public_key) => ({ public_key })) : real(options);
+      };
+      const webhooks = createWebhookVerifier(client);
+      const verdict = (one) => webhooks.verify(one.body, one.headers).then((event) => event.data.lender, (error) => error.reason);
+      said = [await verdict(input.old), reads, await verdict(input.now), reads];
+      const from = Date.now;
+      Date.now = () => from() + 61_000;
+      said.push(await verdict(input.now), reads, await verdict(input.old), reads, await verdict(input.old), reads);`,
+      { before: keys.own, old: request, now: { body, headers } },
+    );
+    expect(await listed(api.keys.test)).toEqual([rotated.publicKey]);
+    // A minute apart at least; then what only the old key signed is refused.
+    expect(said).toEqual(['lender_b', 1, 'signature', 1, 'lender_a', 2, 'signature', 2, 'signature', 2]);
+  });
+
+  test('goes on with the keys read last while they cannot be read, and fails openly when they never were', async () => {
+    const said = await partner(
+      `let broken = true;
+      const listWebhookKeys = async () => {
+        if (broken) throw new TypeError('fetch failed');
+        return input.keys.map((public_key) => ({ public_key }));
+      };
+      const webhooks = createWebhookVerifier({ listWebhookKeys });
+      const verdict = () => webhooks.verify(input.body, input.headers).then((event) => event.data.lender, (error) => error.name);
+      said = [await verdict()];
+      broken = false;
+      said.push(await verdict());
+      broken = true;
+      const from = Date.now;
+      const timestamp = Number(input.headers['webhook-timestamp']);
+      // Older than an hour is the list, not the webhook: the clock goes back for it.
+      let jump = 3_700_000;
+      Date.now = () => { const now = from() + jump; jump = 0; return now; };
+      said.push(await verdict());`,
+      { ...request, keys: keys.own },
+    );
+    expect(said).toEqual(['TypeError', 'lender_b', 'lender_b']);
+  });
 });
 
 test('has types that know the contract', () => {
@@ -143,6 +351,12 @@ test('has types that know the contract', () => {
     void client.quote({ merchant_id: 'M000001', loan_amount: '1.00' });
     // @ts-expect-error -- no such lender
     void client.sendTestNotification({ lender: 'lender_c' });
+    // @ts-expect-error -- no such status
+    void client.listNotifications({ status: 'lost' });
+    for await (const one of client.listNotifications({ status: 'failed', created_from: new Date() }))
+      await client.resendNotification(one.notification_id);
+    // @ts-expect-error -- a span has two ends
+    void client.recoverNotifications({ created_from: new Date() });
     export const reference = (event: WebhookEvent): string | null => event.data.merchant_reference;`;
   expect(typeCheck(folder, code)).toBe('');
 }, 60_000);

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const PACKAGE = join(__dirname, '..');
@@ -11,11 +11,6 @@ export function installPackage(folder: string): void {
   mkdirSync(installed, { recursive: true });
   cpSync(join(PACKAGE, 'package.json'), join(installed, 'package.json'));
   compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', join(installed, 'dist')]);
-  for (const name of ['openapi-fetch', 'standardwebhooks']) {
-    const entry = require.resolve(name);
-    const at = entry.slice(0, entry.lastIndexOf(`node_modules/${name}/`) + `node_modules/${name}`.length);
-    symlinkSync(at, join(folder, 'node_modules', name));
-  }
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 }
 

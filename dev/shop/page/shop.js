@@ -77,7 +77,13 @@ async function refreshInbox() {
 }
 
 async function start() {
-  const { merchants, situations } = await get('/merchants');
+  const { merchants, situations, partner_page: partnerPage } = await get('/merchants');
+  at('partner-page').append(
+    element('a', {
+      href: partnerPage,
+      textContent: 'What was sent, and what to do when the receiver was down',
+    }),
+  );
   at('merchant').append(
     ...merchants.map(({ id, shows }) => element('option', { value: id, textContent: `${id}: ${shows}` })),
   );

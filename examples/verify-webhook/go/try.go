@@ -24,8 +24,12 @@ func main() {
 	if header, own := os.LookupEnv("SERVICE_SIGNATURE"); own {
 		verified = VerifyServiceSignature(body, header, secrets, now)
 	} else {
-		verified = VerifyStandardWebhook(body, os.Getenv("WEBHOOK_ID"), os.Getenv("WEBHOOK_TIMESTAMP"),
-			os.Getenv("WEBHOOK_SIGNATURE"), secrets, now)
+		id, timestamp, signature := os.Getenv("WEBHOOK_ID"), os.Getenv("WEBHOOK_TIMESTAMP"), os.Getenv("WEBHOOK_SIGNATURE")
+		if keys, public := os.LookupEnv("PUBLIC_KEYS"); public {
+			verified = VerifyWithPublicKeys(body, id, timestamp, signature, strings.Split(keys, " "), now)
+		} else {
+			verified = VerifyStandardWebhook(body, id, timestamp, signature, secrets, now)
+		}
 	}
 	if !verified {
 		fmt.Println("refused")

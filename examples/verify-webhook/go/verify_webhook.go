@@ -2,6 +2,7 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -35,14 +36,40 @@ func VerifyServiceSignature(body []byte, header string, secrets []string, now ti
 // VerifyStandardWebhook checks the Standard Webhooks headers: HMAC-SHA256 of `<id>.<timestamp>.<body>` in base64, `v1,…`
 // separated by spaces.
 func VerifyStandardWebhook(body []byte, id, timestamp, signature string, secrets []string, now time.Time) bool {
+	return isFresh(timestamp, now) && anyMatches(signaturesOf(signature, "v1"), secrets, id+"."+timestamp+".", body)
+}
+
+// VerifyWithPublicKeys checks the same headers without a shared secret: Ed25519 over the same in base64, `v1a,…`; the keys of
+// `GET /v1/webhook-keys`.
+func VerifyWithPublicKeys(body []byte, id, timestamp, signature string, publicKeys []string, now time.Time) bool {
+	if !isFresh(timestamp, now) {
+		return false
+	}
+	signed := append([]byte(id+"."+timestamp+"."), body...)
+	for _, publicKey := range publicKeys {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(publicKey, "whpk_"))
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			continue
+		}
+		for _, one := range signaturesOf(signature, "v1a") {
+			if ed25519.Verify(key, signed, one) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// signaturesOf decodes the signatures of a version out of `webhook-signature`.
+func signaturesOf(header, wanted string) [][]byte {
 	var given [][]byte
-	for _, part := range strings.Split(signature, " ") {
+	for _, part := range strings.Split(header, " ") {
 		version, value, _ := strings.Cut(part, ",")
-		if one, err := base64.StdEncoding.DecodeString(value); err == nil && version == "v1" {
+		if one, err := base64.StdEncoding.DecodeString(value); err == nil && version == wanted {
 			given = append(given, one)
 		}
 	}
-	return isFresh(timestamp, now) && anyMatches(given, secrets, id+"."+timestamp+".", body)
+	return given
 }
 
 func isFresh(timestamp string, now time.Time) bool {

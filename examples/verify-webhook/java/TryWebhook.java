@@ -10,14 +10,20 @@ final class TryWebhook {
   public static void main(String[] arguments) throws IOException {
     Map<String, String> env = System.getenv();
     byte[] body = System.in.readAllBytes();
-    List<String> secrets = List.of(env.get("SECRETS").split(" "));
+    List<String> secrets = List.of(env.getOrDefault("SECRETS", "").split(" "));
     long now = env.containsKey("NOW") ? Long.parseLong(env.get("NOW")) : Instant.now().getEpochSecond();
     String own = env.get("SERVICE_SIGNATURE");
-    boolean verified =
-        own != null
-            ? VerifyWebhook.verifyServiceSignature(body, own, secrets, now)
-            : VerifyWebhook.verifyStandardWebhook(
-                body, env.get("WEBHOOK_ID"), env.get("WEBHOOK_TIMESTAMP"), env.get("WEBHOOK_SIGNATURE"), secrets, now);
+    String publicKeys = env.get("PUBLIC_KEYS");
+    String id = env.get("WEBHOOK_ID");
+    String timestamp = env.get("WEBHOOK_TIMESTAMP");
+    String signature = env.get("WEBHOOK_SIGNATURE");
+    boolean verified;
+    if (own != null) verified = VerifyWebhook.verifyServiceSignature(body, own, secrets, now);
+    else if (publicKeys == null)
+      verified = VerifyWebhook.verifyStandardWebhook(body, id, timestamp, signature, secrets, now);
+    else
+      verified =
+          VerifyWebhook.verifyWithPublicKeys(body, id, timestamp, signature, List.of(publicKeys.split(" ")), now);
     System.out.println(verified ? "verified" : "refused");
     System.exit(verified ? 0 : 1);
   }

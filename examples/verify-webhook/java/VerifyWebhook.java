@@ -1,8 +1,13 @@
 // Verifies a webhook of the Partner Finance Quote Service. Java 17 or later, no dependencies.
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
 import java.security.MessageDigest;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
@@ -41,6 +46,37 @@ public final class VerifyWebhook {
       for (String one : signature.split(" ")) if (MessageDigest.isEqual(ascii(one), expected)) return true;
     }
     return false;
+  }
+
+  /**
+   * Standard Webhooks without a shared secret: Ed25519 over the same in base64, {@code v1a,…}; the keys of {@code GET /v1/webhook-keys}.
+   */
+  public static boolean verifyWithPublicKeys(
+      byte[] body, String id, String timestamp, String signature, List<String> publicKeys, long now) {
+    if (!isFresh(timestamp, now)) return false;
+    for (String publicKey : publicKeys) {
+      for (String one : signature.split(" "))
+        if (one.startsWith("v1a,") && ed25519Holds(publicKey, one.substring(4), id + "." + timestamp + ".", body)) return true;
+    }
+    return false;
+  }
+
+  private static boolean ed25519Holds(String publicKey, String signature, String prefix, byte[] body) {
+    try {
+      // X.509's head for an Ed25519 key (RFC 8410), then the 32 bytes behind whpk_.
+      byte[] head = HexFormat.of().parseHex("302a300506032b6570032100");
+      byte[] key = Base64.getDecoder().decode(publicKey.replaceFirst("^whpk_", ""));
+      byte[] encoded = Arrays.copyOf(head, head.length + key.length);
+      System.arraycopy(key, 0, encoded, head.length, key.length);
+      PublicKey known = KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded));
+      Signature verifier = Signature.getInstance("Ed25519");
+      verifier.initVerify(known);
+      verifier.update(prefix.getBytes(StandardCharsets.UTF_8));
+      verifier.update(body);
+      return verifier.verify(Base64.getDecoder().decode(signature));
+    } catch (GeneralSecurityException | IllegalArgumentException malformed) {
+      return false;
+    }
   }
 
   private static boolean isFresh(String timestamp, long now) {

@@ -1,5 +1,5 @@
 // Verifies a webhook of the Partner Finance Quote Service. Node 18 or later, no dependencies.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 
 const TOLERANCE_SECONDS = 300;
 
@@ -31,5 +31,23 @@ export function verifyStandardWebhook(body, { id, timestamp, signature }, secret
   return secrets.some((secret) => {
     const expected = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest();
     return given.some((one) => matches(one, expected));
+  });
+}
+
+/** Standard Webhooks without a shared secret: Ed25519 over the same in base64, `v1a,…`; the keys of `GET /v1/webhook-keys`. */
+export function verifyWithPublicKeys(
+  body,
+  { id, timestamp, signature },
+  publicKeys,
+  now = Date.now() / 1000,
+) {
+  if (!isFresh(timestamp, now)) return false;
+  const parts = signature.split(' ').map((part) => part.split(','));
+  const given = parts.filter(([name]) => name === 'v1a').map(([, text = '']) => Buffer.from(text, 'base64'));
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
+  return publicKeys.some((publicKey) => {
+    const x = Buffer.from(publicKey.replace(/^whpk_/, ''), 'base64').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    return given.some((one) => verify(null, signed, key, one));
   });
 }

@@ -53,3 +53,28 @@ function verify_standard_webhook(
     }
     return false;
 }
+
+/**
+ * Standard Webhooks without a shared secret: Ed25519 over the same in base64, `v1a,…`; the keys of `GET /v1/webhook-keys`.
+ * It needs the extension sodium, which comes with PHP.
+ */
+function verify_with_public_keys(
+    string $body,
+    string $id,
+    string $timestamp,
+    string $signature,
+    array $public_keys,
+    ?int $now = null
+): bool {
+    if (!is_fresh($timestamp, $now ?? time())) return false;
+    foreach ($public_keys as $public_key) {
+        $key = base64_decode(preg_replace('/^whpk_/', '', $public_key), true) ?: throw new InvalidArgumentException('bad key');
+        foreach (explode(' ', $signature) as $part) {
+            [$name, $text] = array_pad(explode(',', $part, 2), 2, '');
+            $one = base64_decode($text, true);
+            if ($name !== 'v1a' || $one === false || strlen($one) !== SODIUM_CRYPTO_SIGN_BYTES) continue;
+            if (sodium_crypto_sign_verify_detached($one, "$id.$timestamp.$body", $key)) return true;
+        }
+    }
+    return false;
+}

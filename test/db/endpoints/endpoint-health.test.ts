@@ -1,12 +1,19 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { openAttempt } from '../../../db/notifications/open-attempt';
+import { healthFigures } from '../../../db/endpoints/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import { recordAttempt } from '../../../db/notifications/record-attempt';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
+import {
+  addEndpoint,
+  newKeyRingText,
+  setServiceClock,
+  storeStatus,
+  storeTest,
+} from '../../support/notifications';
 
 const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
 const FAILED: DeliveryOutcome = {
@@ -176,4 +183,35 @@ test('failures and successes that end together wait for each other, and none is 
   await Promise.all(more.map((ref, at) => endpoint.finish(ref, at % 2 === 0 ? FAILED : DELIVERED)));
   await endpoint.attempt(DELIVERED);
   expect(await endpoint.health()).toMatchObject({ failures: 0, failing: false });
+});
+
+test('a partner is failing when its live endpoint has failed for an hour while an event of an application is retried; a failed test or the sandbox does not count', async () => {
+  const failing = async () => (await healthFigures(database.db)).partnersFailing;
+  const attempt = async (notificationId: string, outcome: DeliveryOutcome) => {
+    await database.sql`update notifications set due_at = service_now() where notification_id = ${notificationId}`;
+    const opened = await openAttempt(database.db, { notificationId, generation: 1 });
+    if (opened.kind !== 'open') throw new Error(opened.kind);
+    const ref = { notificationId, attemptNumber: opened.attemptNumber };
+    await recordAttempt(database.db, ref, { outcome, address: null }, null, 7_200_000);
+  };
+  await atHour(0);
+  const sent = { live: '', sandbox: '' };
+  for (const environment of ['live', 'sandbox'] as const) {
+    const partnerId = `P${(partners += 1)}`;
+    await createPartner(database.db, { partnerId, name: 'Example' });
+    await addEndpoint(database, { partnerId, environment, url: 'https://hook.example/x', keyRing });
+    sent[environment] = (await storeStatus(database, { partnerId, environment })).notificationId;
+  }
+  const tested = `P${(partners += 1)}`;
+  await createPartner(database.db, { partnerId: tested, name: 'Example' });
+  const live = { partnerId: tested, environment: 'live' as const };
+  await addEndpoint(database, { ...live, url: 'https://hook.example/x', keyRing });
+  const test = (await storeTest(database, live)).notificationId;
+
+  for (const id of [sent.live, sent.sandbox, test]) await attempt(id, FAILED);
+  expect(await failing()).toBe(0);
+  await atHour(1.1);
+  expect(await failing()).toBe(1);
+  await attempt(sent.live, DELIVERED);
+  expect(await failing()).toBe(0);
 });

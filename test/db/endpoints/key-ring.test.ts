@@ -39,6 +39,20 @@ test('a secret opens only in its own row', () => {
   expect(() => ring.open(sealed, { endpointId: 'whe_01whs', secretId: '_01' })).toThrow(KeyRingError);
 });
 
+test('a private key opens only for its partner, environment and public key', () => {
+  const pair = { partnerId: 'P100001', environment: 'live', keyPairId: 'whk_01', publicKey: 'whpk_1' };
+  const sealed = ring.seal('whsk_', pair);
+  expect(ring.open(sealed, pair)).toBe('whsk_');
+  for (const [name, other] of Object.entries({
+    partnerId: 'P100002',
+    environment: 'sandbox',
+    keyPairId: 'whk_02',
+    publicKey: 'whpk_2',
+  }))
+    expect(() => ring.open(sealed, { ...pair, [name]: other })).toThrow('private key whk_0');
+  expect(() => ring.open(sealed, place)).toThrow(KeyRingError);
+});
+
 test('no changed byte goes unnoticed', () => {
   const sealed = ring.seal('secret', place);
   for (let index = 0; index < sealed.ciphertext.length; index += 1) {

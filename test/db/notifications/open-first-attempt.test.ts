@@ -2,6 +2,7 @@ import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { openAttempt } from '../../../db/notifications/open-attempt';
 import { openFirstAttempt } from '../../../db/notifications/open-first-attempt';
 import { createPartner } from '../../../db/catalogue/partners';
+import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { rotateSecret } from '../../../db/endpoints/secrets';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import {
@@ -48,6 +49,8 @@ const rowsOf = async ({ notificationId }: { notificationId: string }) => ({
 test('opens what openAttempt would open, to the letter', async () => {
   const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal('whsec_bmV4dA==', place);
   await database.db.transaction((tx) => rotateSecret(tx, endpointId, { overlapSeconds: 60, seal }));
+  const owner = { partnerId: PARTNER_ID, environment: 'sandbox' } as const;
+  await database.db.transaction((tx) => rotateKeyPair(tx, owner, { overlapSeconds: 60, keyRing }));
   const [one, other] = [await stored(), await stored()];
   const first = await openFirstAttempt(database.sql, one, endpointId);
   const usual = await openAttempt(database.db, other);
@@ -57,6 +60,8 @@ test('opens what openAttempt would open, to the letter', async () => {
   expect(usualRest).toMatchObject(rest);
   expect(rest.secrets).toHaveLength(2);
   for (const secret of rest.secrets) expect(() => keyRing.open(secret, secret)).not.toThrow();
+  expect(rest.keyPairs).toHaveLength(2);
+  for (const pair of rest.keyPairs) expect(keyRing.open(pair, { ...pair, ...owner })).toMatch(/^whsk_/);
   const [body] = await database.sql`select event_id as "eventId", event_type as "eventType", body,
     partner_id as "partnerId", environment from notifications where notification_id = ${one.notificationId}`;
   expect(first.notification).toMatchObject(body ?? {});

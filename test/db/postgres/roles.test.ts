@@ -234,6 +234,13 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
   ),
   // What the API has no business with: it faces the internet.
   ['api', 'select * from webhook_secrets'],
+  ['api', 'select ciphertext from webhook_key_pairs'],
+  ['api', 'select key_id from webhook_key_pairs'],
+  ['api', `update webhook_key_pairs set public_key = 'whpk_'`],
+  ['worker', `update webhook_key_pairs set ciphertext = ''`],
+  ['worker', 'insert into webhook_key_pairs select * from webhook_key_pairs'],
+  ['ops', `update webhook_key_pairs set public_key = 'whpk_'`],
+  ['ops', 'delete from webhook_key_pairs'],
   ['api', 'select url from webhook_endpoints'],
   ['api', 'select * from webhook_endpoints'],
   ['api', 'select answer from delivery_attempts'],

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify';
+import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-keys';
+import type { KeyPairOwner, PublicKey } from '../../db/endpoints/key-pairs';
+import { serializer } from '../serializer';
+
+export interface ListWebhookKeysDeps {
+  /** Those that sign now, newest first. */
+  readonly webhookKeys: (owner: KeyPairOwner) => Promise<readonly PublicKey[]>;
+}
+
+/** `GET /v1/webhook-keys` (design §11). */
+export function listWebhookKeys(app: FastifyInstance, deps: ListWebhookKeysDeps): void {
+  const serialize = serializer<WebhookKeysBody>(webhookKeysSchema);
+
+  app.get('/v1/webhook-keys', async (request, reply) => {
+    const keys = (await deps.webhookKeys(request.caller)).map(toWire);
+    return reply.type('application/json; charset=utf-8').send(serialize({ success: true, data: { keys } }));
+  });
+}
+
+const toWire = (key: PublicKey): WebhookKeysBody['data']['keys'][number] => ({
+  key_id: key.keyPairId,
+  environment: key.environment,
+  public_key: key.publicKey,
+  not_after: key.expiresAt?.toISOString() ?? null,
+});

@@ -1,0 +1,65 @@
+import type { Client } from './client.js';
+import type { WebhookEvent } from './types.js';
+import {
+  verifyWebhook,
+  WebhookVerificationError,
+  type WebhookBody,
+  type WebhookHeaders,
+} from './verify-webhook.js';
+
+/** Keys end a day after a rotation at the earliest, but when one leaked. */
+const MAX_AGE_MS = 3_600_000;
+/** A stranger's requests shall not make us ask more often. */
+const LEAST_AGE_MS = 60_000;
+/** A webhook is waited for 10 s. */
+const READ_TIMEOUT_MS = 5_000;
+
+/** Verifies webhooks without a shared secret. */
+export interface WebhookVerifier {
+  /**
+   * As `verifyWebhook`, with the public keys that the service lists.
+   * @throws besides, what `client.listWebhookKeys` throws, when they were never read: answer 500, and the webhook comes again.
+   */
+  verify(rawBody: WebhookBody, headers: WebhookHeaders): Promise<WebhookEvent>;
+}
+
+/**
+ * Reads the public keys once an hour, and when no key fits, once a minute at most. While they cannot be read those read last go on.
+ * @param client whose key is of the environment that the webhooks come from.
+ */
+export function createWebhookVerifier(client: Pick<Client, 'listWebhookKeys'>): WebhookVerifier {
+  let known: { readonly keys: readonly string[]; readonly readAtMs: number } | undefined;
+  let reading: Promise<readonly string[]> | undefined;
+
+  async function read(): Promise<readonly string[]> {
+    const readAtMs = Date.now();
+    try {
+      const listed = await client.listWebhookKeys({ signal: AbortSignal.timeout(READ_TIMEOUT_MS) });
+      known = { keys: listed.map((key) => key.public_key), readAtMs };
+    } catch (error) {
+      if (known === undefined) throw error;
+      known = { ...known, readAtMs };
+    }
+    return known.keys;
+  }
+
+  async function keysNotOlderThan(ageMs: number): Promise<readonly string[]> {
+    if (known !== undefined && Date.now() - known.readAtMs < ageMs) return known.keys;
+    reading ??= read().finally(() => (reading = undefined));
+    return reading;
+  }
+
+  return {
+    async verify(rawBody, headers) {
+      const keys = await keysNotOlderThan(MAX_AGE_MS);
+      try {
+        return await verifyWebhook(rawBody, headers, keys);
+      } catch (error) {
+        if (!(error instanceof WebhookVerificationError) || error.reason !== 'signature') throw error;
+        const fresh = await keysNotOlderThan(LEAST_AGE_MS);
+        if (fresh === keys) throw error;
+        return verifyWebhook(rawBody, headers, fresh);
+      }
+    },
+  };
+}

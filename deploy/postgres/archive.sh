@@ -1,0 +1,13 @@
+#!/bin/bash
+# Postgres' archive_command: keeps a finished file of the write-ahead log, compressed, as a quiet minute leaves most of it empty.
+# Arguments: path and name of the file. It fails rather than write over another file of that name.
+set -euo pipefail
+kept="${BACKUPS:-/backups}/archive/$2.gz"
+if [ -e "$kept" ]; then
+  # Postgres asks once more when it crashed before it noted the first time.
+  gzip -cd "$kept" | cmp -s - "$1" || { echo "archive: $kept is there, and is another file" >&2; exit 1; }
+  exit 0
+fi
+gzip -c "$1" >"$kept.part"
+sync "$kept.part"
+mv "$kept.part" "$kept"

@@ -1,0 +1,38 @@
+#!/bin/bash
+# Puts a base backup in the place of the server's data, so that its next start replays the archived log (docs/operations/backup.md):
+#   docker compose run --rm --no-deps --user postgres --entrypoint bash postgres /restore.sh ['2026-11-21 11:59:30 UTC']
+# With a moment: to that moment. Without: everything that was archived. The data that were there are kept beside the new.
+set -euo pipefail
+folder="${BACKUPS:-/backups}"
+data="${PGDATA:?}"
+fail() { echo "restore: $1" >&2; exit 1; }
+
+answer=0
+pg_isready -q -t 5 -h "${POSTGRES_HOST:-postgres}" -p "${PGPORT:-5432}" || answer=$?
+[ "$answer" -ge 2 ] || fail 'Postgres is running: docker compose stop'
+target=''
+last='9999'
+if [ $# -gt 0 ]; then
+  target=$(date -u -d "$1" '+%Y-%m-%d %H:%M:%S.%N+00') || fail "'$1' is no moment, such as 2026-11-21 11:59:30 UTC"
+  last=$(date -u -d "$1" +%Y-%m-%dT%H%M%SZ)
+fi
+name=$(ls "$folder/base" | awk -v last="$last" '!/\.part$/ && $0 <= last' | tail -n 1)
+[ -n "$name" ] || fail "there is no base backup${target:+ from before $1} in $folder/base"
+
+if [ -e "$data" ]; then
+  kept="$data.before-$(date -u +%Y-%m-%dT%H%M%SZ)"
+  mv "$data" "$kept"
+  echo "restore: the data that were there are in $kept; remove them once all is well"
+fi
+mkdir -p "$data"
+chmod 700 "$data"
+tar -xzf "$folder/base/$name/base.tar.gz" -C "$data"
+tar -xzf "$folder/base/$name/pg_wal.tar.gz" -C "$data/pg_wal"
+# Of an earlier restore.
+sed -i '/^\(restore_command\|recovery_target\)/d' "$data/postgresql.auto.conf"
+{
+  echo "restore_command = 'gzip -cd \"$folder/archive/%f.gz\" >\"%p\"'"
+  [ -z "$target" ] || printf "recovery_target_time = '%s'\nrecovery_target_action = 'promote'\n" "$target"
+} >>"$data/postgresql.auto.conf"
+touch "$data/recovery.signal"
+echo "restore: base backup $name is in place; start Postgres, which replays the log ${target:+up to $target}"

@@ -1,0 +1,95 @@
+import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
+import { startTestApi, type TestApi } from '../../support/api';
+import {
+  addEndpoint,
+  advanceServiceClock,
+  newKeyRingText,
+  setServiceClock,
+} from '../../support/notifications';
+import { addPartner } from '../../support/partner-events';
+
+interface Key {
+  readonly key_id: string;
+  readonly environment: string;
+  readonly public_key: string;
+  readonly not_after: string | null;
+}
+
+const keyRing = parseKeyRing(newKeyRingText());
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterEach(() => setServiceClock(api.database, null));
+afterAll(() => api.close());
+
+async function list(key = api.keys.test): Promise<readonly Key[]> {
+  const answer = await api.call({ method: 'GET', path: '/v1/webhook-keys', key });
+  expect(answer.status).toBe(200);
+  return answer.body.data.keys as Key[];
+}
+const register = (partnerId: string, environment: 'sandbox' | 'live') =>
+  addEndpoint(api.database, { partnerId, environment, url: 'https://hooks.partner.test/', keyRing });
+const rotate = (overlapSeconds: number) =>
+  api.database.db.transaction((tx) =>
+    rotateKeyPair(tx, { partnerId: api.partnerId, environment: 'sandbox' }, { overlapSeconds, keyRing }),
+  );
+
+test('is empty before an endpoint is registered, and has one key then, which a new address does not change', async () => {
+  expect(await list()).toEqual([]);
+  await register(api.partnerId, 'sandbox');
+  const keys = await list();
+  expect(keys).toEqual([
+    {
+      key_id: expect.stringMatching(/^whk_[0-9A-Z]{26}$/),
+      environment: 'sandbox',
+      public_key: expect.stringMatching(/^whpk_[A-Za-z0-9+/]{43}=$/),
+      not_after: null,
+    },
+  ]);
+  await register(api.partnerId, 'sandbox');
+  expect(await list()).toEqual(keys);
+});
+
+test('has the keys of the caller and of the environment of its key alone', async () => {
+  const another = await addPartner(api.database, 'P100002');
+  await register(api.partnerId, 'live');
+  await register(another.partnerId, 'sandbox');
+  const lists = [await list(), await list(api.keys.live), await list(another.test), await list(another.live)];
+  expect(lists.map((keys) => keys.map((key) => key.environment))).toEqual([
+    ['sandbox'],
+    ['live'],
+    ['sandbox'],
+    [],
+  ]);
+  expect(new Set(lists.flat().map((key) => key.public_key)).size).toBe(3);
+});
+
+test('lists old and new during an overlap, newest first, and the new one alone after it', async () => {
+  const [old] = await list();
+  const { keyPairId } = await rotate(3_600);
+  const during = await list();
+  expect(during).toEqual([
+    {
+      ...old,
+      key_id: keyPairId,
+      public_key: expect.not.stringMatching(old?.public_key ?? ''),
+      not_after: null,
+    },
+    { ...old, not_after: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/) },
+  ]);
+  await advanceServiceClock(api.database, 3_601);
+  expect(await list()).toEqual(during.slice(0, 1));
+});
+
+test('lists the new one alone when the old one leaked', async () => {
+  const { publicKey } = await rotate(0);
+  expect((await list()).map((key) => key.public_key)).toEqual([publicKey]);
+});
+
+test('shows no key of another kind, whatever is asked for', async () => {
+  const answer = await api.call({ method: 'GET', path: '/v1/webhook-keys?environment=live&private=1' });
+  expect(answer.text).not.toMatch(/whsk_|whsec_|ciphertext/);
+  expect(answer.body.data.keys[0].environment).toBe('sandbox');
+});

@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestApi } from '../support/api';
+import { openApplication, tell } from '../support/applications';
+import { until } from '../support/delivery';
+import { fileNeeds } from '../support/needs';
+import { addEndpoint } from '../support/notifications';
+import { startTestService, type TestService } from '../support/service';
+import { testTemporal } from '../support/temporal';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+
+/**
+ * Every command of the partner guide is pasted into a shell, in the order of the guide, against a real service. Only its address, its
+ * dates and the ids of its examples are replaced.
+ */
+fileNeeds('curl');
+
+const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
+const temporal = testTemporal();
+let service: TestService;
+let api: TestApi;
+let folder: string;
+/** What stands in the guide for what this service has. */
+const replaced = new Map<string, string>();
+
+/** A command, and the answer that the guide shows below it before the next one. */
+interface Shown {
+  readonly command: string;
+  readonly answer: unknown;
+}
+const shown: Shown[] = [...guide.matchAll(/```sh\n([\s\S]*?)```([\s\S]*?)(?=```sh\n|$)/g)].map(
+  ([, command = '', after = '']) => {
+    const [, json] = /^[^#]*?```json\n([\s\S]*?)```/.exec(after) ?? [];
+    return { command, answer: json === undefined ? undefined : JSON.parse(json) };
+  },
+);
+const find = (part: string): Shown => {
+  const found = shown.find(({ command }) => command.includes(part));
+  if (found === undefined) throw new Error(`the guide has no command with ${part}`);
+  return found;
+};
+
+beforeAll(async () => {
+  folder = await temporaryDirectory('guide');
+  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
+  ({ api } = service);
+  writeFileSync(join(folder, 'ca.pem'), api.ca);
+  const { partnerId } = api;
+  await addEndpoint(api.database, { partnerId, url: service.receiver.url, keyRing: service.keys });
+  replaced.set('https://quotes.example', `https://127.0.0.1:${api.port}`);
+  replaced.set('2026-11-17T18:00:00Z', new Date(Date.now() - 3_600_000).toISOString());
+  replaced.set('2026-11-21T12:00:00Z', new Date(Date.now() + 3_600_000).toISOString());
+}, 300_000);
+afterAll(async () => {
+  await service?.close();
+  await removeDirectory(folder);
+});
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of every form
+async function paste({ command }: Shown): Promise<{ status: number; body: any }> {
+  const text = [...replaced].reduce((line, [from, to]) => line.replaceAll(from, to), command.trim());
+  const { stdout } = await promisify(execFile)(
+    'bash',
+    ['-c', text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `)],
+    { env: { ...process.env, API_KEY: api.keys.test, CURL_CA_BUNDLE: join(folder, 'ca.pem') } },
+  );
+  const [, body = '', status] = /^([\s\S]*)\n(\d{3})$/.exec(stdout) ?? [];
+  return { status: Number(status), body: JSON.parse(body) };
+}
+
+/** Names of fields all the way down; of a list those of its first entry. A value that may be null says nothing. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== 'object' || value === null) return null;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shapeOf(one)]));
+}
+
+test('the guide has the commands that are tried here, and no other', () => {
+  expect(shown.map(({ command }) => /https:\S+\/v1\/([\w-]+(?:\/[a-z]+)?)/.exec(command)?.[1])).toEqual([
+    'finance-quote',
+    'webhook-keys',
+    'notifications/test',
+    'notifications',
+    'notifications/ntf',
+    'notifications/recover',
+    'notifications/recover',
+    'notifications/recoveries',
+    'credit-applications/app',
+    'notifications/ntf',
+  ]);
+  for (const { command } of shown) expect(command).toMatch(/^curl /);
+});
+
+test.each(['/v1/finance-quote', '/v1/webhook-keys', '/v1/notifications/test'])(
+  '%s answers 200, as it is shown',
+  async (path) => {
+    if (path === '/v1/finance-quote') replaced.set('P100001', api.partnerId);
+    const { answer } = find(path);
+    const { status, body } = await paste(find(path));
+    expect(status).toBe(200);
+    if (answer !== undefined) expect(shapeOf(body)).toEqual(shapeOf(answer));
+  },
+);
+
+test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
+  const { receiver } = service;
+  const [list, one, dryRun, begin, follow, application, again] = shown.slice(3) as [Shown, Shown, ...Shown[]];
+  receiver.behave(() => 503);
+  const opened = await openApplication(api.database, { partnerId: api.partnerId });
+  await tell(api.database, opened.applicationId, 'submitted');
+  const failed = async () => (await paste(list)).body.data.notifications as { notification_id: string }[];
+  await until(async () => (await failed()).length === 2, 'both have failed', 60_000);
+  const listed = await paste(list);
+  expect([listed.status, shapeOf(listed.body)]).toEqual([200, shapeOf(list.answer)]);
+  expect(listed.body.data.notifications[0]).toMatchObject({
+    status: 'failed',
+    reason: 'exhausted',
+    sequence: 2,
+  });
+
+  const { notification_id: id } = listed.body.data.notifications[0];
+  replaced.set('ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9', id);
+  const read = await paste(one);
+  expect(read.status).toBe(200);
+  expect(read.body.data.attempt_log.map((attempt: { http_status: number }) => attempt.http_status)).toEqual([
+    503, 503,
+  ]);
+  expect(JSON.parse(read.body.data.payload).sequence).toBe(2);
+
+  const counted = await paste(dryRun as Shown);
+  expect(counted).toEqual({ status: 200, body: { success: true, data: { matched: 2 } } });
+  expect(shapeOf(counted.body)).toEqual(shapeOf(dryRun?.answer));
+
+  receiver.behave(() => 200);
+  receiver.received.length = 0;
+  const begun = await paste(begin as Shown);
+  expect([begun.status, shapeOf(begun.body)]).toEqual([202, shapeOf(begin?.answer)]);
+  replaced.set('rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', begun.body.data.recovery_id);
+  const progress = () => paste(follow as Shown);
+  await until(
+    async () => (await progress()).body.data.status === 'finished',
+    'the recovery has ended',
+    60_000,
+  );
+  const ended = await progress();
+  expect(shapeOf(ended.body)).toEqual(shapeOf(follow?.answer));
+  expect(ended.body.data).toMatchObject({ matched: 2, resent: 2, delivered: 2, failed: 0 });
+  expect(receiver.received.map(({ body }) => JSON.parse(body).sequence)).toEqual([1, 2]);
+
+  replaced.set('app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', opened.applicationId);
+  const state = await paste(application as Shown);
+  expect(state.body.data).toMatchObject({ status: 'submitted', events: [{ sequence: 1 }, { sequence: 2 }] });
+
+  expect((await paste(again as Shown)).status).toBe(202);
+  await until(() => receiver.received.length === 3, 'it has arrived once more', 60_000);
+  expect(receiver.received[2]?.headers['webhook-id']).toBe(receiver.received[1]?.headers['webhook-id']);
+}, 240_000);

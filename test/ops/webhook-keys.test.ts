@@ -1,0 +1,104 @@
+import { liveKeyPairs } from '../../db/endpoints/key-pairs';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const OWNER = { partnerId: 'P100001', environment: 'live' } as const;
+const LIVE = ['--partner', OWNER.partnerId, '--environment', OWNER.environment];
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await ops.json('partners', 'create', '--name', 'Example', '--id', OWNER.partnerId);
+});
+afterAll(() => ops.close());
+
+const list = (...more: string[]) => ops.json('webhook-keys', 'list', ...more);
+const rotate = (...more: string[]) => ops.json('webhook-keys', 'rotate', ...LIVE, ...more);
+const register = (...more: string[]) =>
+  ops.json('webhooks', 'register', ...LIVE, '--url', 'https://partner.example/hooks', ...more);
+
+test('there is none to rotate before an endpoint is registered, which makes it once', async () => {
+  const early = await ops.run(['webhook-keys', 'rotate', ...LIVE]);
+  expect(early).toMatchObject({ code: 1, err: expect.stringContaining('has no live key pair') });
+  const { endpoint_id: endpointId } = await register();
+  const pairs = await list();
+  expect(pairs).toEqual([
+    {
+      webhook_key_id: expect.stringMatching(/^whk_/),
+      partner_id: 'P100001',
+      environment: 'live',
+      public_key: expect.stringMatching(/^whpk_/),
+      signs: true,
+      created_at: expect.any(String),
+      expires_at: null,
+      sealed_with: 'test',
+    },
+  ]);
+  const [change] = await ops.json('changes', 'list', '--subject', endpointId);
+  expect(change.details.webhook_key_id).toBe(pairs[0].webhook_key_id);
+
+  const replaced = await register('--replace');
+  expect(await list()).toEqual(pairs);
+  const [next] = await ops.json('changes', 'list', '--subject', replaced.endpoint_id);
+  expect(next.details).not.toHaveProperty('webhook_key_id');
+});
+
+test('two registrations at once make one', async () => {
+  await ops.json('partners', 'create', '--name', 'Another', '--id', 'P100002');
+  const at = ['--partner', 'P100002', '--environment', 'sandbox', '--url', 'https://partner.example/hooks'];
+  const codes = (
+    await Promise.all([1, 2, 3].map(() => ops.run(['webhooks', 'register', ...at, '--replace'])))
+  ).map(({ code }) => code);
+  expect(codes).toEqual([0, 0, 0]);
+  expect(await list('--partner', 'P100002')).toHaveLength(1);
+});
+
+test('rotates with an overlap of a day, writes it down, and never has more than three', async () => {
+  const [old] = await list('--partner', OWNER.partnerId, '--environment', 'live');
+  const added = await rotate();
+  expect(added.live.map((one: { webhook_key_id: string }) => one.webhook_key_id)).toEqual([
+    added.webhook_key_id,
+    old.webhook_key_id,
+  ]);
+  const ends = Date.parse(added.live[1].expires_at) - Date.now();
+  expect(Math.abs(ends - 86_400_000)).toBeLessThan(600_000);
+  const [change] = await ops.json('changes', 'list', '--subject', added.webhook_key_id);
+  expect(change).toMatchObject({
+    action: 'webhook-keys.rotate',
+    details: { partner_id: 'P100001', environment: 'live', overlap_seconds: 86_400 },
+  });
+  await rotate('--overlap', '7d');
+  const fourth = await ops.run(['webhook-keys', 'rotate', ...LIVE]);
+  expect(fourth).toMatchObject({ code: 1, err: expect.stringContaining('at most 3') });
+  expect(await ops.run(['webhook-keys', 'rotate', ...LIVE, '--overlap', '8d'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('between 0 and 7 days'),
+  });
+  // An earlier end stands.
+  const { expires_at: end } = (await list()).find(
+    (one: { webhook_key_id: string }) => one.webhook_key_id === old.webhook_key_id,
+  );
+  expect(end).toBe(added.live[1].expires_at);
+});
+
+test('when one leaked all old ones end at once, and people are told the public key', async () => {
+  const human = await ops.run(['webhook-keys', 'rotate', ...LIVE, '--overlap', '0']);
+  expect(human.out).toMatch(/whk_\w+ to the live environment of P100001\. It signs alone\./);
+  const [, publicKey] = /GET \/v1\/webhook-keys: (whpk_\S+)\n/.exec(human.out) ?? [];
+  const all = await list('--partner', OWNER.partnerId);
+  expect(all.map((one: { signs: boolean }) => one.signs)).toEqual([true, false, false, false]);
+  expect(all[0].public_key).toBe(publicKey);
+  const ring = parseKeyRing(ops.webhookKeys ?? '');
+  const [only, ...rest] = await liveKeyPairs(ops.database.db, OWNER);
+  expect(rest).toEqual([]);
+  expect(only && ring.open(only, only)).toMatch(/^whsk_/);
+  expect(`${human.out}${JSON.stringify(all)}`).not.toContain('whsk_');
+});
+
+test('two rotations at once take turns', async () => {
+  const done = await Promise.all([rotate('--overlap', '1h'), rotate('--overlap', '1h')]);
+  const live = (await list('--partner', OWNER.partnerId)).filter((one: { signs: boolean }) => one.signs);
+  expect(live).toHaveLength(3);
+  expect(live.filter((one: { expires_at: string | null }) => one.expires_at === null)).toHaveLength(1);
+  expect(new Set(done.map((one) => one.webhook_key_id)).size).toBe(2);
+});
