@@ -1,23 +1,23 @@
 /**
- * `npm run build`: dist/ with everything a process needs at run time besides node_modules, and the workflow code bundled
+ * `npm run build`: dist/ (or the folder that is named) with everything a process needs at run time besides node_modules, and the workflow code bundled
  * (dist/workflow-bundle.js), and the list of packages that go with it (dist/sbom.cdx.json). No
  * TypeScript is needed after it. The embedded stack is no part of it.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { workflowCode } from '../runtime/temporal/workflow-code';
 import { productionSbom } from './sbom';
 
 const root = join(__dirname, '..');
-const dist = join(root, 'dist');
+const dist = resolve(process.argv[2] ?? join(root, 'dist'));
 
 async function main(): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   execFileSync(
     process.execPath,
-    [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'],
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', dist],
     {
       cwd: root,
       stdio: 'inherit',

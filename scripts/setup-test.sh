@@ -7,12 +7,17 @@ set -euo pipefail
 # is for the verifier in Python.
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
   pg_ctlcluster:postgresql haproxy:haproxy docker-compose:docker-compose go:golang-go promtool:prometheus
-  prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter curl:curl)
+  prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter
+  curl:curl patroni:patroni etcd:etcd-server ip:iproute2)
 # Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
 PATH="$PATH:/usr/local/go/bin:/usr/sbin"
 missing=()
 for pair in "${needed[@]}"; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+done
+# Patroni's modules for etcd and Postgres, which its package only recommends.
+for module in etcd psycopg2; do
+  /usr/bin/python3 -c "import $module" 2>/dev/null || missing+=("python3-$module")
 done
 # For the system's own Python, which may not be the first on the PATH.
 python3 -c 'import cryptography' 2>/dev/null || /usr/bin/python3 -c 'import cryptography' 2>/dev/null ||

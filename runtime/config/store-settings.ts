@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { readServerTls } from '../../db/postgres/driver/server-tls';
-import { parsedUrl } from '../../domain/parsed-url';
+import { readServers } from '../../db/postgres/driver/servers';
 import { whole } from './setting-types';
 
-const postgresUrl = z.url({ protocol: /^postgres(ql)?$/ }).superRefine((url, context) => {
-  if (parsedUrl(url) === undefined) return;
+/** Several servers have no form that a URL may have, so it is looked at with the first. */
+const postgresUrl = z.string().superRefine((text, context) => {
   try {
+    const { url } = readServers(text);
+    if (!/^postgres(ql)?:$/.test(new URL(url).protocol)) throw new Error('it begins with postgres://');
     readServerTls(url);
   } catch (error) {
     context.addIssue({ code: 'custom', message: (error as Error).message });
@@ -17,7 +19,8 @@ export const storeSettings = {
   DATABASE_URL: postgresUrl
     .optional()
     .describe(
-      'Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own. TLS: `?sslmode=verify-full&sslrootcert=/path/ca.pem`.',
+      'Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own. TLS: `?sslmode=verify-full&sslrootcert=/path/ca.pem`. ' +
+        'Several servers, of which one leads: `postgres://user:password@a,b/quotes?target_session_attrs=read-write`.',
     ),
   DATABASE_LISTEN_URL: postgresUrl
     .optional()

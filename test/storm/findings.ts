@@ -5,14 +5,14 @@ import { attempted, ordered, repeated, signed } from './received';
 import { counted, ended, kept, money, sequences } from './stored';
 import type { Kills } from './killer';
 import type { Promised } from './lenders';
-import type { StormScene } from './scene';
+import type { StormSight } from './scene';
 import { limited, type Tested } from './tester';
 
 /** Histories cost a call each: this many are read, evenly spread. */
 const HISTORIES = 200;
 /** Holds the invariants against the database, the receiver, the processes' outputs and Temporal. */
 export async function findings(
-  scene: StormScene,
+  scene: StormSight,
   promised: readonly Promised[],
   tested: Tested,
   kills: Kills,
@@ -41,7 +41,7 @@ export async function findings(
     {
       invariant: 'I6  quotes are answered while Temporal is down',
       seen: `${kills.withoutTemporal.answered} of ${kills.withoutTemporal.asked} in ${kills.counts.temporal} outages`,
-      offenders: kills.counts.temporal > 0 && kills.withoutTemporal.answered === 0 ? ['none was'] : [],
+      offenders: kills.withoutTemporal.asked > 0 && kills.withoutTemporal.answered === 0 ? ['none was'] : [],
     },
     {
       invariant: 'I7  every answer has a request id and the envelope',
@@ -52,7 +52,7 @@ export async function findings(
   ];
 }
 
-async function silent(scene: StormScene, rows: readonly Row[]): Promise<Finding> {
+async function silent(scene: StormSight, rows: readonly Row[]): Promise<Finding> {
   const { receiver, hidden, temporal } = scene;
   const every = Math.max(Math.floor(rows.length / HISTORIES), 1);
   const read = rows.filter((_row, at) => at % every === 0);
@@ -88,7 +88,7 @@ export const reportText = (all: readonly Finding[]) =>
     .join('\n');
 
 /** Time from the change to its delivery, in milliseconds. */
-export async function delays({ database }: StormScene): Promise<{ p50: number; p99: number; most: number }> {
+export async function delays({ database }: StormSight): Promise<{ p50: number; p99: number; most: number }> {
   const [row] = await database.sql<{ p50: number; p99: number; most: number }[]>`
     select percentile_cont(0.5) within group (order by ms) as p50, percentile_cont(0.99) within group (order by ms) as p99,
       max(ms)::float8 as most

@@ -6,7 +6,7 @@ export type Victim = 'api' | 'worker' | 'temporal' | 'postgres';
 
 /** What was done to the service. */
 export interface Kills {
-  readonly counts: Record<Victim, number>;
+  readonly counts: Record<Victim, number> & Record<string, number>;
   /** Attempts that were under way when something was killed, summed up over all kills. */
   attemptsUnderWay: number;
   /** Quotes that were answered 200 while Temporal was down, of so many that were asked for. */

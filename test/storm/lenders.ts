@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goodQuote } from '../support/api';
-import type { StormAnswer, StormPartner, StormScene } from './scene';
+import type { StormAnswer } from './asking';
+import type { StormPartner } from './parties';
+import type { StormSight } from './scene';
 
 /** What lenders need of a scene. */
-export type LenderScene = Pick<StormScene, 'partners' | 'ask' | 'serviceKey'>;
+export type LenderScene = Pick<StormSight, 'partners' | 'ask' | 'serviceKey'>;
 
 /** What the service has promised to the lenders' side: it answered 200. */
 export interface Promised {

@@ -1,12 +1,12 @@
 import { byApplication, type Finding, type Row } from './finding';
 import type { Kills } from './killer';
-import type { StormScene } from './scene';
+import type { StormSight } from './scene';
 
 /** An application's later event may overtake one that was first tried so long before. */
 const PATIENCE_MS = 60_000;
 
 /** By the first request for each event that was answered 2xx. */
-export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]): Finding {
+export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]): Finding {
   const firstAt = new Map<string, number>();
   const taken = new Map<string, number>();
   for (const [nth, { headers, atMs }] of receiver.received.entries()) {
@@ -39,7 +39,7 @@ export function ordered({ receiver, answered }: StormScene, rows: readonly Row[]
   };
 }
 
-export function signed({ receiver, signatureFaults }: StormScene, rows: readonly Row[]): Finding {
+export function signed({ receiver, signatureFaults }: StormSight, rows: readonly Row[]): Finding {
   const bodies = new Map(rows.map(({ eventId, body }) => [eventId, body]));
   const differing = receiver.received
     .filter(({ headers, body }) => bodies.get(String(headers['webhook-id'])) !== body)
@@ -51,7 +51,7 @@ export function signed({ receiver, signatureFaults }: StormScene, rows: readonly
   };
 }
 
-export function attempted({ receiver }: StormScene, rows: readonly Row[], { counts }: Kills): Finding {
+export function attempted({ receiver }: StormSight, rows: readonly Row[], { counts }: Kills): Finding {
   const seen = arrivals(receiver.received.map(({ headers }) => String(headers['webhook-id'])));
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const astray = rows.filter(({ eventId, attempts, unknown, unanswered }) => {
@@ -76,7 +76,7 @@ export function attempted({ receiver }: StormScene, rows: readonly Row[], { coun
 }
 
 /** A partner that took an event may get it again, once for each attempt that a kill left unknown. */
-export function repeated({ receiver, answered }: StormScene, rows: readonly Row[], kills: Kills): Finding {
+export function repeated({ receiver, answered }: StormSight, rows: readonly Row[], kills: Kills): Finding {
   const taken = arrivals(
     receiver.received.flatMap(({ headers }, nth) =>
       answered[nth] === 200 ? [String(headers['webhook-id'])] : [],

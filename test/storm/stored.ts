@@ -1,7 +1,7 @@
 import { miscounted } from '../support/invariants';
 import { byApplication, type Finding, type Row } from './finding';
 import type { Promised } from './lenders';
-import type { StormScene } from './scene';
+import type { StormSight } from './scene';
 
 export function ended(rows: readonly Row[]): Finding {
   const open = rows.filter(({ applicationId, state, unfinished }) => {
@@ -17,7 +17,7 @@ export function ended(rows: readonly Row[]): Finding {
 }
 
 /** What was acknowledged is there. */
-export async function kept({ database }: StormScene, promised: readonly Promised[]): Promise<Finding> {
+export async function kept({ database }: StormSight, promised: readonly Promised[]): Promise<Finding> {
   const quotes = await idsOf(database.sql`select quote_id as id from quotes`);
   const told = await idsOf(database.sql`select application_id || ' ' || status as id from lender_events`);
   const opened = await idsOf(database.sql`select application_id as id from credit_applications`);
@@ -39,7 +39,7 @@ async function idsOf(found: PromiseLike<readonly unknown[]>): Promise<Set<string
   return new Set(((await found) as { id: string }[]).map(({ id }) => id));
 }
 
-export async function counted({ database }: StormScene): Promise<Finding> {
+export async function counted({ database }: StormSight): Promise<Finding> {
   const wrong = await miscounted(database);
   const [sum] = await database.sql<{ delivered: number }[]>`
     select coalesce(sum(delivered), 0)::int as delivered from monthly_counts`;
@@ -65,7 +65,7 @@ export function sequences(rows: readonly Row[], promised: readonly Promised[]): 
 }
 
 /** I10: what an application tells of money is what was quoted. */
-export async function money({ database }: StormScene): Promise<Finding> {
+export async function money({ database }: StormSight): Promise<Finding> {
   const wrong = await database.sql<{ id: string }[]>`
     select a.application_id as id from credit_applications a join quotes q using (quote_id)
     where a.loan_pence + a.deposit_pence <> q.loan_pence + coalesce(q.deposit_pence, 0)`;

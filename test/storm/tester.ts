@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Finding } from './finding';
-import type { StormScene } from './scene';
+import type { StormSight } from './scene';
 
 const CALLERS = 4;
 const PAUSE_MS = 1_000;
@@ -20,7 +20,7 @@ export interface Tester {
 }
 
 /** A partner that asks for one test notification after another while everything around it is killed. */
-export function runTester(scene: StormScene): Tester {
+export function runTester(scene: StormSight): Tester {
   let until: number | null = null;
   let [accepted, refused] = [0, 0];
   const astray: string[] = [];
@@ -54,7 +54,7 @@ export function runTester(scene: StormScene): Tester {
 }
 
 /** I2, once everything has ended. */
-export async function limited({ database, tester }: StormScene, tested: Tested): Promise<Finding> {
+export async function limited({ database, tester }: StormSight, tested: Tested): Promise<Finding> {
   const months = await database.sql<{ delivered: number; failed: number; reserved: number }[]>`
     select delivered, failed, reserved from monthly_counts where partner_id = ${tester.partnerId}`;
   const sum = (what: 'delivered' | 'failed') => months.reduce((total, month) => total + month[what], 0);

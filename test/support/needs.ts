@@ -8,6 +8,11 @@ import { onPath } from './on-path';
  * it are then skipped, and named at the end of the run; with CI=true they fail. `npm run setup:test` installs all of it.
  */
 const PARTS = {
+  // Which are made by root alone.
+  namespaces: () =>
+    process.platform === 'linux' && process.getuid?.() === 0
+      ? command('nsenter')
+      : 'namespaces are made by root, on Linux',
   'cryptography for Python': () =>
     pythonWithCryptography() === undefined ? 'no python3 with that package' : undefined,
   Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
@@ -16,6 +21,9 @@ const PARTS = {
   Go: () => command('go'),
   HAProxy: () => command('haproxy'),
   Java: () => command('javac'),
+  etcd: () => command('etcd'),
+  iproute: () => command('ip'),
+  Patroni: () => command('patroni'),
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
   Prometheus: () =>

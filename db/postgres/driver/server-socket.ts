@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import net from 'node:net';
 import { Duplex } from 'node:stream';
+import { searchServer } from './server-search';
 import { connectSecurely, readServerTls } from './server-tls';
+import { readServers, type Server } from './servers';
 
 /** postgres.js' option of this name, which its types do not know. */
 type SocketOption = (options: {
@@ -17,19 +20,38 @@ export const endedConnection = (error: unknown) =>
 
 /** Longest that TCP and TLS may take together. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/** The same for one of several servers, while another may lead; and then until its session has started. */
+const SEARCH_CONNECT_MS = 3_000;
+/** Below the timeout that postgres.js is given. */
+const SEARCH_READY_MS = 4_500;
 
 /**
- * What postgres.js is given for a database URL: the URL without what it says of TLS, and a socket that does it. A socket ends after
- * `quietMs` without a byte; 0: never.
- * @throws see readServerTls.
+ * What postgres.js is given for a database URL: the URL with one server and without what it says of TLS, and a socket that does both. Of
+ * several servers it finds the one that takes writes. A socket ends after `quietMs` without a byte; 0: never.
+ * @throws see readServers and readServerTls.
  */
 export function serverSocket(databaseUrl: string, quietMs: number): { url: string; socket: SocketOption } {
-  const { url, tls } = readServerTls(databaseUrl);
+  const { url: single, servers, leaderOnly } = readServers(databaseUrl);
+  const { url, tls } = readServerTls(single);
   const ours = <Socket extends net.Socket>(socket: Socket) => {
     if (quietMs > 0)
       socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
     return refuseLeftovers(withoutBackPressure(failTwice(socket)));
   };
+  if (leaderOnly || servers.length > 1) {
+    const connect = (server: Server) =>
+      tls === null
+        ? connectPlainly(server, SEARCH_CONNECT_MS)
+        : connectSecurely(server, tls, SEARCH_CONNECT_MS);
+    const search = searchServer({
+      servers,
+      leaderOnly,
+      connect: (server) => connect(server).then(ours),
+      failed: stillborn,
+      readyMs: SEARCH_READY_MS,
+    });
+    return { url, socket: search };
+  }
   const socket: SocketOption = (options) => {
     const [host = 'localhost'] = options.host;
     const [port = 5432] = options.port;
@@ -38,6 +60,19 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     return connectSecurely({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, stillborn);
   };
   return { url, socket };
+}
+
+/** @throws when that takes longer than `timeoutMs`. */
+async function connectPlainly(server: Server, timeoutMs: number): Promise<net.Socket> {
+  const socket = net.connect(server);
+  const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);
+  const timer = setTimeout(() => socket.destroy(late), timeoutMs);
+  try {
+    await once(socket, 'connect');
+    return socket;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** postgres.js never uses a connection again whose socket it was not given. One that fails at its first write it opens anew. */

@@ -1,0 +1,163 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes';
+import { accountOf } from './accounts';
+import type { MachineName } from './network';
+import { readEnvironment, readUnit, type UnitName } from './units';
+
+/** A machine of the cluster: a network and a mount namespace, and what runs in them. It starts again what ends, as systemd would. */
+export interface Machine {
+  readonly name: MachineName;
+  /** Its /srv/quotes, as this program sees it. */
+  readonly srv: string;
+  readonly units: readonly UnitName[];
+  start(unit: UnitName): void;
+  /** SIGKILL of everything that belongs to the unit; it stays away until `start`. */
+  kill(unit: UnitName): Promise<void>;
+  freeze(unit: UnitName): Promise<void>;
+  thaw(unit: UnitName): Promise<void>;
+  /** SIGKILL of Postgres alone: Patroni goes on. */
+  killPostgres(): Promise<void>;
+  /** Runs a command to its end, as this user. @returns its standard output. @throws with its output when it fails. */
+  run(
+    user: string,
+    argv: readonly string[],
+    environment?: Readonly<Record<string, string>>,
+    input?: string,
+  ): Promise<string>;
+  /** What the units have printed. */
+  log(unit: UnitName): string;
+}
+
+interface MachineOptions {
+  readonly name: MachineName;
+  readonly directory: string;
+  readonly units: readonly UnitName[];
+  /** Folders and files of this program's, by their path under /srv/quotes. */
+  readonly mounts: Readonly<Record<string, string>>;
+}
+
+export async function openMachine({ name, directory, units, mounts }: MachineOptions): Promise<Machine> {
+  const srv = join(directory, name, 'quotes');
+  const binds = Object.entries(mounts).map(([to, from]) => `mount --bind ${from} /srv/quotes/${to}`);
+  const script = [
+    `mount --bind ${join(directory, name)} /srv`,
+    `mount --bind ${join(directory, 'resolv.conf')} /etc/resolv.conf`,
+    ...binds,
+    'echo ready',
+    'exec sleep infinity',
+  ].join('\n');
+  const holder = spawn('ip', ['netns', 'exec', name, 'sh', '-euc', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(holder.stdout, 'data');
+  const running = new Map<UnitName, ChildProcess>();
+  const wanted = new Set<UnitName>();
+
+  const enter = (user: string, argv: readonly string[]) => {
+    const account = accountOf(user);
+    const ids = ['--reuid', String(account.user), '--regid', String(account.group), '--clear-groups'];
+    return ['--target', String(holder.pid), '--net', '--mount', '--', 'setpriv', ...ids, '--', ...argv];
+  };
+  const here = (path: string) => path.replace('/srv/quotes', srv);
+  const environmentOf = (more: Readonly<Record<string, string>>) => ({
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    LANG: 'C.UTF-8',
+    HOME: '/srv/quotes',
+    ...more,
+  });
+
+  function launch(unit: UnitName): void {
+    const { user, environmentFile, argv, restartMs } = readUnit(unit);
+    const environment = environmentFile === null ? {} : readEnvironment(here(environmentFile));
+    const log = openSync(join(directory, `${name}-${unit}.log`), 'a');
+    const child = spawn('nsenter', enter(user, argv), {
+      env: environmentOf(environment),
+      stdio: ['ignore', log, log],
+    });
+    running.set(unit, child);
+    child.once('exit', () => {
+      running.delete(unit);
+      setTimeout(() => void (wanted.has(unit) && !running.has(unit) && launch(unit)), restartMs).unref();
+    });
+  }
+
+  /** Of Postgres, which is no child of Patroni. The file may be left from one that was killed. */
+  async function postmaster(): Promise<number[]> {
+    const file = join(srv, 'postgres/data/postmaster.pid');
+    if (!existsSync(file)) return [];
+    const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
+    return (await argumentsOf(pid))[0]?.endsWith('/postgres') ? [pid] : [];
+  }
+  async function processesOf(unit: UnitName): Promise<number[]> {
+    const pid = running.get(unit)?.pid;
+    const tops = [...(pid === undefined ? [] : [pid]), ...(unit === 'patroni' ? await postmaster() : [])];
+    return withChildren(tops);
+  }
+  async function end(find: () => Promise<number[]>): Promise<void> {
+    // Stopped, nobody starts another process meanwhile; and those that were started until then are found.
+    for (const pid of await find()) signal(pid, 'SIGSTOP');
+    const pids = await find();
+    for (const pid of pids) signal(pid, 'SIGKILL');
+    await Promise.all(pids.map((pid) => waitForEnd(pid, 10_000)));
+  }
+
+  return {
+    name,
+    srv,
+    units,
+    start(unit) {
+      wanted.add(unit);
+      if (!running.has(unit)) launch(unit);
+    },
+    async kill(unit) {
+      wanted.delete(unit);
+      await end(() => processesOf(unit));
+    },
+    async freeze(unit) {
+      for (let round = 0; round < 2; round += 1)
+        for (const pid of await processesOf(unit)) signal(pid, 'SIGSTOP');
+    },
+    async thaw(unit) {
+      for (const pid of await processesOf(unit)) signal(pid, 'SIGCONT');
+    },
+    killPostgres: () => end(async () => withChildren(await postmaster())),
+    async run(user, argv, environment = {}, input) {
+      const running = promisify(execFile)('nsenter', enter(user, argv), {
+        env: environmentOf(environment),
+        maxBuffer: 16 * 1024 * 1024,
+      });
+      running.child.stdin?.end(input ?? '');
+      const { stdout } = await running.catch((error: Error & { stdout?: string; stderr?: string }) => {
+        throw new Error(`${argv.join(' ')}: ${error.message}\n${error.stdout}\n${error.stderr}`);
+      });
+      return stdout;
+    },
+    log(unit) {
+      const file = join(directory, `${name}-${unit}.log`);
+      return existsSync(file) ? readFileSync(file, 'utf8') : '';
+    },
+  };
+}
+
+async function withChildren(pids: readonly number[]): Promise<number[]> {
+  const below = await Promise.all(pids.map(async (pid) => withChildren(await childrenOf(pid))));
+  return [...pids, ...below.flat()];
+}
+
+/** Waits until a condition holds. @throws after so many milliseconds. */
+export async function untilTrue(
+  what: string,
+  timeoutMs: number,
+  holds: () => Promise<boolean> | boolean,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1_000} s: ${what}`);
+    await sleep(200);
+  }
+}

@@ -1,0 +1,55 @@
+import { Agent, request } from 'undici';
+import type { IssuedCertificate } from '../../runtime/certificates/issue';
+import { ADDRESSES, type MachineName } from './network';
+
+export interface Member {
+  readonly name: MachineName;
+  readonly role: string;
+  readonly state: string;
+}
+
+/** What Patroni knows of its members, by its REST interface. */
+export interface PatroniView {
+  /** As any machine that answers sees them; empty when none does. */
+  members(): Promise<readonly Member[]>;
+  leader(): Promise<MachineName | undefined>;
+  /** Whether one leads and the other has all that is acknowledged. */
+  isWhole(): Promise<boolean>;
+  /** A page of metrics. */
+  metrics(name: MachineName): Promise<string>;
+  close(): Promise<void>;
+}
+
+export function viewPatroni(authority: string, { cert, key }: IssuedCertificate): PatroniView {
+  const dispatcher = new Agent({
+    connect: { ca: authority, cert, key, timeout: 2_000 },
+    keepAliveTimeout: 1,
+  });
+  const ask = async (name: MachineName, path: string) => {
+    const url = `https://${ADDRESSES[name]}:8008${path}`;
+    const answer = await request(url, { dispatcher, headersTimeout: 2_000, bodyTimeout: 2_000 });
+    return answer.body.text();
+  };
+  const members = async (): Promise<readonly Member[]> => {
+    for (const name of ['a', 'b'] as const) {
+      try {
+        return (JSON.parse(await ask(name, '/cluster')) as { members: Member[] }).members;
+      } catch {
+        // The other one may answer.
+      }
+    }
+    return [];
+  };
+  return {
+    members,
+    leader: async () => (await members()).find(({ role }) => role === 'leader')?.name,
+    async isWhole() {
+      const all = await members();
+      const has = (role: string) =>
+        all.some((one) => one.role === role && ['running', 'streaming'].includes(one.state));
+      return has('leader') && has('sync_standby');
+    },
+    metrics: (name) => ask(name, '/metrics'),
+    close: () => dispatcher.destroy(),
+  };
+}

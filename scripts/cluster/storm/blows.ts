@@ -1,0 +1,189 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { untilTrue, type Machine } from '../machine';
+import { plugCable, pullCable } from '../network';
+import type { UnitName } from '../units';
+import { synchronousStandbys } from './alerts';
+import type { Load } from './load';
+import type { ClusterScene, Twin } from './scene';
+
+export type Victim =
+  'postgres_leader' | 'standby' | 'etcd' | 'temporal' | 'api' | 'worker' | 'proxy' | 'machine';
+
+export interface Blow {
+  readonly victim: Victim;
+  readonly what: string;
+  /** Does it and mends it, as far as nobody but an operator would. */
+  readonly strike: (scene: ClusterScene, load: Load) => Promise<void>;
+}
+
+const FREEZE_MS = 60_000;
+
+async function leader({ cluster }: ClusterScene): Promise<Machine> {
+  const name = await cluster.patroni.leader();
+  if (name === undefined) throw new Error('nobody leads');
+  return cluster.machines[name];
+}
+const other = ({ cluster }: ClusterScene, { name }: Machine): Machine =>
+  cluster.machines[name === 'a' ? 'b' : 'a'];
+async function untilLed(scene: ClusterScene, by: Machine): Promise<void> {
+  await untilTrue(
+    `${by.name} leads`,
+    120_000,
+    async () => (await scene.cluster.patroni.leader()) === by.name,
+  );
+}
+
+/** kill -9 of a unit; after so long it is started again. */
+const killed = (victim: Victim, unit: UnitName, name: Twin, awayMs: number): Blow => ({
+  victim,
+  what: `${unit} of ${name} killed, back after ${awayMs / 1_000} s`,
+  async strike({ cluster }) {
+    await cluster.machines[name].kill(unit);
+    await sleep(awayMs);
+    cluster.machines[name].start(unit);
+  },
+});
+
+const frozen = (victim: Victim, unit: UnitName, name: Twin, ms: number): Blow => ({
+  victim,
+  what: `${unit} of ${name} frozen for ${ms / 1_000} s`,
+  async strike({ cluster }) {
+    await cluster.machines[name].freeze(unit);
+    await sleep(ms);
+    await cluster.machines[name].thaw(unit);
+  },
+});
+
+/** Postgres alone: Patroni sees it, and hands over at once. */
+const leaderCrashes: Blow = {
+  victim: 'postgres_leader',
+  what: 'Postgres of the leader killed',
+  async strike(scene) {
+    const old = await leader(scene);
+    await old.killPostgres();
+    await untilTrue(
+      'somebody leads',
+      120_000,
+      async () => (await scene.cluster.patroni.leader()) !== undefined,
+    );
+  },
+};
+
+const leaderGone: Blow = {
+  victim: 'postgres_leader',
+  what: 'Postgres and Patroni of the leader killed, its data deleted',
+  async strike(scene) {
+    const old = await leader(scene);
+    await old.kill('patroni');
+    rmSync(join(old.srv, 'postgres/data'), { recursive: true });
+    await untilLed(scene, other(scene, old));
+    old.start('patroni');
+  },
+};
+
+const leaderFreezes: Blow = {
+  victim: 'postgres_leader',
+  what: 'Postgres and Patroni of the leader frozen for 60 s, then thawed',
+  async strike(scene) {
+    const old = await leader(scene);
+    await old.freeze('patroni');
+    await sleep(FREEZE_MS);
+    await untilLed(scene, other(scene, old));
+    await old.thaw('patroni');
+    // It believes that it leads.
+    await scene.witness.watch(old, 10_000);
+  },
+};
+
+const standbyDies: Blow = {
+  victim: 'standby',
+  what: 'the standby killed, back after 20 s',
+  async strike(scene) {
+    const standby = other(scene, await leader(scene));
+    await standby.kill('patroni');
+    await sleep(20_000);
+    if ((await synchronousStandbys(scene.cluster.patroni)) > 0)
+      throw new Error('there would be no alert for a standby that is gone');
+    standby.start('patroni');
+  },
+};
+
+const oneEtcd: Blow = {
+  victim: 'etcd',
+  what: 'one of three etcd killed, back after 15 s',
+  async strike({ cluster }) {
+    await cluster.machines.c.kill('etcd');
+    await sleep(15_000);
+    cluster.machines.c.start('etcd');
+  },
+};
+
+/** Nobody may lead: that quotes stop is what is wanted, so the time does not count. */
+const twoEtcd: Blow = {
+  victim: 'etcd',
+  what: 'two of three etcd killed, back after 45 s',
+  async strike(scene, load) {
+    const lost = [other(scene, await leader(scene)), scene.cluster.machines.c];
+    const led = await leader(scene);
+    const counts = [load.quoteTimes.excuse(), scene.deliveries.excuse()];
+    for (const machine of lost) await machine.kill('etcd');
+    await sleep(25_000);
+    const acknowledged = load.quotes.length;
+    await scene.witness.watch(led, 18_000);
+    if (load.quotes.length > acknowledged) throw new Error('quotes were answered although nobody may lead');
+    for (const machine of lost) machine.start('etcd');
+    for (const count of counts) count();
+  },
+};
+
+const machineDies: Blow = {
+  victim: 'machine',
+  what: "the leader's machine: everything on it killed, back after 30 s",
+  async strike(scene) {
+    const machine = await leader(scene);
+    await Promise.all(machine.units.map((unit) => machine.kill(unit)));
+    await sleep(30_000);
+    for (const unit of machine.units) machine.start(unit);
+  },
+};
+
+const machineCutOff: Blow = {
+  victim: 'machine',
+  what: "the leader's machine cut off for 45 s",
+  async strike(scene) {
+    const machine = await leader(scene);
+    pullCable(machine.name);
+    await scene.witness.watch(machine, 45_000);
+    plugCable(machine.name);
+    await scene.witness.watch(machine, 5_000);
+  },
+};
+
+export const SHORT: readonly Blow[] = [
+  leaderGone,
+  killed('temporal', 'temporal', 'a', 3_000),
+  killed('worker', 'worker', 'b', 3_000),
+];
+
+export const LONG: readonly Blow[] = [
+  leaderCrashes,
+  killed('api', 'api', 'a', 3_000),
+  killed('worker', 'worker', 'a', 3_000),
+  leaderGone,
+  killed('temporal', 'temporal', 'a', 10_000),
+  standbyDies,
+  frozen('temporal', 'temporal', 'b', FREEZE_MS),
+  leaderFreezes,
+  frozen('api', 'api', 'b', 30_000),
+  oneEtcd,
+  killed('worker', 'worker', 'b', 10_000),
+  killed('proxy', 'proxy', 'a', 10_000),
+  twoEtcd,
+  frozen('worker', 'worker', 'a', FREEZE_MS),
+  killed('temporal', 'temporal', 'b', 3_000),
+  machineDies,
+  killed('api', 'api', 'b', 10_000),
+  machineCutOff,
+];

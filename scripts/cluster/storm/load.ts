@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { goodQuote } from '../../../test/support/api';
+import { runLenders, type Promised } from '../../../test/storm/lenders';
+import type { ClusterScene } from './scene';
+import { openTimeline, type Timeline } from './timeline';
+
+const CALLERS = 6;
+/** Between two quotes of a caller. */
+const PAUSE_MS = 150;
+const LENDERS = 4;
+/** Between two applications of a lender. */
+const LENDER_PAUSE_MS = 700;
+
+export interface Load {
+  /** Ids of quotes that were answered 200. */
+  readonly quotes: readonly string[];
+  readonly quoteTimes: Timeline;
+  /** Quotes that were answered otherwise or not at all. */
+  refused(): number;
+  stop(): Promise<Promised[]>;
+}
+
+/** Partners who ask for quotes, and lenders who report on applications, until they are stopped. */
+export function startLoad(scene: ClusterScene): Load {
+  let stopped = false;
+  let refused = 0;
+  const quotes: string[] = [];
+  const quoteTimes = openTimeline();
+  const promised: Promised[] = [];
+  const caller = async (nth: number) => {
+    const partner = scene.partners[nth % scene.partners.length];
+    const body = { ...goodQuote, partner_id: partner?.partnerId };
+    while (!stopped) {
+      const wanted = { internal: false, path: '/v1/finance-quote', key: partner?.apiKey ?? '', body };
+      const answer = await scene.ask(wanted);
+      if (answer?.status === 200) {
+        quotes.push(answer.body.data.service_quote_id);
+        quoteTimes.mark();
+      } else refused += 1;
+      await sleep(PAUSE_MS);
+    }
+  };
+  const lend = async () => {
+    for (let round = 0; !stopped; round += 1) {
+      const prefix = `S${String(round).padStart(4, '0')}`;
+      promised.push(...(await runLenders(scene, { applications: LENDERS, atOnce: LENDERS, prefix })));
+      await sleep(LENDER_PAUSE_MS);
+    }
+  };
+  const running = Promise.all([...Array.from({ length: CALLERS }, (_, nth) => caller(nth)), lend()]);
+  // Looked at when it is stopped.
+  running.catch(() => undefined);
+  return {
+    quotes,
+    quoteTimes,
+    refused: () => refused,
+    async stop() {
+      stopped = true;
+      await running;
+      return promised;
+    },
+  };
+}

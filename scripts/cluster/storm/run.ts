@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { noKills, type Kills } from '../../../test/storm/killer';
+import { runTester, type Tested } from '../../../test/storm/tester';
+import type { Promised } from '../../../test/storm/lenders';
+import { isReady } from '../bring-up';
+import { untilTrue } from '../machine';
+import type { Blow, Victim } from './blows';
+import { startLoad, type Load } from './load';
+import { TWINS, type ClusterScene } from './scene';
+
+/** Time with nothing wrong before each blow, and after the last. */
+const CALM_MS = 4_000;
+const WHOLE_MS = 240_000;
+/** How long all may take to be delivered once nothing is killed any more. */
+const END_MS = 240_000;
+
+export interface StormRun {
+  readonly load: Load;
+  readonly promised: readonly Promised[];
+  readonly tested: Tested;
+  readonly kills: Kills;
+  readonly struck: Readonly<Record<Victim, number>>;
+  /** Over the whole storm, in seconds. */
+  readonly longestWithoutQuotesS: number;
+  readonly longestDeliveryPauseS: number;
+}
+
+/** Load from beginning to end, one blow after the other, each when the cluster is whole again. */
+export async function runStorm(
+  scene: ClusterScene,
+  blows: readonly Blow[],
+  say: (text: string) => void,
+): Promise<StormRun> {
+  const struck = {
+    postgres_leader: 0,
+    standby: 0,
+    etcd: 0,
+    temporal: 0,
+    api: 0,
+    worker: 0,
+    proxy: 0,
+    machine: 0,
+  };
+  const kills = noKills();
+  const tester = runTester(scene);
+  const load = startLoad(scene);
+  try {
+    await untilTrue(
+      'quotes and deliveries flow',
+      60_000,
+      () => load.quotes.length > 20 && scene.receiver.received.length > 5,
+    );
+    await sleep(CALM_MS);
+    const stormMs = performance.now();
+    for (const { victim, what, strike } of blows) {
+      kills.attemptsUnderWay += await underWay(scene);
+      const fromMs = performance.now();
+      await strike(scene, load);
+      struck[victim] += 1;
+      await whole(scene);
+      await sleep(CALM_MS);
+      const [quotes, deliveries] = [load.quoteTimes, scene.deliveries].map((one) =>
+        one.longestPauseS(fromMs),
+      );
+      const seconds = Math.round((performance.now() - fromMs) / 1_000);
+      say(
+        `${what}: ${quotes} s without quotes, ${deliveries} s without deliveries; whole again after ${seconds} s`,
+      );
+    }
+    const longestWithoutQuotesS = load.quoteTimes.longestPauseS(stormMs);
+    const longestDeliveryPauseS = scene.deliveries.longestPauseS(stormMs);
+    const promised = await load.stop();
+    const tested = await tester.stop(120_000);
+    const { postgres_leader: postgres, temporal, api, worker, ...others } = struck;
+    Object.assign(kills.counts, { postgres, temporal, api, worker, ...others });
+    await untilTrue('everything is delivered', END_MS, async () => (await open(scene)) === 0).catch(
+      (error: Error) =>
+        // The invariants name what is still open.
+        say(error.message),
+    );
+    return { load, promised, tested, kills, struck, longestWithoutQuotesS, longestDeliveryPauseS };
+  } finally {
+    await tester.stop(0);
+  }
+}
+
+/** All that an operator would want before he calls it over: and before anything else is killed, so that no blow meets another. */
+async function whole({ cluster }: ClusterScene): Promise<void> {
+  await untilTrue('Postgres has a leader and a synchronous standby', WHOLE_MS, () =>
+    cluster.patroni.isWhole(),
+  );
+  for (const name of TWINS) await untilTrue(`machine ${name} is ready`, WHOLE_MS, () => isReady(name));
+}
+
+async function count({ database }: ClusterScene, what: string): Promise<number> {
+  const [row] = await database.sql.unsafe<{ count: number }[]>(`select count(*)::int as count from ${what}`);
+  return row?.count ?? 0;
+}
+const underWay = (scene: ClusterScene) =>
+  count(scene, 'delivery_attempts where finished_at is null').catch(() => 0);
+const open = (scene: ClusterScene) =>
+  count(scene, "notifications where state in ('pending', 'started', 'held')").catch(() => -1);

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What deploy/cluster/systemd says of a service, as far as it is followed here. */
+export interface Unit {
+  readonly user: string;
+  readonly environmentFile: string | null;
+  readonly argv: readonly string[];
+  /** Before it is started again, in milliseconds. */
+  readonly restartMs: number;
+}
+
+export type UnitName = 'etcd' | 'patroni' | 'redis' | 'temporal' | 'api' | 'worker' | 'proxy';
+
+const FOLDER = join(__dirname, '../../deploy/cluster/systemd');
+
+export function readUnit(name: UnitName): Unit {
+  const text = readFileSync(join(FOLDER, `quotes-${name}.service`), 'utf8');
+  const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
+  const [user, command] = [value('User'), value('ExecStart')];
+  if (user === undefined || command === undefined) throw new Error(`quotes-${name}.service lacks a line`);
+  const [program = '', ...args] = command.split(' ');
+  return {
+    user,
+    environmentFile: value('EnvironmentFile') ?? null,
+    // The Node that runs this.
+    argv: [program === '/usr/bin/node' ? process.execPath : program, ...args],
+    restartMs: Number(value('RestartSec') ?? 0) * 1_000,
+  };
+}
+
+/** Lines `NAME=value`, as systemd reads them when nothing is quoted. */
+export function readEnvironment(file: string): Record<string, string> {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return Object.fromEntries(
+    lines
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * `npm run storm:cluster`: the whole cluster of deploy/cluster on this machine, in namespaces of its own, and everything in it killed,
+ * frozen or cut off in turn under load (docs/operations/cluster.md). About 15 minutes; `--short`, 3 minutes: a leader, a Temporal host and
+ * a worker. Linux, root; `npm run setup:test` installs what it needs. Nothing is left behind.
+ *
+ * `--json`: the last line is one object (scripts/cluster/storm/verdict.ts). Exit code 1 when an invariant is broken.
+ */
+import { cpSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { reportText } from '../test/storm/findings';
+import { runInside } from './cluster/inside';
+import { LONG, SHORT } from './cluster/storm/blows';
+import { runStorm } from './cluster/storm/run';
+import { openClusterScene } from './cluster/storm/scene';
+import { judge, type Verdict } from './cluster/storm/verdict';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    /** One JSON object as the last line. */
+    json: { type: 'boolean', default: false },
+    /** What the system suite runs. */
+    short: { type: 'boolean', default: false },
+    /** Only blows whose description contains this. */
+    only: { type: 'string', default: '' },
+    /** A folder that gets what every process has printed. */
+    logs: { type: 'string' },
+  },
+});
+
+const startedAt = performance.now();
+const say = (text: string) =>
+  console.error(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s: ${text}`);
+
+async function storm(directory: string): Promise<number> {
+  try {
+    return await stormOver(directory);
+  } finally {
+    if (options.logs !== undefined)
+      cpSync(directory, options.logs, {
+        recursive: true,
+        filter: (path) => path === directory || path.endsWith('.log'),
+      });
+  }
+}
+
+async function stormOver(directory: string): Promise<number> {
+  const scene = await openClusterScene({ directory, partners: 4, say });
+  const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
+  const run = await runStorm(scene, blows, say);
+  const { verdict, findings } = await judge(scene, run);
+  console.error(reportText(findings));
+  console.log(options.json ? JSON.stringify(verdict) : text(verdict));
+  await scene.close();
+  return findings.some(({ offenders }) => offenders.length > 0) ? 1 : 0;
+}
+
+const text = ({ kills, ...figures }: Verdict) =>
+  [...Object.entries(figures), ['kills', JSON.stringify(kills)]]
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n');
+
+const [directory] = positionals;
+const work = directory === undefined ? runInside(__filename, process.argv.slice(2)) : storm(directory);
+work.then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { fileNeeds } from '../support/needs';
+import { startNode } from '../support/project-process';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startWatchdog } from '../support/watchdog';
+
+fileNeeds('namespaces', 'iproute', 'etcd', 'Patroni', 'Postgres', 'HAProxy', 'Redis', 'Go');
+
+/** It takes three minutes on two idle cores. The first time on a machine Temporal may have to be built. */
+const LIMIT_MS = 1_500_000;
+
+test(
+  'a cluster loses its Postgres leader with all data, a Temporal host and a worker, and nothing that it acknowledged',
+  async () => {
+    const root = join(__dirname, '../..');
+    // Its processes have it on their command lines, which is how the watchdog finds them.
+    const directory = await temporaryDirectory('storm-cluster');
+    const dismissWatchdog = startWatchdog(directory);
+    const { TOOLS_DIR } = process.env;
+    const storm = startNode(
+      ['--import', 'tsx', join(root, 'scripts/storm-cluster.ts'), '--short', '--json'],
+      { cwd: root, environment: { TMPDIR: directory, ...(TOOLS_DIR !== undefined && { TOOLS_DIR }) } },
+    );
+    const code = await storm.ended;
+    dismissWatchdog();
+    await removeDirectory(directory);
+    const verdict: unknown = JSON.parse(storm.stdout().trim().split('\n').at(-1) || '{}');
+    expect({ code, verdict, output: code === 0 ? '' : storm.output() }).toMatchObject({
+      code: 0,
+      verdict: {
+        quotes_lost: 0,
+        notifications_lost: 0,
+        miscounted: 0,
+        kills: { postgres_leader: 1, temporal: 1, worker: 1 },
+      },
+      output: '',
+    });
+  },
+  LIMIT_MS,
+);

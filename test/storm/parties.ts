@@ -1,0 +1,96 @@
+import { createPartner } from '../../db/catalogue/partners';
+import { issueKey } from '../../db/keys/api-key-changes';
+import { issueServiceKey } from '../../db/keys/service-keys';
+import type { Database } from '../../db/postgres/connect';
+import { addEndpoint } from '../support/notifications';
+import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+
+export interface StormPartner {
+  readonly partnerId: string;
+  readonly apiKey: string;
+  readonly secret: string;
+}
+
+/** Those outside the service: partners with their endpoint, and a lender. */
+export interface Parties {
+  readonly receiver: WebhookReceiver;
+  readonly partners: readonly StormPartner[];
+  /** One more, which asks for test notifications. */
+  readonly tester: StormPartner;
+  readonly serviceKey: string;
+  /** Everything that stands in no output and no history. */
+  readonly hidden: readonly string[];
+  /** What each request at the receiver was answered, by its number; and what was wrong with its signature when it came. */
+  readonly answered: number[];
+  readonly signatureFaults: string[];
+}
+
+interface PartiesOptions {
+  readonly partners: number;
+  readonly keyRing: string;
+  /** Of the receiver. Default: a free port of loopback. */
+  readonly at?: { readonly host: string; readonly port: number };
+}
+
+export async function openParties(
+  database: Database,
+  { partners: count, keyRing, at }: PartiesOptions,
+): Promise<Parties> {
+  const { db } = database;
+  const answered: number[] = [];
+  const signatureFaults: string[] = [];
+  const secretOf = new Map<string, string>();
+  // One in forty is refused at first, one in forty takes its time.
+  const receiver = await startWebhookReceiver((nth, received) => {
+    const fault = faultOf(received, [...secretOf.values()]);
+    if (fault !== null) signatureFaults.push(fault);
+    const status = nth % 40 === 7 ? 503 : 200;
+    answered[nth] = status;
+    if (nth % 40 !== 23) return status;
+    return (response) => void setTimeout(() => response.writeHead(status).end(), 300);
+  }, at);
+  async function newPartner(number: number): Promise<StormPartner> {
+    const partnerId = `P${200_001 + number}`;
+    await createPartner(db, { partnerId, name: 'Storm' });
+    const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
+    const { key } = await db.transaction((tx) => issueKey(tx, wanted));
+    const { secret } = await addEndpoint(database, { partnerId, url: receiver.url, keyRing });
+    secretOf.set(partnerId, secret);
+    return { partnerId, apiKey: key, secret };
+  }
+  const partners: StormPartner[] = [];
+  while (partners.length < count) partners.push(await newPartner(partners.length));
+  const tester = await newPartner(partners.length);
+  const { key: serviceKey } = await issueServiceKey(db, {
+    name: 'Storm',
+    lender: 'lender_a',
+    environment: 'sandbox',
+    expiresInSeconds: null,
+  });
+  return {
+    receiver,
+    partners,
+    tester,
+    serviceKey,
+    hidden: [keyRing, serviceKey, ...[...partners, tester].flatMap(({ apiKey, secret }) => [apiKey, secret])],
+    answered,
+    signatureFaults,
+  };
+}
+
+/** All endpoints lead to one receiver, and each signs with a secret of its own: one of them has to fit. */
+function faultOf(
+  received: Parameters<typeof verifySignatures>[0],
+  secrets: readonly string[],
+): string | null {
+  let fault = 'no secret';
+  for (const secret of secrets) {
+    try {
+      verifySignatures(received, secret);
+      return null;
+    } catch (error) {
+      fault = (error as Error).message;
+    }
+  }
+  return `${String(received.headers['webhook-id'])}: ${fault}`;
+}
