@@ -1,6 +1,6 @@
 #!/bin/bash
 # Puts a base backup in the place of the server's data, so that its next start replays the archived log (docs/operations/backup.md):
-#   docker compose run --rm --no-deps --user postgres --entrypoint bash postgres /restore.sh ['2026-11-21 11:59:30 UTC']
+#   docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh ['2026-11-21 11:59:30 UTC']
 # With a moment: to that moment. Without: everything that was archived. The data that were there are kept beside the new.
 set -euo pipefail
 folder="${BACKUPS:-/backups}"
@@ -35,4 +35,6 @@ sed -i '/^\(restore_command\|recovery_target\)/d' "$data/postgresql.auto.conf"
   [ -z "$target" ] || printf "recovery_target_time = '%s'\nrecovery_target_action = 'promote'\n" "$target"
 } >>"$data/postgresql.auto.conf"
 touch "$data/recovery.signal"
+# The folder around the data belongs to root in the image; the data belong to the server's user.
+[ "$(id -u)" -ne 0 ] || chown -R postgres:postgres "$data"
 echo "restore: base backup $name is in place; start Postgres, which replays the log ${target:+up to $target}"

@@ -62,6 +62,8 @@ const storedIds = async () =>
 
 /** Ends the file of the log that is being written, and waits until it is in the archive. */
 async function archived(): Promise<void> {
+  // Without anything new in it the file would not end.
+  await admin`select pg_create_restore_point('test')`;
   const [switched] = await admin<{ file: string }[]>`select pg_walfile_name(pg_switch_wal()) as file`;
   await until(
     async () => (await names('archive')).includes(`${switched?.file}.gz`),
@@ -169,6 +171,7 @@ test('an archive that cannot be written shows in the metric of the alert, which 
     expect(await databaseFigures(worker.db)).toEqual({ monthsAhead: 12, archiveFailingMs: 0 });
     const away = `${join(folder(), 'archive')}-away`;
     await rename(join(folder(), 'archive'), away);
+    await admin`select pg_create_restore_point('test')`;
     await admin`select pg_switch_wal()`;
     const failing = async () => (await databaseFigures(worker.db)).archiveFailingMs > 0;
     await until(failing, 'the archive fails', 60_000);

@@ -174,6 +174,16 @@ test('metrics of the proxy are on the network of the API processes only', () => 
   expect(environment['PROXY_INTERNAL']).toBe(`${edge}:8404`);
 });
 
+test('the scripts that the handbook runs in the container of Postgres are there', () => {
+  const page = readFileSync(join(root, 'docs/operations/backup.md'), 'utf8');
+  const named = [...page.matchAll(/postgres (?:bash )?(\/\w+\.sh)/g)].map(([, path]) => path);
+  expect(new Set(named)).toEqual(new Set(['/backup.sh', '/restore.sh']));
+  const { mounts, argv } = serviceOf('postgres');
+  const there = mounts.filter(({ from }) => existsSync(from)).map(({ to }) => to);
+  expect(there).toEqual(expect.arrayContaining([...named, '/archive.sh']));
+  expect(argv).toContain('archive_command=bash /archive.sh %p %f');
+});
+
 test("Temporal's page is on this machine only, and changes nothing", () => {
   const { ports, environment } = readRaw(root, variables)['temporal-ui'] as Record<string, unknown>;
   expect(ports).toEqual(['127.0.0.1:8233:8080']);
