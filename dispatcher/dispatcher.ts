@@ -17,6 +17,8 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
+/** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
+const CONTENDED_SWEEP_MS = 20;
 /** Tests that are paced are looked for this long after an attempt has ended, with all that end meanwhile: one claim for each attempt would slow everybody. */
 const PACED_MS = 100;
 
@@ -52,6 +54,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { claim, batch, onError, sweepMs } = deps;
   /** The last claim left something due behind. */
   let waiting = false;
+  let contended = false;
   /** It left tests behind that wait for others of their endpoint. */
   let paced = false;
   let turn = FIRST_TURN;
@@ -66,7 +69,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const loop = startLoop({
     round,
-    everyMs: () => (waiting || paced ? Math.min(sweepMs, WAITING_SWEEP_MS) : sweepMs),
+    everyMs: () =>
+      Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting || paced ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
     restMs: () => pace.restMs(),
   });
@@ -76,10 +80,11 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (limit === 0) {
       // The end of a start wakes us.
       waiting = true;
+      contended = false;
       return;
     }
     const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, paced, turn } = left);
+    ({ waiting, contended, paced, turn } = left);
     if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)

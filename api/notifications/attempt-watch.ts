@@ -2,7 +2,7 @@
 export interface AttemptWatch {
   /** Begins to listen for one notification. Call it before the commit, or its word may come too early. */
   subscribe(notificationId: string): AttemptSubscription;
-  /** Word has come: `<notification id>:<attempt>` after an attempt, `<notification id>:delayed` when none can begin. */
+  /** Word has come: `<notification id>` after an attempt, `<notification id>:delayed` when none can begin. */
   heard(payload: string): void;
   /** The connection was new: word may have been missed, so everybody looks again. */
   lookAgain(): void;

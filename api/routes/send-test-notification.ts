@@ -18,6 +18,8 @@ import { serializer } from '../serializer';
 
 /** A first attempt takes at most 20 s; ten are what a caller can be asked to wait. */
 const WAIT_MS = 10_000;
+/** Word of the attempt is a hint, which may be lost: then the row is found to have changed this much later at most. */
+const LOOK_EVERY_MS = 1_000;
 
 export interface SendTestNotificationDeps {
   /** Reserves a place in the month and stores the notification, in one transaction. */
@@ -105,7 +107,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
             reason: status === 'failed' ? shownReason(progress?.endReason, testFailureReasons) : null,
             attempt: progress?.attempt ?? null,
           };
-        await subscription.next(leftMs);
+        await subscription.next(Math.min(leftMs, LOOK_EVERY_MS));
       }
     }
   });

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
-import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
+import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import { hint } from '../../db/postgres/hints';
 import { notifications } from '../../db/schema';
 import { benchEvent } from './event';
 import { storeChange } from './feed';
@@ -76,6 +76,6 @@ async function storeBacklog({ db }: Database, partnerId: string, count: number):
       });
       await tx.insert(notifications).values(rows);
     }
-    await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, 'backlog')`);
+    hint(tx, SOMETHING_IS_DUE);
   });
 }

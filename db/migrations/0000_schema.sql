@@ -618,16 +618,17 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- environment, so one endpoint each) in turn, beginning after the given one. A queue has "slots" first attempts under way at
 -- most, over all workers. Priority 0 goes before 1. An application's event waits for the earlier ones.
 --
--- One statement for the client, so that one who freezes never holds the lock. The lock makes claims take turns: each counts
--- what the ones before have taken, which a count under row locks alone would not see. Each statement in here has a snapshot
--- of its own, newer than the lock.
+-- One statement for the client, so that one who freezes never holds a lock. The claims of one queue take turns, by an advisory
+-- lock: each counts what the ones before have taken, which a count under row locks alone would not see. Each statement in here
+-- has a snapshot of its own, and the one that counts is newer than the locks. A claim never waits: what another one has locked it
+-- leaves to that one, and says so ("contended"). So claims of different endpoints share commits, and at most "most" locks are held.
 --
 -- What is open is looked for on the partitions of two months, not on all, unless something of another month is open. Every look goes
 -- by an order that one index alone has (sorting is off), so that no plan made while a month is still empty goes through that
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed jsonb, OUT waiting boolean, OUT paced boolean, OUT last_partner text, OUT last_environment text
+  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT paced boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
@@ -649,10 +650,10 @@ DECLARE
   share integer;
   got jsonb;
 BEGIN
-  PERFORM pg_advisory_xact_lock(7205114234);
   moment := service_now();
   claimed := '[]';
   waiting := false;
+  contended := false;
   paced := false;
   last_partner := after_partner;
   last_environment := after_environment;
@@ -692,16 +693,7 @@ BEGIN
     SELECT w.partner_id, w.environment, urgent.due_at <= moment AS urgent, bulk.due_at <= moment AS bulk,
       busy.slots AS under_way,
       EXISTS (SELECT FROM webhook_endpoints e
-        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active,
-      -- Tests are paced: while four of an endpoint are under way or being tried again, no other begins. Those that are delivered
-      -- end in milliseconds and delay none; those that fail stay for the 35 s of their ladder, so that an endpoint which
-      -- fails at once, and whose partner asks again and again, costs a few attempts a second at most.
-      (SELECT count(*) FROM (
-        SELECT FROM notifications n
-        WHERE n.event_type = 'credit_application.test' AND n.state = 'started'
-          AND n.partner_id = w.partner_id AND n.environment = w.environment
-          AND n.notification_id >= low AND n.notification_id < high
-        LIMIT 4) t) = 4 AS tests_wait
+        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active
     FROM walk w
     LEFT JOIN LATERAL (
       SELECT n.due_at FROM notifications n
@@ -731,20 +723,48 @@ BEGIN
       waiting := true;
       CONTINUE;
     END IF;
+    -- Two queues of one hash take turns, which costs little.
+    IF NOT pg_try_advisory_xact_lock(
+      hashtext('claim_notifications'), hashtext(queue.partner_id || '/' || queue.environment))
+    THEN
+      contended := true;
+      CONTINUE;
+    END IF;
     partners := partners || queue.partner_id;
     environments := environments || queue.environment;
-    free_slots := free_slots || slots - queue.under_way::int;
     actives := actives || queue.active;
-    tests_waits := tests_waits || queue.tests_wait;
-    paced := paced OR queue.tests_wait;
     bulk := bulk OR queue.bulk IS TRUE;
-    EXIT WHEN cardinality(free_slots) = most;
+    EXIT WHEN cardinality(partners) = most;
   END LOOP;
-  IF cardinality(free_slots) = 0 THEN
+  waiting := waiting OR contended;
+  IF cardinality(partners) = 0 THEN
     RETURN;
   END IF;
 
-  share := most / cardinality(free_slots);
+  -- Counted again: the walk's snapshot may be older than what another claim of the queue has taken just before the lock.
+  SELECT array_agg(slots - busy.taken::int ORDER BY l.nth), array_agg(tests.wait ORDER BY l.nth) INTO free_slots, tests_waits
+  FROM unnest(partners, environments) WITH ORDINALITY AS l (partner_id, environment, nth)
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS taken FROM (
+      SELECT n.partner_id, n.environment FROM notifications n
+      WHERE (n.partner_id, n.environment) >= (l.partner_id, l.environment) AND n.taken_at IS NOT NULL
+        AND n.state IN ('pending', 'started') AND (n.state = 'started' OR n.due_at > moment)
+        AND n.notification_id >= low AND n.notification_id < high
+      ORDER BY n.partner_id, n.environment LIMIT slots) t
+    WHERE t.partner_id = l.partner_id AND t.environment = l.environment) busy
+  CROSS JOIN LATERAL (
+    -- Tests are paced: while four of an endpoint are under way or being tried again, no other begins. Those that are delivered
+    -- end in milliseconds and delay none; those that fail stay for the 35 s of their ladder, so that an endpoint which
+    -- fails at once, and whose partner asks again and again, costs a few attempts a second at most.
+    SELECT count(*) = 4 AS wait FROM (
+      SELECT FROM notifications n
+      WHERE n.event_type = 'credit_application.test' AND n.state = 'started'
+        AND n.partner_id = l.partner_id AND n.environment = l.environment
+        AND n.notification_id >= low AND n.notification_id < high
+      LIMIT 4) t) tests;
+  paced := true = ANY (tests_waits);
+
+  share := most / cardinality(partners);
   FOR urgency IN 0..1 LOOP
     EXIT WHEN urgency = 1 AND NOT bulk;
     WITH ready AS (
@@ -783,7 +803,7 @@ BEGIN
     claimed := claimed || coalesce(got, '[]');
   END LOOP;
 
-  waiting := waiting OR cardinality(free_slots) = most OR EXISTS (
+  waiting := waiting OR cardinality(partners) = most OR EXISTS (
     SELECT FROM unnest(partners, environments, tests_waits) AS l (partner_id, environment, tests_wait)
     CROSS JOIN (VALUES (0), (1)) AS u (priority)
     CROSS JOIN LATERAL (

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import type { Notification } from './read';
-import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { SOMETHING_IS_DUE } from './channels';
 import { updateSql } from './update';
 
 /** How long an event waits after the first attempt of an earlier one of its application. */
@@ -30,12 +31,13 @@ export async function releaseLater(tx: DbOrTransaction, event: Notification): Pr
   if (event.applicationId === null) return;
   // It ends before or with its first attempt, so none has failed and nothing was put off.
   if (event.attempts < 2 && event.takenAt !== null) return;
-  await tx.execute(sql`
+  const rows = await tx.execute(sql`
     with later as (
       select notification_id from notifications
       where application_id = ${event.applicationId} and sequence > ${event.sequence}
         and state = 'pending' and taken_at is null and due_at > service_now()
       for update skip locked)
     ${updateSql('due_now', {})} from later where t.notification_id = later.notification_id
-    returning pg_notify(${NOTIFICATIONS_CHANNEL}, 'later')`);
+    returning 1`);
+  if (rows.length > 0) hint(tx, SOMETHING_IS_DUE);
 }

@@ -1,8 +1,7 @@
-import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { NotificationState } from '../../domain/notification-states';
 import { lockNotification } from './read';
-import { ATTEMPTS_CHANNEL } from './record-attempt';
+import { tellCaller } from './record-attempt';
 import { Refused } from '../refused';
 import { applyEnd } from './transition';
 
@@ -31,6 +30,6 @@ export async function cancelNotification(
     throw new Refused('conflict', `Notification ${notificationId} has ended already: ${state}.`);
   }
   await applyEnd(tx, row, 'cancel', 'operator');
-  await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
+  tellCaller(tx, row);
   return { kind: 'cancelled', was: state, partnerId };
 }

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { ORDER_WAIT_SECONDS } from './application-order';
 import { runPrepared, type Reader } from '../postgres/prepared';
-import { ATTEMPTS_CHANNEL } from './record-attempt';
+import { hint } from '../postgres/hints';
+import { testIsDelayed } from './channels';
 import { updateSql, updateText } from './update';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
@@ -29,8 +30,10 @@ export const FIRST_TURN: Turn = { partnerId: '', environment: '' };
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
-  /** Something due was left: its endpoint has no place, an earlier event is open, or there was more than `limit`. */
+  /** Something due was left: its endpoint has no slot, an earlier event is open, or there was more than `limit`. */
   readonly waiting: boolean;
+  /** Of it, some was left to another claim, which works on that endpoint at this moment. */
+  readonly contended: boolean;
   /** Tests of an endpoint may be due that wait for an earlier test of theirs to end. */
   readonly paced: boolean;
   readonly turn: Turn;
@@ -47,13 +50,14 @@ export interface ClaimOptions {
 }
 
 const CLAIM = `
-  select claimed, waiting, paced, last_partner as partner, last_environment as environment
+  select claimed, waiting, contended, paced, last_partner as partner, last_environment as environment
   from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
 /**
  * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
- * their order. Claims take turns in the database, so that together they never exceed the slots of an endpoint.
+ * their order. Claims of one endpoint take turns in the database, so that together they never exceed its slots; claims of
+ * different endpoints do not wait for one another.
  */
 export async function claimDue(
   reader: Reader,
@@ -62,13 +66,14 @@ export async function claimDue(
   const [row] = await runPrepared<{
     claimed: ClaimedNotification[];
     waiting: boolean;
+    contended: boolean;
     paced: boolean;
     partner: string;
     environment: string;
   }>(reader, CLAIM, [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, turn.partnerId, turn.environment]);
   if (row === undefined) throw new Error('the claim came to nothing');
-  const { claimed, waiting, paced, partner, environment } = row;
-  return { claimed, waiting, paced, turn: { partnerId: partner, environment } };
+  const { claimed, waiting, contended, paced, partner, environment } = row;
+  return { claimed, waiting, contended, paced, turn: { partnerId: partner, environment } };
 }
 
 const MARK_STARTED = `
@@ -93,8 +98,8 @@ export async function markStarted(
 }
 
 /**
- * Gives back what could not be started: due again after a pause. Whoever waits for the first attempt is told that it will
- * take longer (payload `<id>:delayed`).
+ * Gives back what could not be started: due again after a pause. Whoever waits for the first attempt of a test is told that
+ * it will take longer.
  */
 export async function giveBack(
   db: DbOrTransaction,
@@ -106,10 +111,11 @@ export async function giveBack(
     claimed.map(({ notificationId }) => sql`${notificationId}`),
     sql`, `,
   );
-  await db.execute(sql`
+  const rows = await db.execute<{ notificationId: string; isTest: boolean }>(sql`
     ${updateSql('give_back', { due_at: sql`service_now() + make_interval(secs => ${pauseMs / 1_000}::float8)` })}
     where t.notification_id in (${ids}) and t.state = 'pending'
-    returning pg_notify(${ATTEMPTS_CHANNEL}, t.notification_id || ':delayed')`);
+    returning t.notification_id as "notificationId", t.reserved_month is not null as "isTest"`);
+  for (const { notificationId, isTest } of rows) if (isTest) hint(db, testIsDelayed(notificationId));
 }
 
 /** A started notification whose workflow nobody has asked after for a while. */

@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import type { notifications } from '../schema';
 import { hasActiveEndpoint, NOT_REGISTERED } from './hold';
-import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { SOMETHING_IS_DUE } from './channels';
 
 type Stored = typeof notifications.$inferSelect;
 
@@ -14,8 +15,8 @@ type NewStatusNotification = Pick<
   Partial<Pick<Stored, 'traceParent'>>;
 
 /**
- * Stores a status notification and wakes the dispatcher, in one statement, because the application's lock is held
- * meanwhile. It begins as `pending`, or as `held` while its partner has no active endpoint; should one come or go
+ * Stores a status notification in one statement, because the application's lock is held meanwhile. The dispatcher is woken
+ * after the commit. It begins as `pending`, or as `held` while its partner has no active endpoint; should one come or go
  * meanwhile, the keeper puts it right. Not for tests, which are never held.
  */
 export async function storeStatusNotification(
@@ -24,16 +25,15 @@ export async function storeStatusNotification(
 ): Promise<void> {
   const { notificationId, eventId, eventType, partnerId, environment } = row;
   const { applicationId, sequence, merchantReference, body, createdAt, requestId, traceParent = null } = row;
-  await tx.execute(sql`
+  const [stored] = await tx.execute<{ state: string }>(sql`
     with l as (select ${partnerId}::text as partner_id, ${environment}::text as environment),
-    born as (select *, ${hasActiveEndpoint('l')} as active from l),
-    stored as (
-      insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
-        sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
-      select ${notificationId}, ${eventId}, ${eventType}, partner_id, environment, ${applicationId},
-        ${sequence}::int, ${merchantReference}, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${traceParent},
-        case when active then 'pending' else 'held' end, case when not active then ${NOT_REGISTERED} end,
-        case when not active then service_now() end
-      from born returning notification_id)
-    select pg_notify(${NOTIFICATIONS_CHANNEL}, notification_id) from stored`);
+    born as (select *, ${hasActiveEndpoint('l')} as active from l)
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
+      sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
+    select ${notificationId}, ${eventId}, ${eventType}, partner_id, environment, ${applicationId},
+      ${sequence}::int, ${merchantReference}, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${traceParent},
+      case when active then 'pending' else 'held' end, case when not active then ${NOT_REGISTERED} end,
+      case when not active then service_now() end
+    from born returning state`);
+  if (stored?.state === 'pending') hint(tx, SOMETHING_IS_DUE);
 }

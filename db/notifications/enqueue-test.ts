@@ -1,8 +1,7 @@
+import { hint } from '../postgres/hints';
 import { runPrepared, type Reader } from '../postgres/prepared';
+import { SOMETHING_IS_DUE } from './channels';
 import { addMonth, monthUse, type MonthUse, OF_THIS_MONTH, TAKE_UNIT, TEST_LIMIT_PER_MONTH } from './quota';
-
-/** Channel on which a dispatcher hears that there is something to send: a hint, never the truth. */
-export const NOTIFICATIONS_CHANNEL = 'notifications';
 
 export interface NewTestNotification {
   readonly notificationId: string;
@@ -31,10 +30,10 @@ const INSERT = `
       (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent, reserved_month)
     select $1, $2, $3, $4, $5, $6, $7, $8, month from unit returning notification_id)
   select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
-    (select count(pg_notify('${NOTIFICATIONS_CHANNEL}', notification_id)) from stored)::int as told`;
+    exists (select 1 from stored) as stored`;
 
 /**
- * Stores a test notification with its unit of the month's limit, and wakes the dispatcher, in one statement: the calls
+ * Stores a test notification with its unit of the month's limit in one statement, and then wakes the dispatcher: the calls
  * of a partner lock its count one after the other, so each may hold it for no longer than a commit. Nothing is stored,
  * and no unit taken, without an active endpoint or when the limit is reached.
  */
@@ -61,7 +60,7 @@ async function tryInsert(
   wanted: NewTestNotification,
 ): Promise<Exclude<TestNotificationAnswer, { kind: 'limit_reached' }> | 'limit_reached' | 'no_count'> {
   const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
-  const [row] = await runPrepared<{ active: boolean; counted: boolean; told: number }>(reader, INSERT, [
+  const [row] = await runPrepared<{ active: boolean; counted: boolean; stored: boolean }>(reader, INSERT, [
     partnerId,
     environment,
     eventType,
@@ -72,7 +71,10 @@ async function tryInsert(
     wanted.traceParent ?? null,
   ]);
   if (row === undefined) throw new Error('the database did not say what became of a test notification');
-  if (row.told > 0) return { kind: 'stored' };
+  if (row.stored) {
+    hint(reader, SOMETHING_IS_DUE);
+    return { kind: 'stored' };
+  }
   if (!row.active) return { kind: 'no_endpoint' };
   return row.counted ? 'limit_reached' : 'no_count';
 }

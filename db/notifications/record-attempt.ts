@@ -1,14 +1,13 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import { deliveryAttempts } from '../schema';
 import { noteFailure, noteSuccess, SUCCESS_IS_NEWS } from '../endpoints/health';
+import { testHasMoved } from './channels';
 import { lockNotification, type Notification } from './read';
 import type { OperatorEvent } from '../audit/operator-events';
 import { applyDelivery, applyEnd, applyEvent } from './transition';
-
-/** Channel on which API processes hear that an attempt has ended; the payload is the notification's id. */
-export const ATTEMPTS_CHANNEL = 'attempts';
 
 export interface AttemptRef {
   readonly notificationId: string;
@@ -44,7 +43,7 @@ export async function recordAttempt(
   end: NotificationEnd | null,
   retryInMs: number | null = null,
 ): Promise<{ readonly event: OperatorEvent | null; readonly ended: string | null }> {
-  const { notificationId, attemptNumber } = attempt;
+  const { notificationId } = attempt;
   const { outcome } = result;
   return db.transaction(async (tx) => {
     const row = await lockNotification(tx, notificationId);
@@ -61,7 +60,7 @@ export async function recordAttempt(
       // Only after the first attempt is there a slot to leave, and anything to put off.
       else await applyEvent(tx, row, row.takenAt === null ? 'retry_again' : 'retry', nextAttempt(retryInMs));
     }
-    await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:${attemptNumber}`})`);
+    tellCaller(tx, row);
     return { event: await noteHealth(tx, outcome, finished), ended };
   });
 }
@@ -100,9 +99,14 @@ export async function endNotification(
     const row = await lockNotification(tx, notificationId);
     if (row === null || row.generation !== generation) return null;
     const ended = await endedAs(tx, row, end);
-    await tx.execute(sql`select pg_notify(${ATTEMPTS_CHANNEL}, ${`${notificationId}:0`})`);
+    tellCaller(tx, row);
     return ended;
   });
+}
+
+/** A call waits for the first attempt of a test; nobody waits for what else is sent. */
+export function tellCaller(tx: DbOrTransaction, row: Notification | null): void {
+  if (row !== null && row.reservedMonth !== null) hint(tx, testHasMoved(row.notificationId));
 }
 
 /** Keeps the beginning of what the endpoint answered with its attempt. */

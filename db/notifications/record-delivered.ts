@@ -1,15 +1,16 @@
 import type { Sql } from '../postgres/connect';
 import { SUCCESS_IS_NEWS_TEXT } from '../endpoints/health';
+import { hint } from '../postgres/hints';
 import { runPrepared } from '../postgres/prepared';
+import { testHasMoved } from './channels';
 import { updateText } from './update';
-import { ATTEMPTS_CHANNEL, type AttemptRef } from './record-attempt';
+import type { AttemptRef } from './record-attempt';
 
 /**
  * `recordAttempt` for the common case, in one statement: a 2xx of the generation under way, whose notification has never
  * been delivered nor counted as failed, from an endpoint whose health it does not change. An event of an application
  * that was retried is left to `recordAttempt`: later events may have been put off, and are due now. A test gives its
- * unit of the quota up for the count. Only tests are notified of, as callers wait for them: notifying makes commits wait
- * for one another.
+ * unit of the quota up for the count.
  */
 const RECORD = `
   with n as (
@@ -36,9 +37,7 @@ const RECORD = `
     select partner_id, environment, month, event_type, 1, 0, (reserved_month is not null)::int from n, attempt
     on conflict (partner_id, environment, month, event_type)
     do update set delivered = c.delivered + 1, reserved = c.reserved - excluded.reserved)
-  select case when reserved_month is not null
-    then pg_notify('${ATTEMPTS_CHANNEL}', notification_id || ':' || $2::int)::text end
-  from n, attempt`;
+  select n.reserved_month is not null as "isTest" from n, attempt`;
 
 /**
  * Finishes a delivery: its attempt's row, the notification, the count.
@@ -50,12 +49,13 @@ export async function recordDelivered(
   result: { readonly httpStatus: number; readonly durationMs: number; readonly address: string | null },
 ): Promise<boolean> {
   const { httpStatus, durationMs, address } = result;
-  const rows = await runPrepared(sql, RECORD, [
+  const [recorded] = await runPrepared<{ isTest: boolean }>(sql, RECORD, [
     notificationId,
     attemptNumber,
     httpStatus,
     durationMs,
     address,
   ]);
-  return rows.length > 0;
+  if (recorded?.isTest === true) hint(sql, testHasMoved(notificationId));
+  return recorded !== undefined;
 }

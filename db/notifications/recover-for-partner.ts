@@ -1,11 +1,12 @@
 import { eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import { activeEndpointExists } from '../endpoints/endpoints';
 import { appendChange } from '../audit/change-log';
 import { partners } from '../schema';
 import { RECOVERABLE } from './undelivered';
-import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { recoveryIsWanted } from './channels';
 import type { EndpointQueue } from './hold';
 import { recoveryUnderWay } from './recoveries';
 
@@ -62,7 +63,7 @@ export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise
     const { partnerId: partner_id, environment } = owner;
     const details = { partner_id, environment, since: span.since, until: span.until, found: matched };
     await appendChange(tx, { actor: keyId, action: 'recoveries.begin', subject: recoveryId, details });
-    await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${recoveryId})`);
+    hint(tx, recoveryIsWanted(recoveryId));
     return { kind: 'begun', recoveryId, matched };
   });
 

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import { hasActiveEndpoint, queuesWith, type EndpointQueue } from './hold';
-import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { SOMETHING_IS_DUE } from './channels';
 import { updateSql } from './update';
 
 /** Queues with held notifications and an active endpoint. */
@@ -37,7 +38,7 @@ export async function releaseHeld(
       ${updateSql('release', { due_at: sql`now.at + make_interval(secs => (placed.place * 0.000001)::float8)` })}
       from placed, now where t.notification_id = placed.notification_id
       returning 1`);
-    if (rows.length > 0) await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, 'released')`);
+    if (rows.length > 0) hint(tx, SOMETHING_IS_DUE);
     return rows.length;
   });
 }

@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import type { Change } from '../audit/change-log';
 import type { EndpointQueue } from './hold';
 import { lockNotification, type Notification } from './read';
 import { Refused } from '../refused';
 import { applyEvent } from './transition';
 import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
-import { NOTIFICATIONS_CHANNEL } from './enqueue-test';
+import { SOMETHING_IS_DUE } from './channels';
 import { activeEndpointExists } from '../endpoints/endpoints';
 
 /** What is sent again, and as which generation. */
@@ -93,7 +94,7 @@ export async function resendNotification(
     reserved_month: sql`${reservedMonth}::date`,
     recovery_id: sql`coalesce(${recoveryId}, t.recovery_id)`,
   });
-  await tx.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
+  hint(tx, SOMETHING_IS_DUE);
   return { was, generation };
 }
 

@@ -1,6 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import * as schema from '../schema';
 import { openClient, type Sql } from './driver/client';
+import { createHintSender, hintAfterCommit } from './hints';
 
 export interface DatabaseConfig {
   /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
@@ -34,11 +35,11 @@ export type Db = PostgresJsDatabase<typeof schema>;
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
 
 export interface Database {
-  /** drizzle, for everything but the hot paths. */
+  /** drizzle, for everything but the hot paths. What its transactions hint at is sent after their commit (hints.ts). */
   readonly db: Db;
   /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
   readonly sql: Sql;
-  /** Ends the pool, waiting at most five seconds for statements under way. */
+  /** Sends the last hints and ends the pool, waiting at most five seconds for statements under way. */
   close(): Promise<void>;
 }
 
@@ -76,5 +77,23 @@ export function connectDatabase(config: DatabaseConfig): Database {
       ...(config.byIndex && BY_INDEX),
     },
   });
-  return { sql, db: drizzle(sql, { schema }), close: () => sql.end({ timeout: 5 }) };
+  const db: Db = drizzle(sql, { schema });
+  const hints = createHintSender(sql);
+  for (const pool of [sql, db]) hints.takeFrom(pool);
+  const begin = db.transaction.bind(db);
+  db.transaction = (work, options) =>
+    hintAfterCommit(db, (begun) =>
+      begin((tx) => {
+        begun(tx);
+        return work(tx);
+      }, options),
+    );
+  return {
+    sql,
+    db,
+    async close() {
+      await hints.flush();
+      await sql.end({ timeout: 5 });
+    },
+  };
 }

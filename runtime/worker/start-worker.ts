@@ -13,8 +13,7 @@ import { readTrace } from '../../db/notifications/trace';
 import { deliveryFigures } from '../../db/notifications/figures';
 import { backlog } from '../../db/notifications/claim';
 import { endpointHistory } from '../../db/endpoints/attempts';
-import { ATTEMPTS_CHANNEL } from '../../db/notifications/record-attempt';
-import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/enqueue-test';
+import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/channels';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
@@ -130,7 +129,10 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     now: () => new Date(),
     monotonicMs,
     warn: events.warn,
-    onEnd: events.ended,
+    onEnd: (end) => {
+      events.ended(end);
+      connection.dispatch()?.dispatcher.attemptEnded();
+    },
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
       connection.dispatch()?.dispatcher.attemptEnded();
@@ -179,7 +181,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   );
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
-    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL, ATTEMPTS_CHANNEL],
+    channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
     onConnect: async () => {
       connection.dispatch()?.dispatcher.wake();
       keeper.wake();
@@ -187,9 +189,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
       else if (subject.startsWith('rcv_')) recoverer.wake();
-      else if (channel !== ATTEMPTS_CHANNEL) connection.dispatch()?.dispatcher.wake();
-      // What could not be started has freed nothing.
-      else if (!subject.endsWith(':delayed')) connection.dispatch()?.dispatcher.attemptEnded();
+      else connection.dispatch()?.dispatcher.wake();
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),

@@ -134,10 +134,24 @@ test.each<['failed' | 'cancelled', string, string]>([
     const calling = call({ key: api.keys.live });
     const pending = () => api.database.sql`
     update notifications set ${api.database.sql({ ...inState(state), end_reason: endReason })}
-    where state = 'pending' returning pg_notify('attempts', notification_id || ':0')`;
+    where state = 'pending' returning pg_notify('attempts', notification_id)`;
     while ((await pending()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     const answer = await calling;
     expect(answer.status).toBe(200);
     expect(answer.body.data).toMatchObject({ status: 'failed', reason, attempt: null });
   },
 );
+
+test('a call learns of the end although the hint of it was lost', async () => {
+  await api.database.sql`update monthly_counts set delivered = 0, reserved = 0`;
+  const startedAt = performance.now();
+  const calling = call({ key: api.keys.live });
+  const ended = () => api.database.sql`
+    update notifications set ${api.database.sql({ ...inState('failed'), end_reason: 'gone' })}
+    where state = 'pending' returning 1`;
+  while ((await ended()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  const answer = await calling;
+  expect(answer.body.data).toMatchObject({ status: 'failed', reason: 'gone' });
+  // It looks once a second; without that it would have waited for the whole 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(9_000);
+});

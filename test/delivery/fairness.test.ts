@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
+import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import { hint } from '../../db/postgres/hints';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';
@@ -73,7 +75,7 @@ async function newPartner(url = receiver.url): Promise<string> {
 }
 
 /** Stores so many at once, each of an application of its own. @returns their event ids */
-async function storeMany(partnerId: string, count: number): Promise<Set<string>> {
+async function storeMany(partnerId: string, count: number, hinted = true): Promise<Set<string>> {
   const rows = Array.from({ length: count }, () => {
     const event = `evt_${ulid()}`;
     return {
@@ -88,7 +90,7 @@ async function storeMany(partnerId: string, count: number): Promise<Set<string>>
     };
   });
   await database.sql`insert into notifications ${database.sql(rows)}`;
-  await database.sql`select pg_notify('notifications', 'many')`;
+  if (hinted) hint(database.db, SOMETHING_IS_DUE);
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
@@ -211,6 +213,13 @@ test('workers that come back to a backlog send sixteen at a time to each endpoin
   expect(lanes.map(({ most }) => most)).toEqual([PLACES, PLACES]);
   expect(receiver.received).toHaveLength(120);
 }, 180_000);
+
+test('what is stored without a hint, as when a process dies after its commit, is found by the sweep', async () => {
+  await startWorkers(1, { DISPATCH_SWEEP_MS: '1000' });
+  const partnerId = await newPartner();
+  await storeMany(partnerId, 3, false);
+  await until(async () => (await countState(partnerId, 'delivered')) === 3, 'three deliveries', 45_000);
+}, 120_000);
 
 test("an application's events arrive one after the other, in their order", async () => {
   await startWorkers(2, { DISPATCH_SWEEP_MS: '60000' });

@@ -320,6 +320,7 @@ test('usage: counts of a month by environment and event type, with the limit of 
     partner_id: partnerId,
     month: '2026-03',
     quotes: { live: 0, sandbox: 0 },
+    sent_again: {},
     counts: [
       {
         environment: 'live',

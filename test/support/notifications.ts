@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
@@ -9,11 +8,9 @@ import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import type { Reader } from '../../db/postgres/prepared';
-import {
-  insertTestNotification,
-  NOTIFICATIONS_CHANNEL,
-  type TestNotificationAnswer,
-} from '../../db/notifications/enqueue-test';
+import { insertTestNotification, type TestNotificationAnswer } from '../../db/notifications/enqueue-test';
+import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import { hint } from '../../db/postgres/hints';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
@@ -94,7 +91,7 @@ export async function storeStatus(
     sequence,
     body: JSON.stringify({ ...event, event_type: eventType, sequence }),
   });
-  await db.execute(sql`select pg_notify(${NOTIFICATIONS_CHANNEL}, ${notificationId})`);
+  hint(db, SOMETHING_IS_DUE);
   return { notificationId, eventId };
 }
 

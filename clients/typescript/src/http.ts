@@ -41,28 +41,32 @@ export function createHttp({ baseUrl, apiKey, retries, fetch }: HttpOptions) {
 
   async function attempt(call: Call, timeoutMs: number): Promise<unknown> {
     const { method, path, query = {}, body, requestId, signal } = call;
-    const timeout = AbortSignal.timeout(timeoutMs);
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) search.set(name, String(value));
-    const response = await fetch(
-      new Request(`${origin}${path}${search.size > 0 ? `?${search}` : ''}`, {
-        method,
-        headers: {
-          Authorization: `Bearer ${apiKey}`,
-          ...(body !== undefined && { 'Content-Type': 'application/json' }),
-          ...(requestId !== undefined && { 'X-Request-Id': requestId }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        // The key goes nowhere else.
-        redirect: 'manual',
-        signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
-      }),
-    );
-    pace.observe(response.headers, Date.now());
-    const answer = parsed(await response.text()) as { success?: unknown; data?: unknown } | null;
-    if (!response.ok || answer?.success !== true) throw new ApiError(response, answer);
-    return answer.data;
+    const end = endOf(timeoutMs, signal);
+    try {
+      const response = await fetch(
+        new Request(`${origin}${path}${search.size > 0 ? `?${search}` : ''}`, {
+          method,
+          headers: {
+            Authorization: `Bearer ${apiKey}`,
+            ...(body !== undefined && { 'Content-Type': 'application/json' }),
+            ...(requestId !== undefined && { 'X-Request-Id': requestId }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+          // The key goes nowhere else.
+          redirect: 'manual',
+          signal: end.signal,
+        }),
+      );
+      pace.observe(response.headers, Date.now());
+      const answer = parsed(await response.text()) as { success?: unknown; data?: unknown } | null;
+      if (!response.ok || answer?.success !== true) throw new ApiError(response, answer);
+      return answer.data;
+    } finally {
+      end.forget();
+    }
   }
 
   return async function send<T>(call: Call): Promise<T> {
@@ -80,6 +84,19 @@ export function createHttp({ baseUrl, apiKey, retries, fetch }: HttpOptions) {
       }
     }
   };
+}
+
+/** Aborts in time, or with the caller's signal. `AbortSignal.any` is not in every edge runtime. */
+function endOf(timeoutMs: number, signal?: AbortSignal) {
+  const controller = new AbortController();
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const stop = () => controller.abort(signal?.aborted ? signal.reason : timeout.reason);
+  if (signal?.aborted) stop();
+  for (const one of [timeout, signal]) one?.addEventListener('abort', stop);
+  const forget = () => {
+    for (const one of [timeout, signal]) one?.removeEventListener('abort', stop);
+  };
+  return { signal: controller.signal, forget };
 }
 
 /** Null for what is no JSON: a proxy in between may answer in its own form. */

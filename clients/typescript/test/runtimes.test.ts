@@ -24,6 +24,8 @@ beforeAll(async () => {
     `import { readFileSync } from 'node:fs';
     import { dirname, join } from 'node:path';
     import vm from 'node:vm';
+    // Vercel's has none.
+    delete globalThis.AbortSignal.any;
     const { fetch, Request, Response, Headers, URL, URLSearchParams, AbortSignal, AbortController, TextEncoder, TextDecoder,
       crypto, atob, btoa, setTimeout, clearTimeout } = globalThis;
     const context = vm.createContext({ fetch, Request, Response, Headers, URL, URLSearchParams, AbortSignal, AbortController,

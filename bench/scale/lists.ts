@@ -1,0 +1,59 @@
+import { listApplications } from '../../db/applications/read';
+import { backlog } from '../../db/notifications/claim';
+import { deliveryFigures } from '../../db/notifications/figures';
+import { listForPartner } from '../../db/notifications/list-for-partner';
+import { listNotifications } from '../../db/notifications/read';
+import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import { median } from '../rounds';
+import type { Side } from './side';
+
+const TIMES = 9;
+const WEEK_SECONDS = 7 * 86_400;
+
+/** What operators, partners and the scrape of metrics read: pages of fifty, which are full on both sides. */
+const LISTS = {
+  notifications: ({ owner }) => listNotifications(owner.db, { ...ALL, undelivered: false }),
+  undelivered: ({ owner }) => listNotifications(owner.db, { ...ALL, undelivered: true }),
+  of_a_partner: ({ owner, partners: [partnerId] }) =>
+    listNotifications(owner.db, { ...ALL, undelivered: false, partnerId }),
+  of_an_application: async ({ owner }) => {
+    const [newest] = await listNotifications(owner.db, { ...ALL, undelivered: false, limit: 1 });
+    const applicationId = newest?.applicationId ?? undefined;
+    const sinceSeconds = 400 * 86_400;
+    return listNotifications(owner.db, { ...ALL, undelivered: false, applicationId, sinceSeconds });
+  },
+  applications: ({ owner }) => listApplications(owner.db, { sinceSeconds: WEEK_SECONDS, limit: 50 }),
+  page_of_partner: ({ pages, partners: [partnerId = ''] }) =>
+    listForPartner(pages.sql, {
+      partnerId,
+      environment: 'live',
+      fromId: 'ntf_',
+      beforeId: 'ntf~',
+      limit: 25,
+    }),
+  metrics: async ({ worker }) => {
+    await backlog(worker.db, { slots: SENDS_PER_ENDPOINT });
+    await deliveryFigures(worker.db, TEST_EVENT_TYPE);
+  },
+} satisfies Record<string, (side: Side) => Promise<unknown>>;
+
+const ALL = { sinceSeconds: WEEK_SECONDS, limit: 50, paused: false };
+
+export type ListName = keyof typeof LISTS;
+export const LIST_NAMES = Object.keys(LISTS) as ListName[];
+
+/** The median of some readings of each, in milliseconds. */
+export async function measureLists(side: Side): Promise<Record<ListName, number>> {
+  const found: [string, number][] = [];
+  for (const [name, read] of Object.entries(LISTS)) {
+    const times: number[] = [];
+    for (let nth = 0; nth < TIMES; nth += 1) {
+      const startedAt = performance.now();
+      await read(side);
+      times.push(performance.now() - startedAt);
+    }
+    found.push([name, median(times)]);
+  }
+  return Object.fromEntries(found) as Record<ListName, number>;
+}

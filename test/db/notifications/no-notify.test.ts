@@ -1,0 +1,176 @@
+import { applicationEventText } from '../../../contracts/application-event';
+import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
+import { applyOverdueEvents } from '../../../db/applications/apply-overdue-events';
+import { createPartner } from '../../../db/catalogue/partners';
+import { cancelNotification } from '../../../db/notifications/cancel';
+import { claimDue, FIRST_TURN, giveBack, markStarted } from '../../../db/notifications/claim';
+import { openAttempt } from '../../../db/notifications/open-attempt';
+import { openFirstAttempt } from '../../../db/notifications/open-first-attempt';
+import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
+import { recordDelivered } from '../../../db/notifications/record-delivered';
+import { recoverForPartner } from '../../../db/notifications/recover-for-partner';
+import { releaseHeld } from '../../../db/notifications/release';
+import { resendForPartner } from '../../../db/notifications/resend-for-partner';
+import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { openApplication, storeQuote, tell } from '../../support/applications';
+import { openDatabaseAt } from '../../support/database';
+import { until } from '../../support/delivery';
+import { addEndpoint, inState, newKeyRingText, storeTest } from '../../support/notifications';
+import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
+import { migrateWithLogins } from '../../support/roles';
+
+const partnerId = 'P100001';
+const queue = { partnerId, environment: 'sandbox' as const };
+const DELIVERED = { kind: 'delivered', httpStatus: 200, durationMs: 12 } as const;
+const FAILED: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 7,
+  retryAfterMs: null,
+};
+const LOCK_NOT_AVAILABLE = '55P03';
+
+let server: OwnPostgres;
+let database: ReturnType<typeof openDatabaseAt>;
+
+beforeAll(async () => {
+  server = await startOwnPostgres();
+  await migrateWithLogins(server.url);
+  const setup = openDatabaseAt(server.url, { poolSize: 2, statementTimeoutMs: 0 });
+  await createPartner(setup.db, { partnerId, name: 'Example' });
+  // Nothing of ours waits for a standby.
+  await setup.sql.unsafe('alter database postgres set synchronous_commit = local');
+  await setup.sql.unsafe(`alter system set synchronous_standby_names = 'none_exists'`);
+  await setup.sql`select pg_reload_conf()`;
+  await setup.close();
+  database = openDatabaseAt(server.url, { poolSize: 8, statementTimeoutMs: 10_000 });
+}, 60_000);
+
+afterAll(async () => {
+  await database?.close();
+  await server?.close();
+});
+
+const waitsForStandby = async () => {
+  const rows = await database.sql`select 1 from pg_stat_activity where wait_event = 'SyncRep'`;
+  return rows.length > 0;
+};
+
+/** Has one transaction commit with a NOTIFY, without an end: it waits for a standby that does not exist, and holds the lock. */
+async function holdNotifyLock(): Promise<() => Promise<void>> {
+  const holder = openDatabaseAt(server.url, { poolSize: 1, statementTimeoutMs: 0 });
+  let ended = false;
+  const commits = (async () => {
+    await holder.sql`set synchronous_commit = on`;
+    // Until the server has read its new setting, these commit at once.
+    while (!ended)
+      await holder.sql`select pg_notify('held', ''), pg_logical_emit_message(true, 'held', 'written to the log')`;
+  })().catch(() => undefined);
+  await until(waitsForStandby, 'a commit that waits');
+  return async () => {
+    ended = true;
+    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`;
+    await commits;
+    await holder.close();
+  };
+}
+
+test('triggers announce changes of keys, prices and endpoints only', async () => {
+  const rows = await database.sql<{ table: string }[]>`
+    select distinct c.relname as table from pg_trigger t
+      join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and p.prosrc ~* 'notify' order by 1`;
+  expect(rows.map(({ table }) => table)).toEqual([
+    'api_keys',
+    'merchant_partners',
+    'merchants',
+    'partners',
+    'product_versions',
+    'products',
+    'webhook_endpoints',
+  ]);
+});
+
+test('nothing that stores or records a quote, a notification or an attempt waits for a commit with a NOTIFY', async () => {
+  const { db, sql } = database;
+  const { endpointId } = await addEndpoint(database, {
+    partnerId,
+    url: 'https://hook.example/x',
+    keyRing: newKeyRingText(),
+  });
+  // Else its first success is news, and recorded otherwise.
+  await sql`update webhook_endpoints set last_success_at = service_now()`;
+  const release = await holdNotifyLock();
+  const waited: string[] = [];
+  async function step<T>(what: string, task: () => Promise<T>): Promise<T> {
+    try {
+      return await task();
+    } catch (error) {
+      const { code, cause } = error as { code?: string; cause?: { code?: string } };
+      if ((code ?? cause?.code) === LOCK_NOT_AVAILABLE) waited.push(what);
+      throw error;
+    }
+  }
+  const claim = () => claimDue(sql, { limit: 64, slots: 16, leaseMs: 60_000, turn: FIRST_TURN });
+  const attempt = async (notificationId: string, outcome: DeliveryOutcome, retryInMs: number | null) => {
+    const opened = await step('openAttempt', () => openAttempt(db, { notificationId, generation: 1 }));
+    if (opened.kind !== 'open') throw new Error(opened.kind);
+    const ref = { notificationId, attemptNumber: opened.attemptNumber };
+    await step(`recordAttempt ${outcome.kind}`, () =>
+      recordAttempt(db, ref, { outcome, address: null }, null, retryInMs),
+    );
+  };
+
+  try {
+    await step('insertQuotes', () => storeQuote(database, { partnerId }));
+    const tests: string[] = [];
+    for (let nth = 0; nth < 3; nth += 1)
+      tests.push((await step('test', () => storeTest({ db: sql }, { partnerId }))).notificationId);
+    const [delivered = '', retried = '', ended = ''] = tests;
+    const { applicationId } = await step('createApplication', () => openApplication(database, { partnerId }));
+    await step('recordLenderEvent', () => tell(database, applicationId, 'submitted'));
+    await step('applyOverdueEvents', () => applyOverdueEvents(db, applicationId, applicationEventText));
+    const { claimed } = await step('claimDue', claim);
+    expect(claimed.map(({ notificationId }) => notificationId)).toEqual(expect.arrayContaining(tests));
+    await step('giveBack', () => giveBack(db, claimed, 0));
+    await step('markStarted', async () => markStarted(db, (await claim()).claimed));
+    await step('openFirstAttempt', () =>
+      openFirstAttempt(sql, { notificationId: delivered, generation: 1 }, endpointId),
+    );
+    const first = { notificationId: delivered, attemptNumber: 1 };
+    expect(
+      await step('recordDelivered', () => recordDelivered(sql, first, { ...DELIVERED, address: null })),
+    ).toBe(true);
+    await attempt(retried, FAILED, 5_000);
+    const end = { state: 'failed', reason: 'exhausted' } as const;
+    await step('endNotification', () => endNotification(db, { notificationId: ended, generation: 1 }, end));
+
+    // Of an application: the first fails and puts the second off, which is due again when the first is delivered.
+    const events = await sql<{ id: string }[]>`
+      select notification_id as id from notifications where application_id = ${applicationId} order by sequence`;
+    const [created = '', submitted = ''] = events.map(({ id }) => id);
+    await attempt(created, FAILED, 0);
+    await attempt(created, DELIVERED, null);
+    await step('cancelNotification', () => db.transaction((tx) => cancelNotification(tx, submitted, 1)));
+    const by = { owner: queue, keyId: 'key_test', testEventType: TEST_EVENT_TYPE };
+    const resent = await step('resendForPartner', () => resendForPartner(db, created, by));
+    expect(resent.kind).toBe('resent');
+    const span = { since: new Date(0), until: new Date(), longestDays: 1e6, dryRun: false };
+    const recovery = await step('recoverForPartner', () => recoverForPartner(db, { ...by, ...span }));
+    expect(recovery.kind).toBe('begun');
+    await sql`update notifications set ${sql(inState('held'))} where notification_id = ${submitted}`;
+    expect(await step('releaseHeld', () => releaseHeld(db, queue, { limit: 10 }))).toBe(1);
+
+    // The lock was held all the time, and whoever sends a NOTIFY waits for it.
+    expect(await waitsForStandby()).toBe(true);
+    const another = sql.begin(async (tx) => {
+      await tx`set local lock_timeout = '200ms'`;
+      await tx`select pg_notify('other', '')`;
+    });
+    await expect(another).rejects.toMatchObject({ code: LOCK_NOT_AVAILABLE });
+  } finally {
+    await release();
+    expect(waited).toEqual([]);
+  }
+}, 120_000);

@@ -1,0 +1,74 @@
+import { hint } from '../../../db/postgres/hints';
+import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { until } from '../../support/delivery';
+
+let database: OpenTestDatabase;
+let heard: string[];
+
+beforeAll(async () => {
+  database = await openTestDatabase();
+  await database.sql.listen('waiting', (payload) => heard.push(payload));
+});
+beforeEach(() => (heard = []));
+afterAll(() => database.close());
+
+const channel = 'waiting';
+
+/** Postgres delivers in the order of commits: when this one is heard, no earlier one is still to come. */
+async function heardSoFar(): Promise<string[]> {
+  await database.sql`select pg_notify(${channel}, 'last')`;
+  await until(() => heard.includes('last'), 'the last one');
+  return heard.filter((payload) => payload !== 'last');
+}
+
+test('a hint given through a transaction follows its commit', async () => {
+  await database.db.transaction(async (tx) => {
+    hint(tx, { channel, payload: 'one' });
+    expect(await heardSoFar()).toEqual([]);
+  });
+  await until(() => heard.includes('one'), 'the hint');
+});
+
+test('a transaction that is rolled back gives none', async () => {
+  const rolledBack = database.db.transaction(async (tx) => {
+    hint(tx, { channel, payload: 'never' });
+    throw new Error('changed its mind');
+  });
+  await expect(rolledBack).rejects.toThrow('changed its mind');
+  hint(database.db, { channel, payload: 'next' });
+  await until(() => heard.includes('next'), 'the next hint');
+  expect(heard).toEqual(['next']);
+});
+
+test('of many at once the first goes alone, the others together, and equal ones as one', async () => {
+  for (let nth = 0; nth < 1_000; nth += 1) {
+    hint(database.sql, { channel, payload: 'same' });
+    hint(database.db, { channel, payload: `other ${nth % 3}` });
+  }
+  await until(() => heard.length >= 5, 'all of them');
+  expect(await heardSoFar()).toEqual(['same', 'other 0', 'same', 'other 1', 'other 2']);
+});
+
+test('one that cannot be sent fails nobody, and later ones go', async () => {
+  await database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and query not ilike 'listen%'`;
+  // Refused by Postgres: a payload has less than 8,000 bytes.
+  hint(database.sql, { channel, payload: 'x'.repeat(9_000) });
+  hint(database.sql, { channel, payload: 'after' });
+  await until(() => heard.includes('after'), 'the later hint');
+});
+
+test('the last ones go before the pool is closed', async () => {
+  const other = openDatabaseAt(database.url, { poolSize: 1, statementTimeoutMs: 10_000 });
+  hint(other.db, { channel, payload: 'first' });
+  hint(other.db, { channel, payload: 'second' });
+  await other.close();
+  await until(() => heard.length === 2, 'both');
+});
+
+test('a transaction that the pool has not begun is refused, as its end is not known', async () => {
+  await database.sql.begin(async (tx) => {
+    expect(() => hint(tx, { channel, payload: 'x' })).toThrow('a hint needs the pool');
+  });
+});
