@@ -7,7 +7,7 @@ const READY_FOR_QUERY = 'Z';
 /** A server that is starting, stopping or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** Since Postgres 14 the first two are sent to every client as its session starts; `on` means that nothing can be written. */
+/** Sent to every client as its session starts, since Postgres 14; `on` means that nothing can be written. */
 const READ_ONLY = { in_hot_standby: 'is a standby', default_transaction_read_only: 'is read-only' } as const;
 
 interface StartupWatch {

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { readServers } from '../../db/postgres/driver/servers';
+import { readConfig, SETTING_GROUPS } from '../../runtime/config/config';
+import { readEnvironment, readUnit } from '../../scripts/cluster/units';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { createTestTls } from '../support/tls';
+import { writeFile } from 'node:fs/promises';
+import { readExpression } from './promql';
+import type { Rule } from './rules';
+
+const folder = join(__dirname, '../../deploy/cluster');
+const settings = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
+let directory: string;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('cluster-files');
+  await writeFile(join(directory, 'ca.pem'), (await createTestTls()).ca);
+});
+afterAll(() => removeDirectory(directory));
+
+test.each(['api.env', 'worker.env', 'migrate.env', 'ops.env'])(
+  '%s has settings that exist, with values that they accept',
+  (file) => {
+    const environment = Object.fromEntries(
+      Object.entries(readEnvironment(join(folder, file))).map(([name, value]) => [
+        name,
+        value
+          .replace('<WEBHOOK_KEYS>', `k1:${Buffer.alloc(32).toString('base64')}`)
+          .replace('<ADDRESS>', '10.0.0.11')
+          .replaceAll(/<[A-Z_]+>/g, 'secret')
+          .replace('/srv/quotes/etc/quotes/database-ca.pem', join(directory, 'ca.pem')),
+      ]),
+    );
+    expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
+    const { DATABASE_URL = '' } = readConfig(environment);
+    expect(readServers(DATABASE_URL)).toMatchObject({
+      leaderOnly: true,
+      servers: [
+        { host: '10.0.0.11', port: 5432 },
+        { host: '10.0.0.12', port: 5432 },
+      ],
+    });
+  },
+);
+
+test('every unit has a user and a command, and is started again whenever it ends', () => {
+  for (const name of ['etcd', 'patroni', 'redis', 'temporal', 'api', 'worker', 'proxy'] as const) {
+    const { user, argv } = readUnit(name);
+    expect([user, argv[0]]).not.toContain('');
+    expect(readFileSync(join(folder, `systemd/quotes-${name}.service`), 'utf8')).toMatch(/^Restart=always$/m);
+  }
+});
+
+test('every alert is PromQL, and the handbook says what to do', () => {
+  const { groups } = parse(readFileSync(join(folder, 'alerts.yml'), 'utf8')) as {
+    groups: { rules: Rule[] }[];
+  };
+  const handbook = readFileSync(join(__dirname, '../../docs/operations/cluster.md'), 'utf8');
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(3);
+  for (const { alert, expr } of rules) {
+    expect(readExpression(expr).metrics).not.toEqual([]);
+    expect(handbook).toContain(`\`${alert}\``);
+  }
+});
