@@ -94,7 +94,7 @@ async function obey(
   const machine = MACHINES.includes(name as MachineName) ? cluster.machines[name as MachineName] : undefined;
   if (machine === undefined) return say(HELP);
   if (verb === 'ops') return say(await ops(machine, [unit ?? '--help', ...args]));
-  if (verb === 'run') return say(await machine.run('postgres', [unit ?? 'true', ...args]));
+  if (verb === 'run') return say(await machine.run('postgres', ['sh', '-c', [unit, ...args].join(' ')]));
   if (verb === 'cut' || verb === 'plug') return (verb === 'cut' ? pullCable : plugCable)(machine.name);
   const units = unit === undefined ? machine.units : machine.units.filter((one) => one === unit);
   if (units.length === 0) return say(`machine ${name} has ${machine.units.join(', ')}`);

@@ -75,7 +75,10 @@ export function attempted({ receiver }: StormSight, rows: readonly Row[], { coun
   };
 }
 
-/** A partner that took an event may get it again, once for each attempt that a kill left unknown. */
+/** Before anything of the event was sent. Any other attempt without an answer may have been taken, and its answer lost on the way. */
+const NOT_SENT = /^(dns|connect|tls) /;
+
+/** A partner that took an event may get it again, once for each attempt whose outcome we do not know or whose answer did not arrive. */
 export function repeated({ receiver, answered }: StormSight, rows: readonly Row[], kills: Kills): Finding {
   const taken = arrivals(
     receiver.received.flatMap(({ headers }, nth) =>
@@ -84,11 +87,16 @@ export function repeated({ receiver, answered }: StormSight, rows: readonly Row[
   );
   const twice = rows.filter(({ eventId }) => (taken.get(eventId) ?? 0) > 1);
   const repeats = twice.reduce((sum, { eventId }) => sum + (taken.get(eventId) ?? 0) - 1, 0);
-  const astray = twice.filter(({ eventId, unknown }) => (taken.get(eventId) ?? 0) - 1 > unknown);
+  const unsure = ({ unknown, unanswered }: Row) =>
+    unknown + unanswered.filter((why) => !NOT_SENT.test(why)).length;
+  const astray = twice.filter((row) => (taken.get(row.eventId) ?? 0) - 1 > unsure(row));
   return {
-    invariant: '    an event is taken twice only where a kill left its attempt unknown',
+    invariant:
+      '    an event is taken twice only where a kill left its attempt unknown, or its answer was lost',
     seen: `${repeats} repeats; ${kills.attemptsUnderWay} attempts were under way at the kills`,
-    offenders: astray.map(({ id, unknown }) => `${id}: ${unknown} unknown`),
+    offenders: astray.map(
+      ({ id, unknown, unanswered }) => `${id}: ${unknown} unknown, ${unanswered.join('; ')}`,
+    ),
   };
 }
 
