@@ -113,9 +113,8 @@ test.each([
 test('row 51: a sandbox key with only a live endpoint is 409, and nothing is sent', async () => {
   const partner = await scene().partner();
   const { url, received } = await endpointOf(partner.host, [200]);
-  await partner.register(url);
+  await partner.register(url, 'live');
   const { sql } = scene().database;
-  await sql`update webhook_endpoints set environment = 'live' where partner_id = ${partner.partnerId}`;
   const refused = await testCall(await keyOf(partner));
   expect(refused).toMatchObject({ status: 409, body: { error: { details: { environment: 'sandbox' } } } });
   expect(await sql`select 1 from notifications where partner_id = ${partner.partnerId}`).toHaveLength(0);

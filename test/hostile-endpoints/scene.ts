@@ -48,7 +48,7 @@ export interface HostilePartner {
   /** What DNS says of it. */
   readonly resolve: (answer: (type: 'A' | 'AAAA') => DnsAnswer) => void;
   /** Registers an endpoint, in place of one that is there. @returns its secret */
-  readonly register: (url: string) => Promise<string>;
+  readonly register: (url: string, environment?: 'sandbox' | 'live') => Promise<string>;
   readonly send: (kind?: 'test' | 'status') => Promise<{ notificationId: string; eventId: string }>;
 }
 
@@ -117,7 +117,8 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
         partnerId,
         host,
         resolve: (answer) => void answers.set(host, answer),
-        register: async (url) => (await addEndpoint(database, { partnerId, url, keyRing: keys })).secret,
+        register: async (url, environment = 'sandbox') =>
+          (await addEndpoint(database, { partnerId, environment, url, keyRing: keys })).secret,
         send: (kind = 'test') =>
           kind === 'test' ? storeTest(database, { partnerId }) : storeStatus(database, { partnerId }),
       };
