@@ -1,5 +1,5 @@
-/** Claims may take a tenth of the time; more than that has to be made up for. */
-const SHARE = 1 / 10;
+/** Claims may take a quarter of the time; more than that has to be made up for. */
+const SHARE = 1 / 4;
 /** What may be owed before anybody has to wait, in milliseconds of claims: a dozen on a quiet machine. */
 const OWED_MS = 20;
 /** More is forgiven, so that one slow claim slows the next ones for a second at most. */
