@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
     /** Turns of each kind at the edge, and pairs with and without tests. */
     turns: { type: 'string', default: '3' },
     /** Length of a turn at the edge. */
-    seconds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '15' },
     /** Parts, of: proxy, direct, tests. */
     parts: { type: 'string', default: 'proxy,direct,tests' },
   },
