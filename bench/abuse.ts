@@ -1,12 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
 import { migrateWithLogins } from '../test/support/roles';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { measureEdge, type EdgeFigures } from './abuse/edge';
 import { measureTests, type TestFigures } from './abuse/tests';
 import { runRound } from './delivery/rounds';
@@ -76,10 +74,7 @@ async function tests(directory: string): Promise<TestFigures> {
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-bench-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('bench');
   const parts = options.parts.split(',');
   const figures: Record<string, number> = {};
   const put = (name: string, found: object) => {
@@ -102,8 +97,7 @@ async function main(): Promise<void> {
       kept &&= found.ratio <= MOST_TESTS_RATIO;
     }
   } finally {
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
   if (options.json) console.log(JSON.stringify(figures));
   else for (const [name, value] of Object.entries(figures)) console.log(`${name.padEnd(28)} ${value}`);

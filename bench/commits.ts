@@ -1,6 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { connectDatabase, type Database } from '../db/postgres/connect';
@@ -9,7 +7,7 @@ import { freePort } from '../dev/free-port';
 import { startPostgres } from '../dev/postgres';
 import { newKeyRingText } from '../test/support/notifications';
 import { migrateWithLogins } from '../test/support/roles';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { TASKS, WAYS, type RanMessage, type RunMessage, type Task, type Way } from './commits/messages';
 import { sampleWaits, type Waits } from './commits/waits';
 import { postgresCpuMs } from './cpu';
@@ -146,10 +144,7 @@ function figures(rows: readonly Row[]): Record<string, number> {
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-commits-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('commits');
   const closers: (() => Promise<unknown>)[] = [];
   try {
     const postgres = await startPostgres({
@@ -193,8 +188,7 @@ async function main(): Promise<void> {
     else for (const row of rows) console.log(describe(row));
   } finally {
     for (const closer of closers.toReversed()) await closer();
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
 }
 

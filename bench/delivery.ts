@@ -1,8 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { countSteps } from './delivery/counting';
 import { jsonFigures, summarise, table } from './delivery/figures';
 import { measureIsolation } from './delivery/isolation';
@@ -48,10 +45,7 @@ const startedAt = Date.now();
 const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-bench-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('bench');
   const nodeArgs = options.node.split(' ').filter((argument) => argument !== '');
   if (options.profile !== undefined) nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
   say('starting Temporal on Postgres, our Postgres, 17 endpoints, the worker and the floors');
@@ -92,8 +86,7 @@ async function main(): Promise<void> {
   } finally {
     say('stopping');
     await stage.close();
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
 }
 

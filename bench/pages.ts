@@ -1,9 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { issueKey } from '../db/keys/api-key-changes';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { postgresCpuMs, processCpuMs } from './cpu';
 import { storeChange } from './delivery/feed';
 import { monotonicMs } from './delivery/monotonic';
@@ -61,10 +58,7 @@ const at = (times: readonly number[], share: number) =>
   times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-pages-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('pages');
   const stage = await setStage({ directory, nodeArgs: [], say });
   try {
     const { partnerId } = stage.slow;
@@ -133,8 +127,7 @@ async function main(): Promise<void> {
     }
   } finally {
     await stage.close();
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
 }
 

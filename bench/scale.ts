@@ -1,10 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../dev/free-port';
 import { startPostgres } from '../dev/postgres';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { cpuPerRequest, cpuUse } from './cpu';
 import { load } from './load';
 import { median } from './rounds';
@@ -77,10 +75,7 @@ async function count({ owner }: Side, table: 'quotes' | 'notifications'): Promis
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-scale-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('scale');
   const closers: (() => Promise<unknown>)[] = [];
   try {
     const postgres = await startPostgres({
@@ -147,8 +142,7 @@ async function main(): Promise<void> {
     else for (const [name, value] of Object.entries(rounded)) console.log(`${name}: ${value}`);
   } finally {
     for (const closer of closers.toReversed()) await closer();
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
 }
 

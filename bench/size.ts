@@ -1,11 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Sql } from '../db/postgres/connect';
 import { seedDemo } from '../dev/seed';
 import { DATABASES } from '../dev/temporal-postgres/schema';
-import { startWatchdog } from '../test/support/watchdog';
+import { benchDirectory } from './directory';
 import { quoteBody } from './quote-body';
 import { postgresCpuMs, processCpuMs } from './cpu';
 import { runRound } from './delivery/rounds';
@@ -68,10 +65,7 @@ function tell(what: string, before: Bytes, after: Bytes, count: number): void {
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'pfqs-size-'));
-  // Postgres runs under another account than root.
-  chmodSync(directory, 0o755);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await benchDirectory('size');
   const stage = await setStage({ directory, nodeArgs: [], say: (line) => console.error(line) });
   const { sql } = stage.database;
   try {
@@ -89,8 +83,7 @@ async function main(): Promise<void> {
     console.log(`sessions: ${sessions.map((row) => `${row['name']} ${row['sessions']}`).join(', ')}`);
   } finally {
     await stage.close();
-    dismissWatchdog();
-    rmSync(directory, { recursive: true, force: true });
+    await remove();
   }
 }
 

@@ -4,7 +4,7 @@ import {
   type ClaimedNotification,
   type ClaimOptions,
 } from '../db/notifications/claim';
-import { startLoop } from '../timing/loop';
+import { startLoop, type Loop } from '../timing/loop';
 import type { StartDelivery } from './delivery-starter';
 import { createClaimPace } from './claim-pace';
 import { createStartNotes } from './start-notes';
@@ -61,8 +61,6 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let starting = 0;
   const rounds = new Set<Promise<void>>();
   let claiming = false;
-  let again: NodeJS.Timeout | undefined;
-  let lookingForTests: NodeJS.Timeout | undefined;
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes(deps.markStarted, unreachable);
@@ -121,32 +119,38 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     else if (waiting) loop.wake();
     notes.add(claimed.filter((one) => !failed.includes(one)));
     await deps.giveBack(failed, PAUSE_MS);
-    if (failed.length > 0) tryAgain();
+    if (failed.length > 0) tryAgain.set();
   }
 
   /** Not left to the sweep, which may be a minute. */
-  const tryAgain = () => {
-    again ??= setTimeout(() => {
-      again = undefined;
-      loop.wake();
-    }, PAUSE_MS + GATHER_MS);
-  };
+  const tryAgain = wakeAfter(loop, PAUSE_MS + GATHER_MS);
+  const lookForTests = wakeAfter(loop, PACED_MS);
   return {
     wake: () => loop.wake(),
     attemptEnded() {
       if (waiting || claiming) loop.wake();
-      else if (paced)
-        lookingForTests ??= setTimeout(() => {
-          lookingForTests = undefined;
-          loop.wake();
-        }, PACED_MS);
+      else if (paced) lookForTests.set();
     },
     async stop() {
       await loop.stop();
       await Promise.all(rounds);
-      clearTimeout(again);
-      clearTimeout(lookingForTests);
+      tryAgain.clear();
+      lookForTests.clear();
       await notes.flush();
     },
+  };
+}
+
+/** A timer that wakes the loop; set again while it runs, it stays as it is. */
+function wakeAfter(loop: Loop, ms: number) {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    set() {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        loop.wake();
+      }, ms);
+    },
+    clear: () => clearTimeout(timer),
   };
 }

@@ -6,6 +6,7 @@ import { connectDatabase } from '../../db/postgres/connect';
 import { hint } from '../../db/postgres/hints';
 import { runPrepared } from '../../db/postgres/prepared';
 import { benchEvent } from '../delivery/event';
+import { serveMessages } from '../delivery/children';
 import { SESSIONS, type RanMessage, type RunMessage, type Way } from './messages';
 
 /** One of the processes of `npm run bench:commits`: stores with four writers at a time, or makes one claim after another. */
@@ -106,20 +107,7 @@ async function run({ task, way, ms }: RunMessage): Promise<RanMessage> {
 
 async function main(): Promise<void> {
   await listening.sql.listen(NOTIFICATIONS_CHANNEL, () => undefined);
-  process.on('message', (message: RunMessage) => {
-    run(message).then(
-      (answer) => process.send?.(answer),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
-  });
-  process.on('disconnect', () => process.exit(0));
-  process.on('SIGTERM', () => {
-    void Promise.all([prepared, listening].map((one) => one.close())).then(() => process.exit(0));
-  });
-  process.send?.({ ready: true });
+  serveMessages(run, () => Promise.all([prepared, listening].map((one) => one.close())));
 }
 
 main().catch((error: unknown) => {

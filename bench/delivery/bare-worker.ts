@@ -8,6 +8,7 @@ import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';
 import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../runtime/worker/worker-options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
+import { serveMessages } from './children';
 import { benchEvent } from './event';
 import type { BareActivities, BareInput } from './bare-workflows';
 import type { BareKind, Moment, RanMessage, RunMessage } from './messages';
@@ -103,21 +104,10 @@ async function main(): Promise<void> {
     return { started };
   }
 
-  process.on('message', (message: RunMessage) => {
-    run(message).then(
-      (answer) => process.send?.(answer),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
-  });
-  process.on('disconnect', () => process.exit(0));
-  process.on('SIGTERM', () => {
+  serveMessages(run, () => {
     worker.shutdown();
-    void running.then(() => process.exit(0));
+    return running;
   });
-  process.send?.({ ready: true });
   await running;
 }
 

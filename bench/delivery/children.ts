@@ -47,3 +47,19 @@ export async function endChild(child: ChildProcess): Promise<void> {
   await exit;
   clearTimeout(timer);
 }
+
+/** In such a process: answers each message, says that it is ready, and ends in order when asked to, or with who started it. */
+export function serveMessages(run: (message: never) => Promise<object>, close: () => Promise<unknown>): void {
+  process.on('message', (message) => {
+    run(message as never).then(
+      (answer) => process.send?.(answer),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  });
+  process.on('disconnect', () => process.exit(0));
+  process.on('SIGTERM', () => void close().then(() => process.exit(0)));
+  process.send?.({ ready: true });
+}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { isFromElsewhere } from '../from-elsewhere';
 import type { PartnerSettings } from '../partner-api';
 import { answerTo, type Behaviour, behaviourSchema } from './behaviour';
 import { type Delivery, DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
@@ -78,16 +79,13 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     if (file !== undefined) return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
     if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries: deliveries.all() });
     if (route === 'POST /webhooks') return receive(request, response);
-    const order = ORDERS[route];
+    const order = orders[route];
     if (order === undefined) return json(response, 404, { error: 'there is nothing here' });
-    const { origin, host } = request.headers;
-    // A page of somebody else's, open in the same browser.
-    if (origin !== undefined && origin !== `https://${host}`)
-      return json(response, 403, { error: 'not from another site' });
+    if (isFromElsewhere(request)) return json(response, 403, { error: 'not from another site' });
     return order(request, response);
   }
 
-  const ORDERS: Readonly<Record<string, typeof receive>> = {
+  const orders: Readonly<Record<string, typeof receive>> = {
     'POST /behaviour': setBehaviour,
     ...(log && { 'POST /resend': resend }),
     ...(story && {

@@ -38,9 +38,9 @@ export class OutageStory {
     return { lines: this.#lines, running: this.#running };
   }
 
-  /** @returns false while one is being told. */
-  begin(): boolean {
-    if (this.#running) return false;
+  /** Does nothing while one is being told. */
+  begin(): void {
+    if (this.#running) return;
     this.#running = true;
     this.#lines = [];
     void this.#tell()
@@ -51,7 +51,6 @@ export class OutageStory {
         this.parts.behave({ mode: 'ok' });
         this.#running = false;
       });
-    return true;
   }
 
   stop(): void {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Delivery } from '../receiver/deliveries';
+import { isFromElsewhere } from '../from-elsewhere';
 import type { PartnerSettings } from '../partner-api';
 import { askForQuote, sendTestNotification } from './partner';
 
@@ -77,10 +78,7 @@ export async function startShop(options: ShopOptions): Promise<RunningShop> {
   }
 
   async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { origin, host } = request.headers;
-    // A page of somebody else's, open in the same browser.
-    if (origin !== undefined && origin !== `https://${host}`)
-      return json(response, 403, { error: 'not from another site' });
+    if (isFromElsewhere(request)) return json(response, 403, { error: 'not from another site' });
     if (request.url === '/test-notification') {
       const { answer } = await sendTestNotification(partner);
       return json(response, 200, { said: wordsFor(answer) });
