@@ -1,20 +1,8 @@
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  inArray,
-  isNotNull,
-  isNull,
-  lt,
-  ne,
-  sql,
-  type SQL,
-} from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import { given } from '../schema/columns';
 import type { EndpointQueue } from './hold';
 import { OPEN_STATES, type NotificationState } from '../../domain/notification-states';
 
@@ -101,27 +89,29 @@ export async function listNotifications(
 }
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
-  const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
-  const { paused, applicationId, merchantReference } = filter;
+  const { states, undelivered, paused, sinceSeconds, merchantReference } = filter;
+  const { notificationId, partnerId, environment, state, applicationId } = notifications;
   const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
-  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
-  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
-  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
-  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
-  if (paused)
-    conditions.push(isNotNull(notifications.pausedAt), inArray(notifications.state, [...OPEN_STATES]));
-  if (applicationId !== undefined) conditions.push(eq(notifications.applicationId, applicationId));
-  if (merchantReference !== undefined)
-    conditions.push(sql`${notifications.applicationId} in (
-      select application_id from credit_applications where merchant_reference = ${merchantReference})`);
-  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
+  const referenced = sql`${applicationId} in (
+    select application_id from credit_applications where merchant_reference = ${merchantReference})`;
   return db
     .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
     .from(notifications)
-    .where(and(...conditions))
-    .orderBy(desc(notifications.notificationId))
-    .limit(limit);
+    .where(
+      and(
+        sql`${notificationId} >= (select ${oldest})`,
+        given(partnerId, filter.partnerId),
+        given(environment, filter.environment),
+        states && inArray(state, [...states]),
+        given(notificationId, filter.after, lt),
+        paused ? and(isNotNull(notifications.pausedAt), inArray(state, [...OPEN_STATES])) : undefined,
+        given(applicationId, filter.applicationId),
+        merchantReference === undefined ? undefined : referenced,
+        undelivered ? and(isNull(notifications.deliveredAt), ne(state, 'cancelled')) : undefined,
+      ),
+    )
+    .orderBy(desc(notificationId))
+    .limit(filter.limit);
 }
 
 /** The attempts of a notification, oldest first, over all generations. */
