@@ -4,6 +4,7 @@ import {
   desc,
   eq,
   getTableColumns,
+  gte,
   inArray,
   isNotNull,
   isNull,
@@ -27,10 +28,10 @@ export type ListedNotification = NotificationSummary & { readonly lastOutcome: s
 
 const { body: _, ...SUMMARY } = getTableColumns(notifications);
 
-const LAST_OUTCOME = sql<string | null>`(
+const lastOutcome = (oldest: string) => sql<string | null>`(
   select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
   from delivery_attempts a
-  where a.notification_id = notifications.notification_id and a.finished_at is not null
+  where a.notification_id = notifications.notification_id and a.notification_id >= ${oldest} and a.finished_at is not null
   order by a.attempt_number desc limit 1)`;
 
 export interface NotificationFilter {
@@ -101,10 +102,10 @@ export async function listNotifications(
 }
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
-  const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
+  const { partnerId, environment, states, undelivered, after, limit } = filter;
   const { paused, applicationId, merchantReference } = filter;
-  const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
-  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
+  const oldest = await oldestOf(db, filter);
+  const conditions: (SQL | undefined)[] = [gte(notifications.notificationId, oldest)];
   if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
   if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
   if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
@@ -117,11 +118,23 @@ async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<
       select application_id from credit_applications where merchant_reference = ${merchantReference})`);
   if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
   return db
-    .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
+    .select({ ...SUMMARY, lastOutcome: lastOutcome(oldest) })
     .from(notifications)
     .where(and(...conditions))
     .orderBy(desc(notifications.notificationId))
     .limit(limit);
+}
+
+/** The lowest id that a list may contain. A value, not an expression, so that older months are left out before anything is planned. */
+async function oldestOf(
+  db: DbOrTransaction,
+  { sinceSeconds, applicationId }: NotificationFilter,
+): Promise<string> {
+  const [row] = await db.execute<{ oldest: string }>(sql`
+    select 'ntf_' || ulid_floor(greatest(service_now() - make_interval(secs => ${sinceSeconds}::float8),
+      (select created_at - interval '1 day' from credit_applications where application_id = ${applicationId ?? null}::text))) as oldest`);
+  if (row === undefined) throw new Error('the span of a list came to nothing');
+  return row.oldest;
 }
 
 /** The attempts of a notification, oldest first, over all generations. */
