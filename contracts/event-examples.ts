@@ -171,7 +171,7 @@ export const WEBHOOK_KEYS_EXAMPLES = {
           {
             key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
             environment: 'sandbox',
-            public_key: 'whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=',
+            public_key: 'whpk_d4NQYR9dYD1xCI/Rq7l/u2wgIpJ5hGd9e3x/pPMYKAE=',
             not_after: null,
           },
         ],

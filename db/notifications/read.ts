@@ -1,4 +1,17 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  ne,
+  sql,
+} from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
@@ -15,10 +28,10 @@ export type ListedNotification = NotificationSummary & { readonly lastOutcome: s
 
 const { body: _, ...SUMMARY } = getTableColumns(notifications);
 
-const LAST_OUTCOME = sql<string | null>`(
+const lastOutcome = (oldest: string) => sql<string | null>`(
   select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
   from delivery_attempts a
-  where a.notification_id = notifications.notification_id and a.finished_at is not null
+  where a.notification_id = notifications.notification_id and a.notification_id >= ${oldest} and a.finished_at is not null
   order by a.attempt_number desc limit 1)`;
 
 export interface NotificationFilter {
@@ -89,17 +102,17 @@ export async function listNotifications(
 }
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
-  const { states, undelivered, paused, sinceSeconds, merchantReference } = filter;
+  const { states, undelivered, paused, merchantReference } = filter;
   const { notificationId, partnerId, environment, state, applicationId } = notifications;
-  const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
+  const oldest = await oldestOf(db, filter);
   const referenced = sql`${applicationId} in (
     select application_id from credit_applications where merchant_reference = ${merchantReference})`;
   return db
-    .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
+    .select({ ...SUMMARY, lastOutcome: lastOutcome(oldest) })
     .from(notifications)
     .where(
       and(
-        sql`${notificationId} >= (select ${oldest})`,
+        gte(notificationId, oldest),
         given(partnerId, filter.partnerId),
         given(environment, filter.environment),
         states && inArray(state, [...states]),
@@ -112,6 +125,18 @@ async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<
     )
     .orderBy(desc(notificationId))
     .limit(filter.limit);
+}
+
+/** The lowest id that a list may contain. A value, not an expression, so that older months are left out before anything is planned. */
+async function oldestOf(
+  db: DbOrTransaction,
+  { sinceSeconds, applicationId }: NotificationFilter,
+): Promise<string> {
+  const [row] = await db.execute<{ oldest: string }>(sql`
+    select 'ntf_' || ulid_floor(greatest(service_now() - make_interval(secs => ${sinceSeconds}::float8),
+      (select created_at - interval '1 day' from credit_applications where application_id = ${applicationId ?? null}::text))) as oldest`);
+  if (row === undefined) throw new Error('the span of a list came to nothing');
+  return row.oldest;
 }
 
 /** The attempts of a notification, oldest first, over all generations. */

@@ -216,6 +216,8 @@ test('says before an installation that there will be no Temporal, and what would
     /will build it, this once, in 3 to 5 minutes/,
   );
   expect(await lookAhead({ ...nowhere, environment: { TEMPORAL_ADDRESS: 'elsewhere:7233' } })).toBe('');
+  // Whether the proxy lets anybody out only the download finds out.
+  expect(await lookAhead({ ...nowhere, environment: { HTTPS_PROXY: 'http://127.0.0.1:1' } })).toBe('');
   await mkdir(join(root, 'machine', 'temporal-cli-1.5.1-linux-x64'));
   expect(await lookAhead(nowhere)).toBe('');
 });
