@@ -49,7 +49,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     .description('Keys, without the keys themselves.')
     .option('--partner <partner>', 'of this partner only');
   handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
-    const { partner: partnerId = null, after, limit } = call.options;
+    const { partner: partnerId, after, limit } = call.options;
     const found = await listKeys(call.db, { partnerId, after, limit });
     const answer = listed(found, snakeCased, {
       key: 'key_id',

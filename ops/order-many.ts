@@ -1,5 +1,5 @@
 import type { KeyEnvironment } from '../db/keys/key';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { listUnderWay, type UnderWayKind } from '../db/notifications/under-way';
@@ -107,9 +107,7 @@ async function ownerOf(
     return existingEndpoint(call.db, endpointId);
   }
   if (partnerId === undefined) return nameOne();
-  if ((await findPartner(call.db, partnerId)) === null) {
-    throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  }
+  await existingPartner(call.db, partnerId);
   return { partnerId, environment };
 }
 

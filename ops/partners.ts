@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import {
   createPartner,
-  findPartner,
+  existingPartner,
   listPartners,
   setPartnerRecovery,
   setPartnerState,
@@ -61,9 +61,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
 
   const show = partners.command('show').argument('<partner>').description('One partner.');
   handle(show, deps, async ({ db }, partnerId = '') => {
-    const partner = await findPartner(db, partnerId);
-    if (partner === null) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    const view = snakeCased(partner);
+    const view = snakeCased(await existingPartner(db, partnerId));
     return { json: view, text: facts(Object.entries(view)) };
   });
 

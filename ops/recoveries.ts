@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import {
   beginRecovery,
   endRecovery,
@@ -143,9 +143,7 @@ async function spanOf(call: Call<RecoverOptions>): Promise<RecoverySpan> {
   if (partnerId === undefined || since === undefined) {
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
   }
-  if ((await findPartner(call.db, partnerId)) === null) {
-    throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  }
+  await existingPartner(call.db, partnerId);
   return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
 }
 

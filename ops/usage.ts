@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { KeyEnvironment } from '../db/keys/key';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import { countQuotes, type QuoteCount } from '../db/quotes/count';
-import { Refused } from '../db/refused';
 import { currentMonth, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { selfService, type SelfService } from '../db/notifications/self-service';
 import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
@@ -30,9 +29,7 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     .addHelpText('after', EXAMPLES);
   handle<{ month?: string }>(usage, deps, async (call) => {
     const { partner: partnerId, environment } = call.options;
-    if (partnerId !== undefined && (await findPartner(call.db, partnerId)) === null) {
-      throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    }
+    if (partnerId !== undefined) await existingPartner(call.db, partnerId);
     const month = call.options.month ?? (await currentMonth(call.db));
     const wanted = { partnerId, month, environment };
     const counts = await monthlyUsage(call.db, wanted);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/endpoints/overlap';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
 import { listSecrets, rotateSecret } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { duration } from './arguments';
