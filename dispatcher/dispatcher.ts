@@ -37,8 +37,8 @@ interface DispatcherDeps {
 export interface Dispatcher {
   /** There may be something to do: look at once. */
   wake(): void;
-  /** An attempt has been recorded: its place, or its end, may be what something waits for. */
-  attemptEnded(): void;
+  /** An attempt has been recorded, or its notification has ended without one: its slot, or its end, may be what something waits for. */
+  attemptEnded(notificationId?: string): void;
   /** Starts nothing more; resolves when what was under way has been written down. */
   stop(): Promise<void>;
 }
@@ -55,6 +55,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   let contended = false;
   let turn = FIRST_TURN;
   let starting = 0;
+  /** Those whose attempts have not ended yet: an eager start may be answered later than its attempt. */
+  const toNote = new Set<string>();
   const rounds = new Set<Promise<void>>();
   let claiming = false;
   /** An attempt has ended that the claim under way may not have seen. */
@@ -67,7 +69,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     round,
     everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
-    restMs: () => pace.restMs(),
+    restMs: () => pace.restMs(starting),
   });
 
   async function round(): Promise<'again' | void> {
@@ -104,6 +106,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
     const claimedMs = deps.monotonicMs();
+    for (const { notificationId } of claimed) toNote.add(notificationId);
     const startOne = async (one: ClaimedNotification) => {
       await deps.start(one);
       deps.onStarted(one, one.ageMs + deps.monotonicMs() - claimedMs);
@@ -116,7 +119,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
     // While Temporal is away, what was given back below is often enough.
     else if (waiting) loop.wake();
-    notes.add(claimed.filter((one) => !failed.includes(one)));
+    notes.add(claimed.filter((one) => toNote.delete(one.notificationId) && !failed.includes(one)));
     await deps.giveBack(failed, PAUSE_MS);
     if (failed.length > 0) tryAgain.set();
   }
@@ -125,7 +128,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const tryAgain = wakeAfter(loop, PAUSE_MS + GATHER_MS);
   return {
     wake: () => loop.wake(),
-    attemptEnded() {
+    attemptEnded(notificationId) {
+      if (notificationId !== undefined && !toNote.delete(notificationId)) notes.leaveOut(notificationId);
       if (claiming) endedMeanwhile = true;
       else if (waiting) loop.wake();
     },

@@ -84,14 +84,11 @@ const MARK_STARTED = `
  * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
  * attempt has noted it.
  */
-export async function markStarted(
-  db: DbOrTransaction,
-  started: readonly ClaimedNotification[],
-): Promise<void> {
+export async function markStarted(reader: Reader, started: readonly ClaimedNotification[]): Promise<void> {
   if (started.length === 0) return;
   const ids = started.map(({ notificationId }) => notificationId);
   const generations = started.map(({ generation }) => String(generation));
-  await runPrepared(db, MARK_STARTED, [ids, generations]);
+  await runPrepared(reader, MARK_STARTED, [ids, generations]);
 }
 
 /**

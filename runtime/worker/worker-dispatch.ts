@@ -78,7 +78,7 @@ export function startWorkerDispatch(
       build.current()
         ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
         : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
-    markStarted: (started) => inRound(markStarted(db, started), 'mark started'),
+    markStarted: (started) => inRound(markStarted(sql, started), 'mark started'),
     giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
       client,
