@@ -58,5 +58,3 @@ export const deliverySettings = {
         'without it workers have no versions.',
     ),
 } as const;
-
-export const DELIVERY_SECRETS = ['WEBHOOK_KEYS'] as const;
