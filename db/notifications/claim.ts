@@ -156,20 +156,22 @@ export interface Backlog {
   readonly oldestCappedMs: number;
 }
 
+const BACKLOG = `
+  with capped as (
+    select partner_id, environment from notifications
+    where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
+    group by 1, 2 having count(*) >= $1::int),
+  waiting as (
+    select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
+    from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')
+  select count(*)::int as pending, (count(*) filter (where capped))::int as capped,
+    coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as "oldestMs",
+    coalesce(extract(epoch from service_now() - min(due_at) filter (where capped)) * 1000, 0)::float8 as "oldestCappedMs"
+  from waiting`;
+
 /** How much is waiting, and since when: for metrics. Reads every pending row. */
-export async function backlog(db: DbOrTransaction, { slots }: Pick<ClaimOptions, 'slots'>): Promise<Backlog> {
-  const [row] = await db.execute<Record<keyof Backlog, number>>(sql`
-    with capped as (
-      select partner_id, environment from notifications
-      where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
-      group by 1, 2 having count(*) >= ${slots}::int),
-    waiting as (
-      select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
-      from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')
-    select count(*)::int as pending, (count(*) filter (where capped))::int as capped,
-      coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as "oldestMs",
-      coalesce(extract(epoch from service_now() - min(due_at) filter (where capped)) * 1000, 0)::float8 as "oldestCappedMs"
-    from waiting`);
+export async function backlog(reader: Reader, { slots }: Pick<ClaimOptions, 'slots'>): Promise<Backlog> {
+  const [row] = await runPrepared<Record<keyof Backlog, number>>(reader, BACKLOG, [slots]);
   if (row === undefined) throw new Error('the backlog came to nothing');
   return row;
 }
