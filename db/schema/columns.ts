@@ -1,5 +1,5 @@
 import { eq, gte, sql, type SQL } from 'drizzle-orm';
-import { bigint, customType, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
+import { bigint, customType, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
 /** The condition of a filter; undefined, which `and` leaves out, where nothing was given. */
 export const given = <Column extends PgColumn>(
@@ -40,4 +40,20 @@ export const jsonText = customType<{ data: unknown; driverData: string }>({
   dataType: () => 'text',
   toDriver: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),
   fromDriver: (text) => JSON.parse(text) as unknown,
+});
+
+/** What keys of every kind have; the key itself is never stored. */
+export const keyColumns = () => ({
+  environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+  /** SHA-256 of the whole key. */
+  keyHash: bytea('key_hash').notNull().unique(),
+  lastFour: text('last_four').notNull(),
+  state: text('state', { enum: ['active', 'inactive', 'revoked'] })
+    .notNull()
+    .default('active'),
+  /** From this moment on it answers 401; null: never. Rotation sets it on the old key. */
+  expiresAt: moment('expires_at'),
+  createdAt: moment('created_at').notNull().default(serviceNow),
+  revokedAt: moment('revoked_at'),
+  replacedBy: text('replaced_by'),
 });

@@ -3,7 +3,7 @@ import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type Answer, type OpsDeps } from '../call';
 import { table } from '../output';
 import { csvFaults, csvToRows, looksLikeCsv, type CsvRows, type CsvTypes } from './csv';
-import { ImportRefused, sortFaults } from './faults';
+import { ImportRefused, refuseFile, sortFaults } from './faults';
 import { parseRows, readText } from './read-input';
 import type { ImportOptions, ImportReport } from './report';
 
@@ -42,8 +42,7 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     const isCsv =
       options.csv === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
     if (isCsv && kind.csv === null) {
-      const message = `This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`;
-      throw new ImportRefused([{ row: null, field: null, message }]);
+      refuseFile(`This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`);
     }
     const report =
       isCsv && kind.csv !== null
