@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { environmentWith } from './release/environment';
 import { runCommand } from './release/run-command';
+import { runTests } from './release/run-tests';
 import { tryStart } from './release/try-start';
 import { unpackTree } from './release/unpack-tree';
 
@@ -30,8 +31,9 @@ interface Outcome {
   readonly node: string;
   readonly step: string;
   readonly seconds: number;
-  /** Undefined: it went well. */
-  readonly fault: string | undefined;
+  readonly ok: boolean;
+  /** What is to be said of it besides. */
+  readonly note: string;
 }
 
 const outcomes: Outcome[] = [];
@@ -40,17 +42,17 @@ let stopped = false;
 process.on('SIGINT', () => (stopped = true));
 
 /** @returns whether it went well. */
-async function step(node: string, name: string, work: () => Promise<void>): Promise<boolean> {
+async function step(node: string, name: string, work: () => Promise<string | void>): Promise<boolean> {
   if (stopped) return false;
   console.log(`\n=== Node ${node}: ${name}`);
   const startedAt = performance.now();
-  const fault = await work().then(
-    () => undefined,
-    (error: Error) => error.message,
+  const { ok, note } = await work().then(
+    (said) => ({ ok: true, note: said ?? '' }),
+    (error: Error) => ({ ok: false, note: error.message }),
   );
-  if (fault !== undefined) console.log(fault);
-  outcomes.push({ node, step: name, seconds: (performance.now() - startedAt) / 1_000, fault });
-  return fault === undefined;
+  if (note !== '') console.log(note);
+  outcomes.push({ node, step: name, seconds: (performance.now() - startedAt) / 1_000, ok, note });
+  return ok;
 }
 
 async function checkOn(line: string): Promise<void> {
@@ -61,28 +63,26 @@ async function checkOn(line: string): Promise<void> {
   const environment = environmentWith(bin);
   const node = execFileSync('node', ['--version'], { env: environment, encoding: 'utf8' }).trim().slice(1);
   const folder = unpackTree(root);
-  const npm = (...args: string[]) => runCommand('npm', args, { cwd: folder, environment });
+  const at = { cwd: folder, environment };
+  const npm = (...args: string[]) => runCommand('npm', args, at);
   const tests = options.tests.split(',').filter((name) => name !== '');
   try {
     if (!(await step(node, 'npm ci', () => npm('ci')))) return;
     await step(node, 'npm run check', () => npm('run', 'check'));
     await step(node, 'npm run build', () => npm('run', 'build'));
-    await step(node, 'npm start', () => tryStart({ folder, environment }));
+    await step(node, 'npm start', () => tryStart(at));
     if (options.tests !== 'none')
-      await step(node, ['npm test', ...tests].join(' '), () => npm('test', '--', ...tests));
+      await step(node, ['npm test', ...tests].join(' '), () => runTests(tests, at));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 function report(): void {
-  const rows = outcomes.map(({ node, step, seconds, fault }) =>
-    [
-      node.padEnd(8),
-      step.padEnd(32),
-      `${seconds.toFixed(0)} s`.padStart(6),
-      fault === undefined ? 'ok' : 'FAILED',
-    ].join('  '),
+  const rows = outcomes.map(({ node, step, seconds, ok, note }) =>
+    [node.padEnd(8), step.padEnd(32), `${seconds.toFixed(0)} s`.padStart(6), ok ? 'ok    ' : 'FAILED', note]
+      .join('  ')
+      .trimEnd(),
   );
   console.log(`\n${rows.join('\n')}`);
 }
@@ -92,7 +92,7 @@ async function main(): Promise<void> {
   if (changed !== '') console.log(`Not committed, so not checked:\n${changed}`);
   for (const line of options.nodes.split(',')) if (!stopped) await checkOn(line);
   report();
-  if (stopped || outcomes.some(({ fault }) => fault !== undefined)) process.exitCode = 1;
+  if (stopped || outcomes.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 
 main().catch((error: unknown) => {

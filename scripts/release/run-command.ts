@@ -1,11 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+export interface Surroundings {
+  readonly cwd: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
 /** Runs a command, which prints on our own output. @throws when it does not end with 0. */
 export async function runCommand(
   command: string,
   args: readonly string[],
-  { cwd, environment }: { cwd: string; environment: NodeJS.ProcessEnv },
+  { cwd, environment }: Surroundings,
 ): Promise<void> {
   const child = spawn(command, args, { cwd, env: environment, stdio: ['ignore', 'inherit', 'inherit'] });
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];

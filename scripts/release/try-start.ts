@@ -4,6 +4,7 @@ import { readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freeLowPorts } from '../../dev/free-port';
 import { allProcesses, argumentsOf } from '../../dev/processes';
+import type { Surroundings } from './run-command';
 
 const READY = /Ctrl-C stops everything/;
 /** A machine without Temporal builds it first. */
@@ -11,17 +12,12 @@ const READY_LIMIT_MS = 1_200_000;
 const STOP_LIMIT_MS = 120_000;
 const PORTS = ['API', 'INTERNAL', 'POSTGRES', 'TEMPORAL', 'TEMPORAL_UI', 'RECEIVER', 'SHOP'];
 
-interface Tree {
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
 /**
  * `npm start` in a terminal of its own, on free ports: waits until it is ready, runs the two `curl` commands that it prints,
  * presses Ctrl-C, and looks for what is left.
  * @throws naming what is not as it should be.
  */
-export async function tryStart({ folder, environment }: Tree): Promise<void> {
+export async function tryStart({ cwd: folder, environment }: Surroundings): Promise<void> {
   const ports = await freeLowPorts(PORTS.length);
   const settings = Object.fromEntries(PORTS.map((name, at) => [`${name}_PORT`, String(ports[at])]));
   // Ctrl-C in a terminal reaches npm and all that is in its process group.
