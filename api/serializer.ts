@@ -1,4 +1,5 @@
 import fastJson, { type Schema } from 'fast-json-stringify';
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { ANSWERED_AMOUNT } from '../contracts/amount';
 import { FINANCE_URL_PATTERN } from '../contracts/finance-url';
@@ -21,4 +22,14 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
   });
   // Where a schema has alternatives, a validator chooses between them, and it must know the format.
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
+}
+
+/** Compiles a response schema into what answers a call that succeeded. */
+export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>) {
+  const serialize = serializer(schema);
+  return (reply: FastifyReply, data: Data, status: 200 | 202 = 200): FastifyReply =>
+    reply
+      .code(status)
+      .type('application/json; charset=utf-8')
+      .send(serialize({ success: true, data }));
 }

@@ -25,9 +25,11 @@ const { values: options } = parseArgs({
     unloaded: { type: 'string', default: '60' },
     'in-flight': { type: 'string', default: '64' },
     /** Pairs with and without a hanging endpoint; 0 leaves isolation out (NaN). */
-    isolation: { type: 'string', default: '3' },
+    isolation: { type: 'string', default: '5' },
     /** Notifications due to one partner, for the time that another's takes meanwhile; 0 leaves that out. */
     overtake: { type: 'string', default: '5000' },
+    /** Pairs without and with them. */
+    'overtake-pairs': { type: 'string', default: '5' },
     /** Writes a CPU profile of each worker into this folder. */
     profile: { type: 'string' },
     /** Lists the statements of each way, and how often each delivery takes them, on standard error. */
@@ -80,7 +82,10 @@ async function main(): Promise<void> {
     const isolation = await measureIsolation(stage, { pairs, count: 150, everyMs: 40, due: 500 });
     const due = Number(options.overtake);
     if (due > 0) say(`${due} are due to one partner`);
-    const overtake = due > 0 ? await measureOvertake(stage, { due, singles: 30 }) : null;
+    const overtake =
+      due > 0
+        ? await measureOvertake(stage, { pairs: Number(options['overtake-pairs']), due, singles: 30 })
+        : null;
     const found = summarise(loaded, unloaded, steps, { isolation, overtake });
     console.log(options.json ? JSON.stringify(jsonFigures(found)) : table(found));
   } finally {

@@ -13,6 +13,7 @@ const ANSWER_LIMIT_MS = 4_000;
 const SITE = 'https://temporal.download';
 /** As dev/temporal/go-install.ts looks for it. */
 const GO = ['go', '/usr/local/go/bin/go'];
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
 /**
  * @param {{ env: Record<string, string | undefined>, say: (text: string) => void, site?: string, goNames?: string[] }} options
@@ -20,6 +21,8 @@ const GO = ['go', '/usr/local/go/bin/go'];
  */
 async function lookAhead({ env, say, site = SITE, goNames = GO }) {
   if (env.TEMPORAL_ADDRESS || runs('temporal', env) || isKept(env)) return;
+  // Node's own fetch does not ask it; the download will, with a package that is not installed yet.
+  if (PROXIES.some((name) => env[name])) return;
   const go = goNames.find((name) => runs(name, env));
   const [downloads, modules] = await Promise.all([answers(site), go ? modulesCome(go, env) : false]);
   if (downloads) return;

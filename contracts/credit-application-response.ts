@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { answeredAmount } from './amount';
 import { lenderEventSchema, moment, state } from './lender-event';
 
@@ -20,40 +21,33 @@ const application = {
 } as const;
 
 /** The answer to opening an application; the same for the same request, whatever has happened since. */
-export const createdApplicationSchema = z
-  .object({ success: z.literal(true), data: z.object(application) })
-  .meta({ id: 'CreatedApplication' });
+export const createdApplicationSchema = answerSchema('CreatedApplication', application);
 
 export type CreatedApplicationBody = z.infer<typeof createdApplicationSchema>;
 
-export const applicationResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      ...application,
-      status: state(),
-      updated_at: moment('When it came into this state.'),
-      lender_events: z.array(lenderEventSchema).meta({
-        description: 'All that the lender told, in the order of arrival, applied or not.',
+export const applicationResponseSchema = answerSchema('ApplicationResponse', {
+  ...application,
+  status: state(),
+  updated_at: moment('When it came into this state.'),
+  lender_events: z.array(lenderEventSchema).meta({
+    description: 'All that the lender told, in the order of arrival, applied or not.',
+  }),
+  notifications: z
+    .array(
+      z.object({
+        notification_id: z.string(),
+        event_id: z.string(),
+        event_type: z.string(),
+        sequence: z.int().nullable(),
+        state: z.string().meta({
+          description: '`pending`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
+        }),
+        end_reason: z.string().nullable().meta({ description: 'Why it is held, or ended undelivered.' }),
+        created_at: moment('When it was made.'),
+        delivered_at: moment('The first 2xx.').nullable(),
       }),
-      notifications: z
-        .array(
-          z.object({
-            notification_id: z.string(),
-            event_id: z.string(),
-            event_type: z.string(),
-            sequence: z.int().nullable(),
-            state: z.string().meta({
-              description: '`pending`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
-            }),
-            end_reason: z.string().nullable().meta({ description: 'Why it is held, or ended undelivered.' }),
-            created_at: moment('When it was made.'),
-            delivered_at: moment('The first 2xx.').nullable(),
-          }),
-        )
-        .meta({ description: 'What the partner is told, in order. Those of dropped months are missing.' }),
-    }),
-  })
-  .meta({ id: 'ApplicationResponse' });
+    )
+    .meta({ description: 'What the partner is told, in order. Those of dropped months are missing.' }),
+});
 
 export type ApplicationBody = z.infer<typeof applicationResponseSchema>;

@@ -1,30 +1,5 @@
 import { z } from 'zod';
 
-/** Every `error.code` partners can meet (spec §7.4, §7.5). Closed: a new one is a change of the contract. */
-export const errorCodes = [
-  'INVALID_REQUEST',
-  'MISSING_FIELD',
-  'INVALID_AMOUNT_FORMAT',
-  'UNAUTHENTICATED',
-  'MERCHANT_NOT_FOUND',
-  'NOT_FOUND',
-  'AMOUNT_TOO_LOW',
-  'AMOUNT_TOO_HIGH',
-  'NOTIFICATION_NOT_FOUND',
-  'RECOVERY_NOT_FOUND',
-  'APPLICATION_NOT_FOUND',
-  'WEBHOOK_NOT_REGISTERED',
-  'NOTIFICATION_NOT_RESENDABLE',
-  'RECOVERY_UNDER_WAY',
-  'RECOVERY_DISABLED',
-  'RATE_LIMIT_EXCEEDED',
-  'TEST_NOTIFICATION_LIMIT_REACHED',
-  'INTERNAL_SERVER_ERROR',
-  'MERCHANT_CONFIGURATION_INCOMPLETE',
-] as const;
-
-export type ErrorCode = (typeof errorCodes)[number];
-
 /** Of an error in the body. */
 export const fieldDetails = {
   field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
@@ -67,30 +42,13 @@ const errorDetailsSchema = z
 
 export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
 
-/** The form of every error, with the codes and details of a contract. */
-export const errorBodySchema = <Code extends string, Details extends z.ZodType>(
-  codes: readonly Code[],
-  details: Details,
-) =>
-  z
-    .object({
-      success: z.literal(false),
-      error: z.object({
-        code: z.enum(codes).meta({ description: 'Stable; branch on this.' }),
-        message: z.string().meta({ description: 'For people; may be reworded.' }),
-        details: details.optional(),
-      }),
-    })
-    .meta({ id: 'Error', description: 'Every error has this form.' });
+type Example = readonly [when: string, message: string, details?: ErrorDetails];
 
-export const errorSchema = errorBodySchema(errorCodes, errorDetailsSchema);
-
-export type ErrorBody = z.infer<typeof errorSchema>;
-
-/** When each code is sent, and what it then looks like: for the document and the partner guide. */
-const EXAMPLES: Readonly<
-  Record<ErrorCode, readonly [when: string, message: string, details?: ErrorDetails]>
-> = {
+/**
+ * Every `error.code` partners can meet (spec §7.4, §7.5), when it is sent, and what it then looks like: for the document and the
+ * partner guide. Closed: a new one is a change of the contract.
+ */
+const EXAMPLES = {
   INVALID_REQUEST: [
     'A field, the body or the protocol is not as it must be',
     'merchant_finance_url must be a full URL that begins with https://.',
@@ -123,11 +81,6 @@ const EXAMPLES: Readonly<
     'loan_amount is above the maximum of £2,000,000.00.',
     { provided_loan_amount: 2_000_000.01, maximum_allowed: 2_000_000 },
   ],
-  WEBHOOK_NOT_REGISTERED: [
-    "No webhook is registered for the key's environment, or it is disabled",
-    'No webhook is registered for the sandbox environment.',
-    { environment: 'sandbox' },
-  ],
   NOTIFICATION_NOT_FOUND: [
     'There is no such notification of yours in this environment',
     'The notification does not exist.',
@@ -142,6 +95,11 @@ const EXAMPLES: Readonly<
     'There is no such application of yours in this environment',
     'The application does not exist.',
     { field: 'credit_application_id' },
+  ],
+  WEBHOOK_NOT_REGISTERED: [
+    "No webhook is registered for the key's environment, or it is disabled",
+    'No webhook is registered for the sandbox environment.',
+    { environment: 'sandbox' },
   ],
   NOTIFICATION_NOT_RESENDABLE: [
     'It is under way, is a test, or its payload has been removed',
@@ -181,9 +139,32 @@ const EXAMPLES: Readonly<
     "The merchant's set-up is incomplete. Retrying does not help until the service completes it.",
     { merchant_id: 'M000005', missing_fields: ['trading_name', 'products'] },
   ],
-};
+} satisfies Record<string, Example>;
+
+export type ErrorCode = keyof typeof EXAMPLES;
+export const errorCodes = Object.keys(EXAMPLES) as ErrorCode[];
+
+/** The form of every error, with the codes and details of a contract. */
+export const errorBodySchema = <Code extends string, Details extends z.ZodType>(
+  codes: readonly Code[],
+  details: Details,
+) =>
+  z
+    .object({
+      success: z.literal(false),
+      error: z.object({
+        code: z.enum(codes).meta({ description: 'Stable; branch on this.' }),
+        message: z.string().meta({ description: 'For people; may be reworded.' }),
+        details: details.optional(),
+      }),
+    })
+    .meta({ id: 'Error', description: 'Every error has this form.' });
+
+export const errorSchema = errorBodySchema(errorCodes, errorDetailsSchema);
+
+export type ErrorBody = z.infer<typeof errorSchema>;
 
 export function errorExample(code: ErrorCode): { readonly when: string; readonly body: ErrorBody } {
-  const [when, message, details] = EXAMPLES[code];
+  const [when, message, details]: Example = EXAMPLES[code];
   return { when, body: { success: false, error: { code, message, ...(details && { details }) } } };
 }

@@ -1,47 +1,10 @@
 import { z } from 'zod';
 import { errorBodySchema, fieldDetails, type ErrorBody } from './errors';
 
-/** Every `error.code` of the internal listener. Closed: a new one is a change of its contract. */
-const internalErrorCodes = [
-  'INVALID_REQUEST',
-  'MISSING_FIELD',
-  'INVALID_AMOUNT_FORMAT',
-  'QUOTE_ID_MISMATCH',
-  'INVALID_LENDER_REFERENCE',
-  'UNAUTHENTICATED',
-  'NOT_FOUND',
-  'LENDER_NOT_FOUND',
-  'QUOTE_NOT_FOUND',
-  'APPLICATION_NOT_FOUND',
-  'APPLICATION_EXISTS',
-  'LENDER_EVENT_EXISTS',
-  'NOTHING_QUOTED',
-  'PRODUCT_NOT_QUOTED',
-  'AMOUNTS_NOT_QUOTED',
-  'MERCHANT_REFERENCE_MISMATCH',
-  'INTERNAL_SERVER_ERROR',
-] as const;
-
-export type InternalErrorCode = (typeof internalErrorCodes)[number];
-
-const internalErrorDetailsSchema = z
-  .object({
-    ...fieldDetails,
-    credit_application_id: z
-      .string()
-      .meta({ description: 'APPLICATION_EXISTS: what the reference stands for.' }),
-  })
-  .partial()
-  .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
-
-export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
-
-export const internalErrorSchema = errorBodySchema(internalErrorCodes, internalErrorDetailsSchema);
-
-export type AnyErrorBody = ErrorBody | z.infer<typeof internalErrorSchema>;
-
-/** When each code is sent: for the document. */
-export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> = {
+/**
+ * Every `error.code` of the internal listener, and when it is sent, for the document. Closed: a new one is a change of its contract.
+ */
+export const INTERNAL_ERROR_CAUSES = {
   INVALID_REQUEST:
     'a field, the link, the body (which must not be compressed) or the protocol is not as it must be',
   MISSING_FIELD: 'required fields are absent or null',
@@ -60,4 +23,23 @@ export const INTERNAL_ERROR_CAUSES: Readonly<Record<InternalErrorCode, string>> 
   AMOUNTS_NOT_QUOTED: 'the amounts are not those that were quoted',
   MERCHANT_REFERENCE_MISMATCH: "the reference is not the quote's",
   INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
-};
+} as const;
+
+export type InternalErrorCode = keyof typeof INTERNAL_ERROR_CAUSES;
+const internalErrorCodes = Object.keys(INTERNAL_ERROR_CAUSES) as InternalErrorCode[];
+
+const internalErrorDetailsSchema = z
+  .object({
+    ...fieldDetails,
+    credit_application_id: z
+      .string()
+      .meta({ description: 'APPLICATION_EXISTS: what the reference stands for.' }),
+  })
+  .partial()
+  .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });
+
+export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
+
+export const internalErrorSchema = errorBodySchema(internalErrorCodes, internalErrorDetailsSchema);
+
+export type AnyErrorBody = ErrorBody | z.infer<typeof internalErrorSchema>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { visibleText } from './credit-application';
 import { inOurTime } from './partner-fields';
@@ -45,22 +46,17 @@ const told = {
 } as const;
 
 /** The answer to a lender's event; the same for the same event, whatever has happened since. */
-export const lenderEventResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      credit_application_id: z.string(),
-      ...told,
-      outcome: z.enum(VERDICTS).meta({
-        description:
-          '`applied`: the application came into this state, and its partner is told. `same_state`: it was in it already. ' +
-          '`waiting`: a step before it is missing; it is applied once that is told, or without it when the wait is over. ' +
-          '`not_applied`: it lies behind, or can never follow. All are stored.',
-      }),
-      application_status: state().meta({ description: 'State of the application once this was taken in.' }),
-    }),
-  })
-  .meta({ id: 'LenderEventResponse' });
+export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
+  credit_application_id: z.string(),
+  ...told,
+  outcome: z.enum(VERDICTS).meta({
+    description:
+      '`applied`: the application came into this state, and its partner is told. `same_state`: it was in it already. ' +
+      '`waiting`: a step before it is missing; it is applied once that is told, or without it when the wait is over. ' +
+      '`not_applied`: it lies behind, or can never follow. All are stored.',
+  }),
+  application_status: state().meta({ description: 'State of the application once this was taken in.' }),
+});
 
 export type LenderEventBody = z.infer<typeof lenderEventResponseSchema>;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { count, momentField, sentMoment } from './partner-fields';
 import { bodyValidator } from './validate';
 
@@ -29,15 +30,11 @@ const matched = count(
 );
 const recoveryId = z.string().meta({ examples: ['rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA'] });
 
-export const recoverDryRunSchema = z
-  .object({ success: z.literal(true), data: z.object({ matched }) })
-  .meta({ id: 'RecoverDryRunResponse' });
+export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { matched });
 
 export type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
 
-export const recoverResponseSchema = z
-  .object({ success: z.literal(true), data: z.object({ recovery_id: recoveryId, matched }) })
-  .meta({ id: 'RecoverResponse' });
+export const recoverResponseSchema = answerSchema('RecoverResponse', { recovery_id: recoveryId, matched });
 
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
@@ -45,26 +42,21 @@ export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 export const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
 
 /** The answer of `GET /v1/notifications/recoveries/{recovery_id}`. */
-export const recoveryResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      recovery_id: recoveryId,
-      status: z.enum(RECOVERY_STATUSES).meta({
-        description:
-          '`running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.',
-      }),
-      matched: matched.meta({ description: 'How many there were when it began.' }),
-      resent: count(
-        'Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.',
-        42,
-      ),
-      delivered: count('Of these: delivered.', 40),
-      failed: count('Of these: ended undelivered again.', 2),
-      created_at: momentField('When it began.'),
-      finished_at: momentField('When the last of them had ended, or it was stopped; null before.').nullable(),
-    }),
-  })
-  .meta({ id: 'RecoveryResponse' });
+export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
+  recovery_id: recoveryId,
+  status: z.enum(RECOVERY_STATUSES).meta({
+    description:
+      '`running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.',
+  }),
+  matched: matched.meta({ description: 'How many there were when it began.' }),
+  resent: count(
+    'Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.',
+    42,
+  ),
+  delivered: count('Of these: delivered.', 40),
+  failed: count('Of these: ended undelivered again.', 2),
+  created_at: momentField('When it began.'),
+  finished_at: momentField('When the last of them had ended, or it was stopped; null before.').nullable(),
+});
 
 export type RecoveryBody = z.infer<typeof recoveryResponseSchema>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { NOTIFICATION_STATUSES } from '../domain/notification-status';
 import {
   applicationIdField,
@@ -133,55 +134,40 @@ const notificationSchema = z.object(notificationFields).meta({ id: 'Notification
 
 export type NotificationItem = z.infer<typeof notificationSchema>;
 
-export const notificationListSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      notifications: z.array(notificationSchema).meta({ description: 'Newest first.' }),
-      next_cursor: textOrNull(
-        'Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null.',
-      ),
-    }),
-  })
-  .meta({ id: 'NotificationListResponse' });
+export const notificationListSchema = answerSchema('NotificationListResponse', {
+  notifications: z.array(notificationSchema).meta({ description: 'Newest first.' }),
+  next_cursor: textOrNull(
+    'Send it as `cursor` for the next page; null at the end. A page of several filters may be short, even empty, and still have one: go on until it is null.',
+  ),
+});
 
 export type NotificationListBody = z.infer<typeof notificationListSchema>;
 
 /** The answer of `GET /v1/notifications/{notification_id}`. */
-export const notificationResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      ...notificationFields,
-      payload: textOrNull(
-        'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
-      ),
-      attempt_log: z
-        .array(
-          z.object({
-            number: z.int().min(1).meta({ description: '1, 2, 3 …, resends included.' }),
-            at: momentField('When it began.'),
-            finished_at: momentField('When it ended; null while it is under way.').nullable(),
-            ...attemptFields,
-          }),
-        )
-        .meta({ description: 'Every attempt, oldest first.' }),
-    }),
-  })
-  .meta({ id: 'NotificationResponse' });
+export const notificationResponseSchema = answerSchema('NotificationResponse', {
+  ...notificationFields,
+  payload: textOrNull(
+    'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
+  ),
+  attempt_log: z
+    .array(
+      z.object({
+        number: z.int().min(1).meta({ description: '1, 2, 3 …, resends included.' }),
+        at: momentField('When it began.'),
+        finished_at: momentField('When it ended; null while it is under way.').nullable(),
+        ...attemptFields,
+      }),
+    )
+    .meta({ description: 'Every attempt, oldest first.' }),
+});
 
 export type NotificationBody = z.infer<typeof notificationResponseSchema>;
 
 /** The answer of `POST /v1/notifications/{notification_id}/resend`. */
-export const resendResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      notification_id: notificationIdField,
-      event_id: eventIdField.meta({ description: 'The same event id: a receiver that has it may drop it.' }),
-      status: z.literal('pending'),
-    }),
-  })
-  .meta({ id: 'ResendResponse' });
+export const resendResponseSchema = answerSchema('ResendResponse', {
+  notification_id: notificationIdField,
+  event_id: eventIdField.meta({ description: 'The same event id: a receiver that has it may drop it.' }),
+  status: z.literal('pending'),
+});
 
 export type ResendBody = z.infer<typeof resendResponseSchema>;

@@ -4,24 +4,20 @@ import * as examples from './event-examples';
 import { listNotificationsQuerySchema } from './notifications';
 import {
   errorResponse,
+  keyedAnswer,
   keyedHeaders,
-  mayLackLimits,
+  ourFault,
   ref,
   requestBody,
   requestIdHeader,
   requestIdRefs,
-  unauthenticatedHeaders,
+  tooMany,
+  unauthenticated,
   type Json,
 } from './openapi-parts';
 import { ID_PATTERNS } from './partner-fields';
 
 /** The partners' own endpoints (design §11), as paths of the document. */
-
-const answer = (description: string, schema: string, shown: Json): Json => ({
-  description,
-  headers: keyedHeaders,
-  content: { 'application/json': { schema: ref('schemas', schema), examples: shown } },
-});
 
 /** What every keyed endpoint can answer, and the codes of this one. */
 function errors(own: {
@@ -32,24 +28,20 @@ function errors(own: {
   const { invalid: [bad, ...invalid] = ['The request cannot be read.'], missing, conflict } = own;
   const notFound: readonly ErrorCode[] = missing === undefined ? ['NOT_FOUND'] : [missing, 'NOT_FOUND'];
   return {
-    '400': errorResponse(bad, mayLackLimits, ['INVALID_REQUEST', ...invalid]),
-    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
+    '400': errorResponse(bad, requestIdHeader, ['INVALID_REQUEST', ...invalid]),
+    '401': unauthenticated,
     '404': errorResponse(
       missing === undefined
         ? 'There is no such path or method.'
         : "It does not exist, belongs to another partner or is of the other environment; or the path's id is none.",
-      mayLackLimits,
+      requestIdHeader,
       notFound,
     ),
     ...(conflict !== undefined && {
       '409': errorResponse(conflict[0], keyedHeaders, conflict.slice(1) as ErrorCode[]),
     }),
-    '429': errorResponse(
-      'More than 100 requests per minute with this key.',
-      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
-      ['RATE_LIMIT_EXCEEDED'],
-    ),
-    '500': errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']),
+    '429': tooMany('.'),
+    '500': ourFault,
   };
 }
 
@@ -93,7 +85,7 @@ export const eventPaths: Json = {
           'What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. ' +
           'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
         responses: {
-          '200': answer('A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES),
+          '200': keyedAnswer('A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES),
           ...errors({ invalid: ['A filter, `limit` or the cursor is not valid; `details.field` names it.'] }),
         },
       },
@@ -107,7 +99,7 @@ export const eventPaths: Json = {
         summary: 'Read a notification',
         description: 'With its payload, byte for byte, and every attempt.',
         responses: {
-          '200': answer('The notification.', 'NotificationResponse', examples.NOTIFICATION_EXAMPLES),
+          '200': keyedAnswer('The notification.', 'NotificationResponse', examples.NOTIFICATION_EXAMPLES),
           ...errors({ missing: 'NOTIFICATION_NOT_FOUND' }),
         },
       },
@@ -123,7 +115,7 @@ export const eventPaths: Json = {
           'Sends one that has ended, or is held, once more: the same event id and body, a new timestamp and signature, and the whole ' +
           'retry ladder. Send no body. It is counted once, however often it is delivered.',
         responses: {
-          '202': answer('It is sent again.', 'ResendResponse', examples.RESEND_EXAMPLES),
+          '202': keyedAnswer('It is sent again.', 'ResendResponse', examples.RESEND_EXAMPLES),
           ...errors({
             invalid: ['The body is not empty, or cannot be read.'],
             missing: 'NOTIFICATION_NOT_FOUND',
@@ -152,12 +144,12 @@ export const eventPaths: Json = {
           examples: examples.RECOVER_REQUEST_EXAMPLES,
         }),
         responses: {
-          '200': answer(
+          '200': keyedAnswer(
             'Of a dry run: what would be sent again.',
             'RecoverDryRunResponse',
             examples.RECOVER_DRY_RUN_EXAMPLES,
           ),
-          '202': answer('The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES),
+          '202': keyedAnswer('The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES),
           ...errors({
             invalid: ['The request breaks the contract; `details.field` names what.', 'MISSING_FIELD'],
             conflict: [
@@ -178,7 +170,7 @@ export const eventPaths: Json = {
         operationId: 'getRecovery',
         summary: 'Read how far a recovery has come',
         responses: {
-          '200': answer('The recovery.', 'RecoveryResponse', examples.RECOVERY_EXAMPLES),
+          '200': keyedAnswer('The recovery.', 'RecoveryResponse', examples.RECOVERY_EXAMPLES),
           ...errors({ missing: 'RECOVERY_NOT_FOUND' }),
         },
       },
@@ -194,7 +186,7 @@ export const eventPaths: Json = {
           'The state that it is in now and each of its events, for a receiver that has missed some.',
         tags: ['Applications'],
         responses: {
-          '200': answer(
+          '200': keyedAnswer(
             'The application.',
             'CreditApplicationResponse',
             examples.PARTNER_APPLICATION_EXAMPLES,
@@ -215,7 +207,11 @@ export const eventPaths: Json = {
           'keeps no shared secret. Keep the list for a day at most, and read it again when nothing verifies, once a minute at most. ' +
           'The keys are yours alone: no other partner has the same.',
         responses: {
-          '200': answer('The keys, newest first.', 'WebhookKeysResponse', examples.WEBHOOK_KEYS_EXAMPLES),
+          '200': keyedAnswer(
+            'The keys, newest first.',
+            'WebhookKeysResponse',
+            examples.WEBHOOK_KEYS_EXAMPLES,
+          ),
           ...errors({}),
         },
       },

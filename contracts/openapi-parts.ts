@@ -37,7 +37,12 @@ export const headers: Json = {
   WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
 };
 
+/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
 export const requestIdHeader: Json = { 'X-Request-Id': ref('headers', 'XRequestId') };
+export const unauthenticatedHeaders: Json = {
+  ...requestIdHeader,
+  'WWW-Authenticate': ref('headers', 'WWWAuthenticate'),
+};
 export const keyedHeaders: Json = {
   ...requestIdHeader,
   'RateLimit-Policy': ref('headers', 'RateLimitPolicy'),
@@ -62,26 +67,39 @@ export function errorResponse(description: string, responseHeaders: Json, codes:
   };
 }
 
+/** An answer to a call whose key was accepted. */
+export const keyedAnswer = (description: string, schema: string, examples: Json): Json => ({
+  description,
+  headers: keyedHeaders,
+  content: { 'application/json': { schema: ref('schemas', schema), examples } },
+});
+
+/** How every call with a key can be refused. */
+export const unauthenticated = errorResponse('The key is missing or not valid.', unauthenticatedHeaders, [
+  'UNAUTHENTICATED',
+]);
+export const ourFault = errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']);
+/** @param description what follows the limit that all calls have. @param others codes besides that limit's. */
+export const tooMany = (description: string, ...others: ErrorCode[]): Json =>
+  errorResponse(
+    `More than 100 requests per minute with this key${description}`,
+    {
+      ...keyedHeaders,
+      'Retry-After': ref('headers', 'RetryAfter'),
+    },
+    ['RATE_LIMIT_EXCEEDED', ...others],
+  );
+
 export const requestIdRefs: readonly Json[] = [
   ref('parameters', 'RequestId'),
   ref('parameters', 'CorrelationId'),
 ];
-
-export const unauthenticatedHeaders: Json = {
-  ...requestIdHeader,
-  'WWW-Authenticate': ref('headers', 'WWWAuthenticate'),
-};
 
 export const requestBody = (content: Json): Json => ({
   required: true,
   description: 'At most 16 KiB. Compressed bodies are not read.',
   content: { 'application/json': content },
 });
-
-/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
-export const mayLackLimits: Json = Object.fromEntries(
-  Object.entries(keyedHeaders).filter(([name]) => name === 'X-Request-Id'),
-);
 
 export const requestIdParameters: Json = {
   RequestId: {

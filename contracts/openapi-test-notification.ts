@@ -1,21 +1,16 @@
 import { TEST_ENDED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
 import {
   errorResponse,
+  keyedAnswer,
   keyedHeaders,
-  mayLackLimits,
-  ref,
+  ourFault,
   requestIdHeader,
   requestIdRefs,
-  unauthenticatedHeaders,
+  tooMany,
+  unauthenticated,
   type Json,
 } from './openapi-parts';
 import { testLenders } from './test-notification';
-
-const answer = (description: string, examples: Json): Json => ({
-  description,
-  headers: keyedHeaders,
-  content: { 'application/json': { schema: ref('schemas', 'TestNotificationResponse'), examples } },
-});
 
 /** `POST /v1/notifications/test`. */
 export const sendTestNotification: Json = {
@@ -39,28 +34,31 @@ export const sendTestNotification: Json = {
     ...requestIdRefs,
   ],
   responses: {
-    '200': answer(
+    '200': keyedAnswer(
       'The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why.',
+      'TestNotificationResponse',
       TEST_ENDED_EXAMPLES,
     ),
-    '202': answer(
+    '202': keyedAnswer(
       'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
+      'TestNotificationResponse',
       TEST_PENDING_EXAMPLES,
     ),
-    '400': errorResponse('`lender` is unknown, or the body is not empty or cannot be read.', mayLackLimits, [
-      'INVALID_REQUEST',
-    ]),
-    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
+    '400': errorResponse(
+      '`lender` is unknown, or the body is not empty or cannot be read.',
+      requestIdHeader,
+      ['INVALID_REQUEST'],
+    ),
+    '401': unauthenticated,
     '409': errorResponse("No webhook is registered for the key's environment.", keyedHeaders, [
       'WEBHOOK_NOT_REGISTERED',
     ]),
-    '429': errorResponse(
-      'More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
+    '429': tooMany(
+      ', or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
         'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
         'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
-      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
-      ['RATE_LIMIT_EXCEEDED', 'TEST_NOTIFICATION_LIMIT_REACHED'],
+      'TEST_NOTIFICATION_LIMIT_REACHED',
     ),
-    '500': errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']),
+    '500': ourFault,
   },
 };

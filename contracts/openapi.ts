@@ -3,14 +3,15 @@ import {
   componentSchemas,
   errorResponse,
   headers,
+  keyedAnswer,
   keyedHeaders,
-  mayLackLimits,
   ref,
   requestBody,
   requestIdHeader,
   requestIdParameters,
   requestIdRefs,
-  unauthenticatedHeaders,
+  tooMany,
+  unauthenticated,
   type Json,
 } from './openapi-parts';
 import { sendTestNotification } from './openapi-test-notification';
@@ -44,19 +45,13 @@ const financeQuote: Json = {
   parameters: requestIdRefs,
   requestBody: requestBody({ schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES }),
   responses: {
-    '200': {
-      description: 'The quote. `data.products` can be empty.',
-      headers: keyedHeaders,
-      content: {
-        'application/json': { schema: ref('schemas', 'QuoteResponse'), examples: QUOTE_RESPONSE_EXAMPLES },
-      },
-    },
+    '200': keyedAnswer('The quote. `data.products` can be empty.', 'QuoteResponse', QUOTE_RESPONSE_EXAMPLES),
     '400': errorResponse(
       'The request breaks the contract. Correct it before sending it again.',
-      mayLackLimits,
+      requestIdHeader,
       ['INVALID_REQUEST', 'MISSING_FIELD', 'INVALID_AMOUNT_FORMAT'],
     ),
-    '401': errorResponse('The key is missing or not valid.', unauthenticatedHeaders, ['UNAUTHENTICATED']),
+    '401': unauthenticated,
     '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
       'MERCHANT_NOT_FOUND',
       'NOT_FOUND',
@@ -65,11 +60,7 @@ const financeQuote: Json = {
       'AMOUNT_TOO_LOW',
       'AMOUNT_TOO_HIGH',
     ]),
-    '429': errorResponse(
-      'More than 100 requests per minute with this key, or too many from your address without a valid key.',
-      { ...keyedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
-      ['RATE_LIMIT_EXCEEDED'],
-    ),
+    '429': tooMany(', or too many from your address without a valid key.'),
     '500': errorResponse('A fault on our side, or a merchant whose set-up is incomplete.', requestIdHeader, [
       'INTERNAL_SERVER_ERROR',
       'MERCHANT_CONFIGURATION_INCOMPLETE',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { answeredAmount } from './amount';
 import { FINANCE_URL_PATTERN } from './finance-url';
 
@@ -64,40 +65,35 @@ const depositAdjustmentSchema = z
   })
   .meta({ id: 'DepositAdjustment', description: 'Present only when the deposit was changed.' });
 
-export const quoteResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      service_quote_id: z
-        .string()
-        .meta({ description: 'Store it with the basket.', examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-      merchant_reference: z
-        .string()
-        .nullable()
-        .meta({ description: 'The reference that was sent, trimmed.', examples: ['basket 2041'] }),
-      summary: z.object({
-        display: z.boolean().meta({ description: 'Whether finance may be shown at all.' }),
-        finance_offer_summary: z.string().meta({
-          description:
-            'HTML, at most 80 characters of visible text with one "Learn more" link; empty when `display` is false.',
-        }),
-      }),
-      products: z.array(productItemSchema).meta({ description: 'Representative examples; may be empty.' }),
-      products_notice: z
-        .object({
-          code: z.string().meta({
-            description:
-              'Why the list is empty on purpose. Treat a value you do not know as "do not display products".',
-            examples: ['MERCHANT_FCA_NOT_AUTHORISED'],
-          }),
-          message: z.string(),
-        })
-        .meta({ id: 'ProductsNotice' })
-        .optional(),
-      deposit_adjustment: depositAdjustmentSchema.optional(),
+export const quoteResponseSchema = answerSchema('QuoteResponse', {
+  service_quote_id: z
+    .string()
+    .meta({ description: 'Store it with the basket.', examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  merchant_reference: z
+    .string()
+    .nullable()
+    .meta({ description: 'The reference that was sent, trimmed.', examples: ['basket 2041'] }),
+  summary: z.object({
+    display: z.boolean().meta({ description: 'Whether finance may be shown at all.' }),
+    finance_offer_summary: z.string().meta({
+      description:
+        'HTML, at most 80 characters of visible text with one "Learn more" link; empty when `display` is false.',
     }),
-  })
-  .meta({ id: 'QuoteResponse' });
+  }),
+  products: z.array(productItemSchema).meta({ description: 'Representative examples; may be empty.' }),
+  products_notice: z
+    .object({
+      code: z.string().meta({
+        description:
+          'Why the list is empty on purpose. Treat a value you do not know as "do not display products".',
+        examples: ['MERCHANT_FCA_NOT_AUTHORISED'],
+      }),
+      message: z.string(),
+    })
+    .meta({ id: 'ProductsNotice' })
+    .optional(),
+  deposit_adjustment: depositAdjustmentSchema.optional(),
+});
 
 export type QuoteResponseBody = z.infer<typeof quoteResponseSchema>;
 export type ProductItem = z.infer<typeof productItemSchema>;

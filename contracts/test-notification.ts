@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerSchema } from './answer';
 import { count, textOrNull, wholeOrNull } from './partner-fields';
 import { TEST_EVENT_TYPE } from './webhook-event';
 
@@ -26,36 +27,31 @@ export const testFailureReasons = [
 export type TestFailureReason = (typeof testFailureReasons)[number];
 
 /** The answer of `POST /v1/notifications/test`: 200 when the test has ended, delivered or failed; 202 while it has not. */
-export const testNotificationResponseSchema = z
-  .object({
-    success: z.literal(true),
-    data: z.object({
-      notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-      event_id: z.string().meta({
-        description: 'The `event_id` of the event and its header `webhook-id`.',
-        examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
-      }),
-      event_type: z.literal(TEST_EVENT_TYPE),
-      environment: z
-        .enum(['sandbox', 'live'])
-        .meta({ description: 'The environment of the key, and so of the endpoint.' }),
-      status: z.enum(['delivered', 'retrying', 'queued', 'failed']).meta({
-        description:
-          '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.',
-      }),
-      reason: textOrNull(
-        'Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
-        ...testFailureReasons,
-      ),
-      attempt: z
-        .object({
-          http_status: wholeOrNull('What the endpoint answered; null when it gave no answer.', 200),
-          duration_ms: count('How long that took.', 83),
-        })
-        .nullable()
-        .meta({ description: 'The last attempt that has ended; null when none has.' }),
-    }),
-  })
-  .meta({ id: 'TestNotificationResponse' });
+export const testNotificationResponseSchema = answerSchema('TestNotificationResponse', {
+  notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  event_id: z.string().meta({
+    description: 'The `event_id` of the event and its header `webhook-id`.',
+    examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
+  }),
+  event_type: z.literal(TEST_EVENT_TYPE),
+  environment: z
+    .enum(['sandbox', 'live'])
+    .meta({ description: 'The environment of the key, and so of the endpoint.' }),
+  status: z.enum(['delivered', 'retrying', 'queued', 'failed']).meta({
+    description:
+      '`delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.',
+  }),
+  reason: textOrNull(
+    'Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+    ...testFailureReasons,
+  ),
+  attempt: z
+    .object({
+      http_status: wholeOrNull('What the endpoint answered; null when it gave no answer.', 200),
+      duration_ms: count('How long that took.', 83),
+    })
+    .nullable()
+    .meta({ description: 'The last attempt that has ended; null when none has.' }),
+});
 
 export type TestNotificationBody = z.infer<typeof testNotificationResponseSchema>;

@@ -24,8 +24,12 @@ export interface DeliveryFigures {
   readonly throughputRatioBest: number;
   /** Ours to (d). */
   readonly throughputRatioStandalone: number;
+  /** Ours to (c): CPU of all that takes part, storing the change included. */
+  readonly cpuRatioBest: number;
   /** Ours to (a), unloaded. */
   readonly latencyRatio: number;
+  /** Ours to (c), unloaded. */
+  readonly latencyRatioBest: number;
   readonly isolation: Isolation;
   readonly overtake: Overtake | null;
 }
@@ -59,23 +63,31 @@ export function summarise(
     throughputRatioStandalone: median(
       loaded.map(({ ours, standalone }) => ours.perSecond / standalone.perSecond),
     ),
+    cpuRatioBest: median(loaded.map(({ ours, local }) => allCpu(ours.cpu) / allCpu(local.cpu))),
     latencyRatio: median(unloaded.map(({ ours, regular }) => ours.p50Ms / regular.p50Ms)),
+    latencyRatioBest: median(unloaded.map(({ ours, local }) => ours.p50Ms / local.p50Ms)),
     isolation,
     overtake,
   };
 }
 
-/** The object of `--json`: the four figures that are judged, then every absolute one. */
+const allCpu = ({ temporal, temporalPostgres, ourPostgres, worker, feeder }: DeliveryCpu) =>
+  temporal + temporalPostgres + ourPostgres + worker + feeder;
+
+/** The object of `--json`: the figures that are judged, then every absolute one. */
 export function jsonFigures(found: DeliveryFigures): Record<string, number> {
   const object: Record<string, number> = {};
   const put = (name: string, value: number) => (object[name] = Math.round(value * 1_000) / 1_000);
   put('throughput_ratio_64', found.throughputRatio);
   put('throughput_ratio_best_64', found.throughputRatioBest);
   put('throughput_ratio_standalone_64', found.throughputRatioStandalone);
+  put('cpu_ratio_best', found.cpuRatioBest);
   put('latency_p50_ratio', found.latencyRatio);
+  put('latency_p50_ratio_best', found.latencyRatioBest);
   put('isolation_p95_shift', found.isolation.shift);
   put('isolation_p95_without_ms', found.isolation.withoutMs);
   put('isolation_p95_with_ms', found.isolation.withMs);
+  put('overtake_p50_without_ms', found.overtake?.withoutMs ?? NaN);
   put('overtake_p50_ms', found.overtake?.medianMs ?? NaN);
   put('overtake_worst_ms', found.overtake?.worstMs ?? NaN);
   for (const way of WAYS) {
@@ -143,14 +155,15 @@ export function table(found: DeliveryFigures): string {
     ...rows,
     '',
     `throughput at 64 in flight: ours / (a) ${found.throughputRatio.toFixed(2)}, ours / (c) ${found.throughputRatioBest.toFixed(2)}, ours / (d) ${found.throughputRatioStandalone.toFixed(2)}`,
-    `unloaded p50: ours / (a) ${found.latencyRatio.toFixed(2)}`,
+    `CPU per delivery: ours / (c) ${found.cpuRatioBest.toFixed(2)}`,
+    `unloaded p50: ours / (a) ${found.latencyRatio.toFixed(2)}, ours / (c) ${found.latencyRatioBest.toFixed(2)}`,
     `other partners' p95 with one endpoint hanging: ${isolation.withMs.toFixed(0)} ms, without ${isolation.withoutMs.toFixed(0)} ms (${(isolation.shift * 100).toFixed(0)} %)`,
     ...(overtake === null ? [] : [overtakeLine(overtake)]),
   ].join('\n');
 }
 
-function overtakeLine({ due, left, medianMs, worstMs }: Overtake): string {
-  return `others' while ${due} are due to one partner (${left} were left): p50 ${medianMs.toFixed(0)} ms, the slowest ${worstMs.toFixed(0)} ms`;
+function overtakeLine({ due, left, withoutMs, medianMs, worstMs }: Overtake): string {
+  return `others' while ${due} are due to one partner (${left} were left): p50 ${medianMs.toFixed(0)} ms, the slowest ${worstMs.toFixed(0)} ms; without p50 ${withoutMs.toFixed(0)} ms`;
 }
 
 function line(name: string, cells: readonly string[]): string {

@@ -32,9 +32,9 @@ const LISTS = {
       beforeId: 'ntf~',
       limit: 25,
     }),
-  metrics: async ({ worker }) => {
-    await backlog(worker.db, { slots: SENDS_PER_ENDPOINT });
-    await deliveryFigures(worker.db, TEST_EVENT_TYPE);
+  metrics: async ({ prepared }) => {
+    await backlog(prepared.sql, { slots: SENDS_PER_ENDPOINT });
+    await deliveryFigures(prepared.sql, TEST_EVENT_TYPE);
   },
 } satisfies Record<string, (side: Side) => Promise<unknown>>;
 

@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
+import { runPrepared, type Reader } from '../postgres/prepared';
 import { TEST_LIMIT_PER_MONTH } from './quota';
 
 /** Shares of the monthly limit that metrics tell apart, in per cent. */
@@ -21,36 +20,39 @@ export interface DeliveryFigures {
   }[];
 }
 
-export async function deliveryFigures(db: DbOrTransaction, testEventType: string): Promise<DeliveryFigures> {
-  const [open] = await db.execute<{
+/** Of all months: to plan it takes ten times as long as to run it, so it is prepared. */
+const UNDELIVERED = `
+  select (select count(*) from notifications where state = 'pending')::int as pending, s.*,
+    (select count(*) from notifications where state = 'held')::int as held
+  from (
+    select count(*)::int as started,
+      coalesce(extract(epoch from service_now() - min(paused_at)) * 1000, 0)::float8 as "oldestPausedMs"
+    from notifications where state = 'started') s`;
+
+const MONTH = `
+  select environment, coalesce(sum(delivered), 0)::int as delivered, coalesce(sum(failed), 0)::int as failed,
+    json_build_array(${LIMIT_SHARES.map(
+      (share) => `count(*) filter (
+      where event_type = $1 and (delivered + reserved) * 100 >= ${share * TEST_LIMIT_PER_MONTH})`,
+    ).join(', ')}) as "limitUsed"
+  from unnest(array['sandbox', 'live']) environment
+  left join (select * from monthly_counts where month = service_month()) c using (environment)
+  group by environment`;
+
+export async function deliveryFigures(reader: Reader, testEventType: string): Promise<DeliveryFigures> {
+  const [open] = await runPrepared<{
     pending: number;
     started: number;
     held: number;
     oldestPausedMs: number;
-  }>(sql`
-    select (select count(*) from notifications where state = 'pending')::int as pending, s.*,
-      (select count(*) from notifications where state = 'held')::int as held
-    from (
-      select count(*)::int as started,
-        coalesce(extract(epoch from service_now() - min(paused_at)) * 1000, 0)::float8 as "oldestPausedMs"
-      from notifications where state = 'started') s`);
+  }>(reader, UNDELIVERED);
   if (open === undefined) throw new Error('the figures of notifications came back empty');
   const { oldestPausedMs, ...undelivered } = open;
-  const used = LIMIT_SHARES.map(
-    (share) => sql`count(*) filter (
-      where event_type = ${testEventType}
-        and (delivered + reserved) * 100 >= ${share}::int * ${TEST_LIMIT_PER_MONTH}::int)`,
-  );
-  const month = await db.execute<{
+  const month = await runPrepared<{
     environment: 'sandbox' | 'live';
     delivered: number;
     failed: number;
     limitUsed: number[];
-  }>(sql`
-    select environment, coalesce(sum(delivered), 0)::int as delivered, coalesce(sum(failed), 0)::int as failed,
-      json_build_array(${sql.join(used, sql`, `)}) as "limitUsed"
-    from unnest(array['sandbox', 'live']) environment
-    left join (select * from monthly_counts where month = service_month()) c using (environment)
-    group by environment`);
-  return { undelivered, oldestPausedMs, month: [...month] };
+  }>(reader, MONTH, [testEventType]);
+  return { undelivered, oldestPausedMs, month };
 }

@@ -4,17 +4,18 @@ import {
   desc,
   eq,
   getTableColumns,
+  gte,
   inArray,
   isNotNull,
   isNull,
   lt,
   ne,
   sql,
-  type SQL,
 } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import { given } from '../schema/columns';
 import type { EndpointQueue } from './hold';
 import { OPEN_STATES, type NotificationState } from '../../domain/notification-states';
 
@@ -27,10 +28,10 @@ export type ListedNotification = NotificationSummary & { readonly lastOutcome: s
 
 const { body: _, ...SUMMARY } = getTableColumns(notifications);
 
-const LAST_OUTCOME = sql<string | null>`(
+const lastOutcome = (oldest: string) => sql<string | null>`(
   select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
   from delivery_attempts a
-  where a.notification_id = notifications.notification_id and a.finished_at is not null
+  where a.notification_id = notifications.notification_id and a.notification_id >= ${oldest} and a.finished_at is not null
   order by a.attempt_number desc limit 1)`;
 
 export interface NotificationFilter {
@@ -101,27 +102,41 @@ export async function listNotifications(
 }
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
-  const { partnerId, environment, states, undelivered, sinceSeconds, after, limit } = filter;
-  const { paused, applicationId, merchantReference } = filter;
-  const oldest = sql`'ntf_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
-  const conditions: (SQL | undefined)[] = [sql`${notifications.notificationId} >= (select ${oldest})`];
-  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
-  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
-  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
-  if (paused)
-    conditions.push(isNotNull(notifications.pausedAt), inArray(notifications.state, [...OPEN_STATES]));
-  if (applicationId !== undefined) conditions.push(eq(notifications.applicationId, applicationId));
-  if (merchantReference !== undefined)
-    conditions.push(sql`${notifications.applicationId} in (
-      select application_id from credit_applications where merchant_reference = ${merchantReference})`);
-  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
+  const { states, undelivered, paused, merchantReference } = filter;
+  const { notificationId, partnerId, environment, state, applicationId } = notifications;
+  const oldest = await oldestOf(db, filter);
+  const referenced = sql`${applicationId} in (
+    select application_id from credit_applications where merchant_reference = ${merchantReference})`;
   return db
-    .select({ ...SUMMARY, lastOutcome: LAST_OUTCOME })
+    .select({ ...SUMMARY, lastOutcome: lastOutcome(oldest) })
     .from(notifications)
-    .where(and(...conditions))
-    .orderBy(desc(notifications.notificationId))
-    .limit(limit);
+    .where(
+      and(
+        gte(notificationId, oldest),
+        given(partnerId, filter.partnerId),
+        given(environment, filter.environment),
+        states && inArray(state, [...states]),
+        given(notificationId, filter.after, lt),
+        paused ? and(isNotNull(notifications.pausedAt), inArray(state, [...OPEN_STATES])) : undefined,
+        given(applicationId, filter.applicationId),
+        merchantReference === undefined ? undefined : referenced,
+        undelivered ? and(isNull(notifications.deliveredAt), ne(state, 'cancelled')) : undefined,
+      ),
+    )
+    .orderBy(desc(notificationId))
+    .limit(filter.limit);
+}
+
+/** The lowest id that a list may contain. A value, not an expression, so that older months are left out before anything is planned. */
+async function oldestOf(
+  db: DbOrTransaction,
+  { sinceSeconds, applicationId }: NotificationFilter,
+): Promise<string> {
+  const [row] = await db.execute<{ oldest: string }>(sql`
+    select 'ntf_' || ulid_floor(greatest(service_now() - make_interval(secs => ${sinceSeconds}::float8),
+      (select created_at - interval '1 day' from credit_applications where application_id = ${applicationId ?? null}::text))) as oldest`);
+  if (row === undefined) throw new Error('the span of a list came to nothing');
+  return row.oldest;
 }
 
 /** The attempts of a notification, oldest first, over all generations. */

@@ -1,4 +1,3 @@
-import { sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction, Sql } from './connect';
 
 /** Where a read may run: the postgres.js client (prepared, one round trip), drizzle, or a transaction. */
@@ -11,26 +10,20 @@ export type Parameter = string | number | boolean | null | Buffer | readonly str
 export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000)::float8`;
 
 /**
- * Runs a constant text with `$1`-style parameters. Through the client it is a named prepared statement and costs one
- * round trip; drizzle never prepares, and there postgres.js asks for the parameter types first (two round trips).
+ * Runs a constant text with `$1`-style parameters as a named prepared statement: one round trip, parsed once for each connection.
+ * What drizzle runs itself is never prepared: it is parsed and planned each time, and takes two round trips.
  */
 export async function runPrepared<Row>(
   reader: Reader,
   text: string,
   parameters: readonly Parameter[] = [],
 ): Promise<Row[]> {
-  const rows =
-    typeof reader === 'function'
-      ? await reader.unsafe(text, parameters as never[], { prepare: true })
-      : await reader.execute(asDrizzle(text, parameters));
+  const client = typeof reader === 'function' ? reader : clientOf(reader);
+  const rows = await client.unsafe(text, parameters as never[], { prepare: true });
   return [...rows] as unknown as Row[];
 }
 
-function asDrizzle(text: string, parameters: readonly Parameter[]): SQL {
-  const parts = text.split(/\$(\d+)/);
-  return sql.join(
-    parts.map((part, place) =>
-      place % 2 === 0 ? sql.raw(part) : sql`${sql.param(parameters[Number(part) - 1])}`,
-    ),
-  );
+/** What drizzle runs its own statements on: the pool, or the connection of the transaction. */
+function clientOf(reader: DbOrTransaction): Sql {
+  return (reader._.session as unknown as { readonly client: Sql }).client;
 }

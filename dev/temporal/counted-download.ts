@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { Response } from 'undici';
 
 const MB = 1_000_000;
 

@@ -1,45 +1,39 @@
 import { Counter, type Registry } from 'prom-client';
 import type { HealthFigures } from '../../db/endpoints/figures';
-import { sharedGauges } from './shared-gauges';
+import { by, sharedGauges } from './shared-gauges';
 
 /** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
 export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   const gauge = sharedGauges(registry, read);
 
-  gauge(['pfqs_notifications_held', 'Notifications that wait for an active endpoint.'], (own, { held }) =>
-    own.set(held),
+  gauge('pfqs_notifications_held', 'Notifications that wait for an active endpoint.', ({ held }) => held);
+  gauge(
+    'pfqs_notifications_oldest_held_seconds',
+    'How long the oldest of them has been held.',
+    ({ oldestHeldMs }) => oldestHeldMs / 1_000,
   );
   gauge(
-    ['pfqs_notifications_oldest_held_seconds', 'How long the oldest of them has been held.'],
-    (own, { oldestHeldMs }) => own.set(oldestHeldMs / 1_000),
+    'pfqs_notifications_expiring',
+    'Held notifications that expire within seven days.',
+    ({ expiring }) => expiring,
   );
   gauge(
-    ['pfqs_notifications_expiring', 'Held notifications that expire within seven days.'],
-    (own, { expiring }) => own.set(expiring),
+    'pfqs_webhook_endpoints_disabled',
+    'Disabled endpoints by reason.',
+    ({ disabled }) => by('reason', disabled),
+    'reason',
   );
   gauge(
-    ['pfqs_webhook_endpoints_disabled', 'Disabled endpoints by reason.', 'reason'],
-    (own, { disabled }) => {
-      for (const [reason, count] of Object.entries(disabled)) own.set({ reason }, count);
-    },
+    'pfqs_webhook_endpoints_failing',
+    'Active endpoints that have answered nothing but failures for at least so many hours.',
+    ({ failing }) => failing.map(({ hours, count }) => [{ hours }, count] as const),
+    'hours',
   );
   gauge(
-    [
-      'pfqs_webhook_endpoints_failing',
-      'Active endpoints that have answered nothing but failures for at least so many hours.',
-      'hours',
-    ],
-    (own, { failing }) => {
-      for (const { hours, count } of failing) own.set({ hours }, count);
-    },
-  );
-  gauge(
-    [
-      'pfqs_partners_failing',
-      'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
-    ],
-    (own, { partnersFailing }) => own.set(partnersFailing),
+    'pfqs_partners_failing',
+    'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
+    ({ partnersFailing }) => partnersFailing,
   );
   return {
     expired: counter(

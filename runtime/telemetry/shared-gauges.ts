@@ -1,6 +1,8 @@
 import { Gauge, type Registry } from 'prom-client';
 
-type Description<Label extends string> = readonly [name: string, help: string, ...labels: Label[]];
+/** The series of a gauge: one figure, or one for each value of its labels. */
+type Shown =
+  number | readonly (readonly [labels: Readonly<Record<string, string | number>>, figure: number])[];
 
 /** Makes gauges of figures that are read when they are scraped. The gauges of one scrape share one read. */
 export function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>) {
@@ -9,9 +11,11 @@ export function sharedGauges<Figures>(registry: Registry, read: () => Promise<Fi
     (reading ??= read().finally(() => {
       reading = null;
     }));
-  return function gauge<Label extends string>(
-    [name, help, ...labelNames]: Description<Label>,
-    show: (gauge: Gauge<Label>, figures: Figures) => void,
+  return function gauge(
+    name: string,
+    help: string,
+    show: (figures: Figures) => Shown,
+    ...labelNames: string[]
   ): void {
     // The registry keeps it.
     void new Gauge({
@@ -20,8 +24,14 @@ export function sharedGauges<Figures>(registry: Registry, read: () => Promise<Fi
       labelNames,
       registers: [registry],
       async collect() {
-        show(this, await figures());
+        const shown = show(await figures());
+        if (typeof shown === 'number') this.set(shown);
+        else for (const [labels, figure] of shown) this.set(labels, figure);
       },
     });
   };
 }
+
+/** A series for each name, under this label. */
+export const by = (label: string, counts: Readonly<Record<string, number>>): Shown =>
+  Object.entries(counts).map(([name, count]) => [{ [label]: name }, count]);

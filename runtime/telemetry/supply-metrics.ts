@@ -12,15 +12,14 @@ export function createSupplyMetrics(
 ): void {
   const gauge = sharedGauges(registry, read);
   gauge(
-    ['pfqs_partition_months_ahead', 'Months after the present one that every table has a partition for.'],
-    (own, { monthsAhead }) => own.set(monthsAhead),
+    'pfqs_partition_months_ahead',
+    'Months after the present one that every table has a partition for.',
+    ({ monthsAhead }) => monthsAhead,
   );
   gauge(
-    [
-      'pfqs_archive_failing_seconds',
-      'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
-    ],
-    (own, { archiveFailingMs }) => own.set(archiveFailingMs / 1_000),
+    'pfqs_archive_failing_seconds',
+    'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
+    ({ archiveFailingMs }) => archiveFailingMs / 1_000,
   );
   const certificate = new Gauge({
     name: 'pfqs_temporal_certificate_expires_timestamp_seconds',

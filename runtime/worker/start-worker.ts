@@ -96,14 +96,14 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
       ),
   });
   const metrics = createWorkerMetrics({
-    backlog: () => backlog(db, { slots: SENDS_PER_ENDPOINT }),
+    backlog: () => backlog(sql, { slots: SENDS_PER_ENDPOINT }),
     clockSkewMs: () => clock.skewMs(),
     underWay: () => sendSlots.underWay(),
     buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
-  createFigureMetrics(metrics.registry, () => deliveryFigures(db, TEST_EVENT_TYPE));
+  createFigureMetrics(metrics.registry, () => deliveryFigures(sql, TEST_EVENT_TYPE));
   createSupplyMetrics(metrics.registry, () => databaseFigures(db), options.temporal);
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const sendSlots = createSendSlots({
@@ -135,7 +135,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     },
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      connection.dispatch()?.dispatcher.attemptEnded();
+      connection.dispatch()?.dispatcher.attemptEnded(attempt.notificationId);
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);

@@ -65,48 +65,35 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   for (const kind of RETENTION_KINDS) removedMuch.inc({ kind }, 0);
 
   const waiting = sharedGauges(registry, backlog);
-  waiting(['pfqs_notifications_pending', 'Notifications that wait for their workflow.'], (own, { pending }) =>
-    own.set(pending),
-  );
-  waiting(['pfqs_notifications_oldest_pending_seconds', 'Age of the oldest of them.'], (own, { oldestMs }) =>
-    own.set(oldestMs / 1_000),
+  waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
+  waiting(
+    'pfqs_notifications_oldest_pending_seconds',
+    'Age of the oldest of them.',
+    ({ oldestMs }) => oldestMs / 1_000,
   );
   waiting(
-    [
-      'pfqs_notifications_capped',
-      'Of those, due and behind as many first attempts as their endpoint has slots.',
-    ],
-    (own, { capped }) => own.set(capped),
+    'pfqs_notifications_capped',
+    'Of those, due and behind as many first attempts as their endpoint has slots.',
+    ({ capped }) => capped,
   );
   waiting(
-    ['pfqs_notifications_oldest_capped_seconds', 'How long the oldest of them has been due.'],
-    (own, { oldestCappedMs }) => own.set(oldestCappedMs / 1_000),
+    'pfqs_notifications_oldest_capped_seconds',
+    'How long the oldest of them has been due.',
+    ({ oldestCappedMs }) => oldestCappedMs / 1_000,
   );
-  const here = sharedGauges(registry, async () => ({
-    ...underWay(),
-    skewMs: clockSkewMs(),
-    current: buildIsCurrent(),
-  }));
-  here(['pfqs_delivery_places', 'Most attempts that can be under way in this process.'], (own) =>
-    own.set(deps.mostSends),
-  );
-  here(['pfqs_deliveries_under_way', 'Attempts under way in this process.'], (own, { all }) => own.set(all));
-  here(['pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.'], (own, { most }) =>
-    own.set(most),
+  const here = sharedGauges(registry, async () => underWay());
+  here('pfqs_delivery_places', 'Most attempts that can be under way in this process.', () => deps.mostSends);
+  here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
+  here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
+  here(
+    'pfqs_clock_skew_seconds',
+    'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    () => (clockSkewMs() ?? Number.NaN) / 1_000,
   );
   here(
-    [
-      'pfqs_clock_skew_seconds',
-      'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
-    ],
-    (own, { skewMs }) => own.set(skewMs === null ? Number.NaN : skewMs / 1_000),
-  );
-  here(
-    [
-      'pfqs_worker_build_current',
-      'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
-    ],
-    (own, { current }) => own.set(current ? 1 : 0),
+    'pfqs_worker_build_current',
+    'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    () => (buildIsCurrent() ? 1 : 0),
   );
   return {
     registry,

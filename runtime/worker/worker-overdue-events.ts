@@ -16,16 +16,19 @@ import type { WorkerLoopOptions } from './worker-keeper';
 export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const gauge = sharedGauges(registry, () => waitingFigures(db));
   gauge(
-    ['pfqs_lender_events_waiting', "Lenders' events that wait for the steps before them."],
-    (own, { waiting }) => own.set(waiting),
+    'pfqs_lender_events_waiting',
+    "Lenders' events that wait for the steps before them.",
+    ({ waiting }) => waiting,
   );
   gauge(
-    ['pfqs_lender_events_oldest_waiting_seconds', 'Time since the oldest of them was received.'],
-    (own, { oldestSeconds }) => own.set(oldestSeconds),
+    'pfqs_lender_events_oldest_waiting_seconds',
+    'Time since the oldest of them was received.',
+    ({ oldestSeconds }) => oldestSeconds,
   );
   gauge(
-    ['pfqs_lender_events_overdue_seconds', 'Time since the first wait was over that has not been ended yet.'],
-    (own, { overdueSeconds }) => own.set(overdueSeconds),
+    'pfqs_lender_events_overdue_seconds',
+    'Time since the first wait was over that has not been ended yet.',
+    ({ overdueSeconds }) => overdueSeconds,
   );
   const missing = new Counter({
     name: 'pfqs_lender_steps_missing_total',

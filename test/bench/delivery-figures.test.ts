@@ -3,7 +3,12 @@ import { jsonFigures, summarise, table } from '../../bench/delivery/figures';
 import { latencies, WAYS, type Round, type Turn } from '../../bench/delivery/rounds';
 
 const cpu = { temporal: 5, temporalPostgres: 4, ourPostgres: 2, worker: 8, feeder: 1 };
-const round = (perSecond: number, p50Ms: number): Round => ({ perSecond, p50Ms, p99Ms: 2 * p50Ms, cpu });
+const round = (perSecond: number, p50Ms: number, worker = 8): Round => ({
+  perSecond,
+  p50Ms,
+  p99Ms: 2 * p50Ms,
+  cpu: { ...cpu, worker },
+});
 const turn = (regular: Round, ours: Round, local: Round): Turn => ({
   regular,
   ours,
@@ -12,14 +17,14 @@ const turn = (regular: Round, ours: Round, local: Round): Turn => ({
 });
 const steps: Steps = { historyEvents: 6, temporalStatements: 40, ourStatements: 10, localShare: 0.5 };
 const isolation = { withoutMs: 20, withMs: 23, shift: 0.15 };
-const overtake = { due: 5_000, left: 4_700, medianMs: 60, worstMs: 140 };
+const overtake = { due: 5_000, left: 4_700, withoutMs: 20, medianMs: 60, worstMs: 140 };
 
 function figures() {
   // The machine was half as fast in the second round, and paused in the third round of ours.
   const loaded = [
-    turn(round(50, 1), round(60, 1), round(80, 1)),
-    turn(round(25, 1), round(30, 1), round(40, 1)),
-    turn(round(50, 1), round(10, 1), round(80, 1)),
+    turn(round(50, 1), round(60, 1), round(80, 1, 4)),
+    turn(round(25, 1), round(30, 1), round(40, 1, 4)),
+    turn(round(50, 1), round(10, 1), round(80, 1, 3)),
   ];
   const unloaded = [turn(round(1, 20), round(1, 18), round(1, 12))];
   return summarise(
@@ -31,21 +36,29 @@ function figures() {
 }
 
 test('a ratio is the median of the rounds, each held against its neighbours', () => {
-  const { throughputRatio, throughputRatioBest, latencyRatio, ways } = figures();
+  const { throughputRatio, throughputRatioBest, latencyRatio, latencyRatioBest, cpuRatioBest, ways } =
+    figures();
   expect(throughputRatio).toBeCloseTo(1.2);
   expect(throughputRatioBest).toBeCloseTo(0.75);
   expect(latencyRatio).toBeCloseTo(0.9);
+  expect(latencyRatioBest).toBeCloseTo(1.5);
+  // 20 / 16 twice, and 20 / 15.
+  expect(cpuRatioBest).toBeCloseTo(1.25);
   expect(ways.ours).toMatchObject({ perSecond: 30, p50Ms: 18, p99Ms: 36, cpu, steps });
 });
 
-test('the JSON object holds the four figures that are judged, and every absolute one by way', () => {
+test('the JSON object holds the figures that are judged, and every absolute one by way', () => {
   const object = jsonFigures(figures());
   expect(object).toMatchObject({
     throughput_ratio_64: 1.2,
     throughput_ratio_best_64: 0.75,
     throughput_ratio_standalone_64: 0.375,
+    cpu_ratio_best: 1.25,
     latency_p50_ratio: 0.9,
+    latency_p50_ratio_best: 1.5,
     isolation_p95_shift: 0.15,
+    overtake_p50_without_ms: 20,
+    overtake_p50_ms: 60,
     overtake_worst_ms: 140,
     ours_per_second_64: 30,
     ours_our_statements: 10,

@@ -42,9 +42,10 @@ async function expectBlocked(seen: Seen, detail: string): Promise<void> {
   });
   for (const attempt of seen.attempts)
     expect(attempt).toMatchObject({ address: null, status: null, answer: expect.stringContaining(detail) });
-  expect(seen.warnings).toHaveLength(3);
-  expect(seen.warnings[0]).toContain('an endpoint leads to where webhooks may not go');
-  expect(seen.warnings[0]).toMatch(/"endpointId":"whe_/);
+  // On a busy machine there are others, on a start that had to be repeated.
+  const alerts = seen.warnings.filter((line) => line.includes('leads to where webhooks may not go'));
+  expect(alerts).toHaveLength(3);
+  expect(alerts[0]).toMatch(/"endpointId":"whe_/);
   expect(await scene().counted('blocked_address')).toBeGreaterThanOrEqual(3);
   expect(scene().trap.connections()).toBe(0);
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
@@ -12,7 +13,7 @@ import { insertTestNotification, type TestNotificationAnswer } from '../../db/no
 import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
 import { hint } from '../../db/postgres/hints';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
-import { notifications } from '../../db/schema';
+import { creditApplications, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 
 /** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
@@ -81,6 +82,25 @@ export async function storeStatus(
   const eventId = `evt_${ulid()}`;
   const eventType = `credit_application.${status}` as const;
   const event = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
+  await db
+    .insert(creditApplications)
+    .values({
+      applicationId,
+      lender: 'lender_a',
+      lenderReference: applicationId,
+      quoteId: `qte_${ulid()}`,
+      partnerId,
+      environment,
+      merchantId: 'M100001',
+      loanPence: 90_000,
+      depositPence: 10_000,
+      creditProduct: 'Classic 12',
+      sequence,
+    })
+    .onConflictDoUpdate({
+      target: creditApplications.applicationId,
+      set: { sequence: sql`greatest(credit_applications.sequence, excluded.sequence)` },
+    });
   await db.insert(notifications).values({
     notificationId,
     eventId,

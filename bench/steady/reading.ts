@@ -1,0 +1,58 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type postgres from 'postgres';
+import { childrenOf } from '../../dev/processes';
+
+/** Tables that grow with what is asked for and delivered; all others keep their size. */
+const GROWING = {
+  quote: ['quotes'],
+  delivery: ['credit_applications', 'notifications', 'delivery_attempts'],
+} as const;
+
+/** What could grow, at one moment. */
+export type Reading = Readonly<Record<string, number>>;
+
+/** The resident memory of a process, in MB; its open files and sockets. NaN once it has ended. */
+export async function readProcess(name: string, pid: number): Promise<Reading> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    const files = await readdir(`/proc/${pid}/fd`);
+    return {
+      [`${name}_mb`]: Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024,
+      [`${name}_handles`]: files.length,
+    };
+  } catch {
+    return { [`${name}_mb`]: Number.NaN, [`${name}_handles`]: Number.NaN };
+  }
+}
+
+/** The memory that a Postgres and its sessions do not share, in MB. */
+export async function readPostgres(name: string, pid: number): Promise<Reading> {
+  const pids = [pid, ...(await childrenOf(pid))];
+  const kilobytes = await Promise.all(
+    pids.map(async (one) => {
+      // A session may have ended meanwhile.
+      const memory = await readFile(`/proc/${one}/smaps_rollup`, 'utf8').catch(() => '');
+      return Number(/^Pss_Anon:\s+(\d+) kB/m.exec(memory)?.[1] ?? 0);
+    }),
+  );
+  return { [`${name}_mb`]: kilobytes.reduce((sum, kb) => sum + kb, 0) / 1_024 };
+}
+
+/** Sessions, and bytes of tables with their indexes: the two kinds that grow, and all others together. */
+export async function readDatabase(sql: postgres.Sql): Promise<Reading> {
+  const [sessions] = await sql<{ count: number }[]>`
+    select count(*)::float8 as count from pg_stat_activity where backend_type = 'client backend'`;
+  const tables = await sql<{ name: string; bytes: number }[]>`
+    select c.relname as name, (select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(c.oid))
+      from pg_partition_tree(c.oid))::float8 as bytes
+    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`;
+  const sum = (of: (name: string) => boolean) =>
+    tables.filter(({ name }) => of(name)).reduce((bytes, table) => bytes + table.bytes, 0);
+  const [quote, delivery] = [GROWING.quote, GROWING.delivery].map((names) => new Set<string>(names));
+  return {
+    sessions: sessions?.count ?? Number.NaN,
+    quote_bytes: sum((name) => quote?.has(name) ?? false),
+    delivery_bytes: sum((name) => delivery?.has(name) ?? false),
+    other_tables_kb: sum((name) => !quote?.has(name) && !delivery?.has(name)) / 1_024,
+  };
+}

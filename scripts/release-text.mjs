@@ -1,0 +1,39 @@
+/**
+ * `npm run -s release:text`: the text of the release's tag, which is its section of docs/changelog.md. Fails when the version is not the same
+ * everywhere, or has no section with a date.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
+const read = (file) => readFileSync(join(root, file), 'utf8');
+const { version } = JSON.parse(read('package.json'));
+const { packages } = JSON.parse(read('package-lock.json'));
+const client = 'clients/typescript';
+
+const others = {
+  [`${client}/package.json`]: JSON.parse(read(`${client}/package.json`)).version,
+  'package-lock.json': packages[''].version,
+  [`package-lock.json, ${client}`]: packages[client].version,
+};
+for (const [file, other] of Object.entries(others))
+  if (other !== version) refuse(`${file} says ${other}, and package.json ${version}`);
+
+const [, ...sections] = read('docs/changelog.md').split(/^## /m);
+const section = sections.find((text) => text.startsWith(`${version} `));
+if (section === undefined) refuse(`docs/changelog.md has no section on ${version}`);
+else if (!/^\S+ \(\d{1,2} \w+ \d{4}\)\n/.test(section))
+  refuse(`docs/changelog.md: write the date of the release behind ${version}, as in "(1 December 2026)"`);
+else {
+  // Without the signs of Markdown that a reader of `git show` does not need.
+  const body = section.slice(section.indexOf('\n')).trim();
+  // Without what only a page of Markdown shows.
+  const plain = body.replaceAll(/^### /gm, '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  process.stdout.write(`Partner Finance Quote Service ${version}\n\n${plain}\n`);
+}
+
+function refuse(what) {
+  console.error(`${what}.`);
+  process.exitCode = 1;
+}
