@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 
 /**
  * On every answer: browsers use HTTPS for this host for a year, and take no answer for another type than it has. No
- * `includeSubDomains`: names below this one are not ours to decide about. Names of headers are in lower case, as Fastify writes them
- * anyway: a new string for each costs a quote a microsecond or two.
+ * `includeSubDomains`: names below this one are not ours to decide about. Names of headers are in lower case, as Fastify
+ * writes them anyway: else it makes a new string of each for every answer.
  */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',

@@ -33,35 +33,13 @@ interface SharedCommitOptions<Row> {
 /** A class, because a closure or two more for every row are felt at thousands a second. */
 class Waiter<Row> {
   gaveUp = false;
-  private readonly timer: NodeJS.Timeout;
 
   constructor(
     readonly row: Row,
-    private readonly deadlineMs: number,
-    private readonly resolve: () => void,
-    private readonly reject: (error: unknown) => void,
-  ) {
-    this.timer = setTimeout(giveUp, deadlineMs, this);
-  }
-
-  giveUp(): void {
-    this.gaveUp = true;
-    this.reject(new NotStoredError(`not stored within ${this.deadlineMs} ms`));
-  }
-
-  stored(): void {
-    clearTimeout(this.timer);
-    this.resolve();
-  }
-
-  failed(error: unknown): void {
-    clearTimeout(this.timer);
-    this.reject(error);
-  }
-}
-
-function giveUp(waiter: Waiter<unknown>): void {
-  waiter.giveUp();
+    readonly untilMs: number,
+    readonly resolve: () => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
 }
 
 export interface SharedCommit<Row> {
@@ -85,6 +63,36 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   let scheduled = false;
   let timer: NodeJS.Timeout | undefined;
   const idlers: (() => void)[] = [];
+  /** All whose row is not stored yet, in the order of their deadlines. */
+  const unsettled = new Set<Waiter<Row>>();
+  let deadline: NodeJS.Timeout | undefined;
+
+  /** One timer for all rows: one for each, made and removed with every quote, is a twentieth of what a lone quote costs. */
+  function giveUpLate(): void {
+    deadline = undefined;
+    const now = performance.now();
+    for (const waiter of unsettled) {
+      if (waiter.untilMs > now) {
+        startDeadline(waiter.untilMs - now);
+        return;
+      }
+      unsettled.delete(waiter);
+      waiter.gaveUp = true;
+      waiter.reject(new NotStoredError(`not stored within ${deadlineMs} ms`));
+    }
+  }
+
+  /** It goes on after its row is stored, and keeps no process alive. */
+  function startDeadline(ms: number): void {
+    deadline ??= setTimeout(giveUpLate, ms).unref();
+  }
+
+  function settle(batch: readonly Waiter<Row>[], end: (waiter: Waiter<Row>) => void): void {
+    for (const waiter of batch) {
+      unsettled.delete(waiter);
+      end(waiter);
+    }
+  }
 
   /** Waits for the end of this turn of the event loop, so that what arrived together travels together. */
   function schedule(): void {
@@ -127,13 +135,13 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   async function store(batch: readonly Waiter<Row>[]): Promise<void> {
     try {
       await write(batch.map((waiter) => waiter.row));
-      for (const waiter of batch) waiter.stored();
+      settle(batch, (waiter) => waiter.resolve());
     } catch (error) {
       const [first, second] = batch;
       if (first !== undefined && second !== undefined && isDataFault(error)) {
         for (const waiter of batch) if (!waiter.gaveUp) await store([waiter]);
       } else {
-        for (const waiter of batch) waiter.failed(error);
+        settle(batch, (waiter) => waiter.reject(error));
       }
     }
   }
@@ -144,7 +152,10 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
         return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
       }
       return new Promise((resolve, reject) => {
-        waiting.push(new Waiter(row, deadlineMs, resolve, reject));
+        const waiter = new Waiter(row, performance.now() + deadlineMs, resolve, reject);
+        waiting.push(waiter);
+        unsettled.add(waiter);
+        startDeadline(deadlineMs);
         schedule();
       });
     },

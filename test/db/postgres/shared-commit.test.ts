@@ -86,6 +86,34 @@ test('a row whose writer gave up while it waited is not stored', async () => {
   expect(written).toEqual(['first']);
 });
 
+test('each row has its whole deadline, however late it comes', async () => {
+  const deadlineMs = 60;
+  const commit = createSharedCommit<string>({
+    write: () => new Promise(() => undefined),
+    isDataFault: () => false,
+    mostRows: 1,
+    mostWaiting: 10,
+    mostBatches: 1,
+    deadlineMs,
+  });
+  const waits: number[] = [];
+  const add = async (row: string) => {
+    const startedAt = performance.now();
+    await expect(commit.add(row)).rejects.toThrow(NotStoredError);
+    waits.push(performance.now() - startedAt);
+  };
+  const adding: Promise<void>[] = [];
+  for (const row of ['a', 'b', 'c', 'd']) {
+    adding.push(add(row));
+    await new Promise((resolve) => setTimeout(resolve, deadlineMs / 3));
+  }
+  await Promise.all(adding);
+  expect(waits).toHaveLength(4);
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(deadlineMs - 1);
+  // The timer has ended with the last of them: a later row starts it anew.
+  await add('e');
+});
+
 test('few rows wait for the statement under way, but not for one that hangs', async () => {
   const statements: string[][] = [];
   let release: () => void = () => undefined;
