@@ -13,6 +13,16 @@ export function createApiMetrics(deps: {
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  /** Read when it is scraped; the registry keeps it. */
+  const gauge = (name: string, help: string, read: () => number | Promise<number>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await read());
+      },
+    });
   const requests = new Histogram({
     name: 'pfqs_http_request_seconds',
     help: 'Time from the first byte of a request to the last of its answer.',
@@ -22,18 +32,16 @@ export function createApiMetrics(deps: {
   });
   // Looking a series up by its labels costs more than counting in it.
   const known = new Map<string, ReturnType<typeof requests.labels>>();
-  const trusted: Gauge = new Gauge({
-    name: 'pfqs_catalogue_trusted',
-    help: '1 while keys and merchants are answered from memory, 0 while Postgres is read instead.',
-    registers,
-    collect: () => trusted.set(deps.isCatalogueTrusted() ? 1 : 0),
-  });
-  const waiting: Gauge = new Gauge({
-    name: 'pfqs_quotes_waiting',
-    help: 'Quotes that wait for their insert; at 2,000 more are refused.',
-    registers,
-    collect: () => waiting.set(deps.quotesWaiting()),
-  });
+  gauge(
+    'pfqs_catalogue_trusted',
+    '1 while keys and merchants are answered from memory, 0 while Postgres is read instead.',
+    () => (deps.isCatalogueTrusted() ? 1 : 0),
+  );
+  gauge(
+    'pfqs_quotes_waiting',
+    'Quotes that wait for their insert; at 2,000 more are refused.',
+    deps.quotesWaiting,
+  );
   const testLimitRefused = new Counter({
     name: 'pfqs_test_limit_refused_total',
     help: 'Test notifications refused because the month of partner and environment was used up.',
@@ -73,12 +81,8 @@ export function createApiMetrics(deps: {
       series.observe(milliseconds / 1000);
     },
     observeConnections(app: FastifyInstance): void {
-      const connections: Gauge = new Gauge({
-        name: 'pfqs_http_connections',
-        help: 'Connections open on the public listener, idle ones too.',
-        registers,
-        collect: async () => connections.set(await openConnections(app)),
-      });
+      const help = 'Connections open on the public listener, idle ones too.';
+      gauge('pfqs_http_connections', help, () => openConnections(app));
     },
   };
 }

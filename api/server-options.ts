@@ -42,7 +42,7 @@ const CIPHERS = [
   'ECDHE+CHACHA20',
 ].join(':');
 
-const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
+export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
 
 const SHARED = {
   // A logger for each request would cost more than the line it usually writes: who logs besides names the request itself.

@@ -1,10 +1,16 @@
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import net from 'node:net';
+import tls from 'node:tls';
 
-export interface LoadOptions {
+export interface Address {
   readonly port: number;
+  /** Authority of the server's certificate, PEM; null: plain HTTP. */
+  readonly ca: string | null;
+}
+
+export interface Requests {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly connections: number;
   /** Number of requests, after which the load ends. */
   readonly requests: number;
 }
@@ -18,12 +24,33 @@ export interface LoadResult {
   readonly failures: number;
 }
 
+/** Opens keep-alive connections; TLS is agreed on before it returns, so that no handshake is measured. */
+export async function openConnections({ port, ca }: Address, connections: number): Promise<net.Socket[]> {
+  const address = { port, host: '127.0.0.1' };
+  return Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = ca === null ? net.connect(address) : tls.connect({ ...address, ca });
+      await once(socket, ca === null ? 'connect' : 'secureConnect');
+      return socket.setNoDelay(true);
+    }),
+  );
+}
+
+/** The same on connections that it opens itself. */
+export async function load(
+  options: Address & Requests & { readonly connections: number },
+): Promise<LoadResult> {
+  return loadOver(await openConnections(options, options.connections), options);
+}
+
 /**
- * Loads an address over keep-alive connections, each with one request under way. Made of bare sockets and constant
+ * Loads a server over open connections, each with one request under way, and closes them. Made of bare sockets and constant
  * bytes, because every cycle it spends is missing to what it measures on two cores; resolution in microseconds.
  */
-export async function load(options: LoadOptions): Promise<LoadResult> {
-  const { port, headers, body, connections, requests } = options;
+export async function loadOver(
+  sockets: readonly net.Socket[],
+  { headers, body, requests }: Requests,
+): Promise<LoadResult> {
   const lines = Object.entries({ Host: 'bench', 'Content-Type': 'application/json', ...headers });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const bytes = Buffer.from(
@@ -34,7 +61,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   let received = 0;
   let failures = 0;
 
-  const drive = (socket: Socket, done: () => void, fail: (error: Error) => void) => {
+  const drive = (socket: net.Socket, done: () => void, fail: (error: Error) => void) => {
     let startedAt = 0;
     let pending: Buffer = Buffer.alloc(0);
     const next = () => {
@@ -66,16 +93,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
 
   const start = performance.now();
   await Promise.all(
-    Array.from(
-      { length: connections },
-      () =>
-        new Promise<void>((resolve, reject) => {
-          const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () =>
-            drive(socket, resolve, reject),
-          );
-          socket.once('error', reject);
-        }),
-    ),
+    sockets.map((socket) => new Promise<void>((resolve, reject) => drive(socket, resolve, reject))),
   );
   const seconds = (performance.now() - start) / 1000;
   const sorted = times.subarray(0, received).toSorted();

@@ -6,6 +6,7 @@ import { startPostgres } from '../dev/postgres';
 import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
 import { migrateWithLogins } from '../test/support/roles';
+import { createTestTls } from '../test/support/tls';
 import { quoteBody } from './quote-body';
 import { compare, jsonFigures, tableHead, tableRows, type Comparison } from './figures';
 import { load } from './load';
@@ -14,8 +15,8 @@ import { end, startBare, startOurs, type Target } from './targets';
 
 /**
  * `npm run bench:quote`: the quote path against a bare Fastify route with one prepared insert per request, in one run
- * on one Postgres (fsync and synchronous_commit on). Both speak plain HTTP on loopback, get the same body and run
- * with the same Node arguments. See docs/operations/speed.md.
+ * on one Postgres (fsync and synchronous_commit on). Both speak plain HTTP on loopback (or TLS, each itself), get
+ * the same body and run with the same Node arguments. See docs/operations/speed.md.
  */
 
 const { values: options } = parseArgs({
@@ -27,6 +28,8 @@ const { values: options } = parseArgs({
     /** Pairs of rounds for each number of connections. */
     pairs: { type: 'string', default: '15' },
     connections: { type: 'string', default: '1,16,64' },
+    /** Both servers end TLS, with one certificate and the same options. */
+    tls: { type: 'boolean', default: false },
     /** Quotes over which memory is watched. */
     quotes: { type: 'string', default: '100000' },
     /** Writes a CPU profile of each server into this folder. */
@@ -59,14 +62,14 @@ async function main(): Promise<void> {
       directory,
       nodeArgs,
       body: quoteBody(partnerId, options.merchant),
+      tls: options.tls ? await createTestTls() : null,
     };
     const ours = await startOurs({ ...common, key: apiKeys.test });
     targets.push(ours);
     const bare = await startBare(common);
     targets.push(bare);
 
-    for (const { port, headers, body } of targets)
-      await load({ port, headers, body, connections: 64, requests: 25_000 });
+    for (const target of targets) await load({ ...target, connections: 64, requests: 25_000 });
     say(tableHead());
     const comparisons: Comparison[] = [];
     for (const connections of options.connections.split(',').map(Number)) {
@@ -103,11 +106,11 @@ async function main(): Promise<void> {
 const READINGS = 20;
 
 /** Resident memory in MB while so many quotes are made: medians of the first and of the last quarter of the readings. */
-async function memoryOver({ port, internalPort, headers, body }: Target, quotes: number) {
+async function memoryOver(target: Target, quotes: number) {
   const readings: number[] = [];
   for (let nth = 0; nth < READINGS; nth += 1) {
-    await load({ port, headers, body, connections: 64, requests: Math.ceil(quotes / READINGS) });
-    const metrics = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
+    await load({ ...target, connections: 64, requests: Math.ceil(quotes / READINGS) });
+    const metrics = await (await fetch(`http://127.0.0.1:${target.internalPort}/metrics`)).text();
     readings.push(Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]) / 2 ** 20);
   }
   const quarter = READINGS / 4;

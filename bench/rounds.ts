@@ -1,5 +1,5 @@
 import { cpuPerRequest, cpuUse, type CpuUse } from './cpu';
-import { load, type LoadResult } from './load';
+import { loadOver, openConnections, type LoadResult } from './load';
 import type { Target } from './targets';
 
 /** One round of load on one server. */
@@ -47,9 +47,9 @@ async function round(
   { postgresPid, connections, requests }: Omit<PairsOptions, 'bare' | 'ours' | 'pairs'>,
 ): Promise<Round> {
   const pid = target.child.pid ?? 0;
+  const sockets = await openConnections(target, connections);
   const before = await cpuUse(pid, postgresPid);
-  const { port, headers, body } = target;
-  const result = await load({ port, headers, body, connections, requests });
+  const result = await loadOver(sockets, { ...target, requests });
   if (result.failures > 0) throw new Error(`${result.failures} of ${requests} answers were not 200`);
   return { ...result, cpu: cpuPerRequest(before, await cpuUse(pid, postgresPid), requests) };
 }

@@ -47,10 +47,9 @@ type Round = Readonly<Record<string, number>>;
 
 async function round(side: Side): Promise<Round> {
   const { api, postgresPid } = side;
-  const { port, headers, body } = api;
   const requests = number('requests');
   const before = await cpuUse(api.child.pid ?? 0, postgresPid);
-  const quotes = await load({ port, headers, body, connections: CONNECTIONS, requests });
+  const quotes = await load({ ...api, connections: CONNECTIONS, requests });
   const cpu = cpuPerRequest(before, await cpuUse(api.child.pid ?? 0, postgresPid), requests);
   if (quotes.failures > 0) throw new Error(`${quotes.failures} of ${requests} quotes failed`);
   const deliveries = await measureDeliveries(side, number('deliveries'));

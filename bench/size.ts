@@ -92,9 +92,8 @@ async function quotes(directory: string, { database: { sql }, postgres }: Stage)
   const body = quoteBody(partnerId, options.merchant);
   const common = { databaseUrl: postgres.url, directory, nodeArgs: ['--max-semi-space-size=64'], body };
   const api = await startOurs({ ...common, key: apiKeys.test });
-  const { port, headers } = api;
   const send = async (requests: number) => {
-    const { failures } = await load({ port, headers, body, connections: 64, requests });
+    const { failures } = await load({ ...api, connections: 64, requests });
     if (failures > 0) throw new Error(`${failures} of ${requests} quotes failed`);
   };
   try {

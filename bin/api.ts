@@ -5,9 +5,10 @@ import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
 import { startApi } from '../runtime/api/start-api';
+import { main } from './main';
 
 /** One API process on an existing Postgres. `--migrate` brings the schema up to date first. */
-async function main(): Promise<void> {
+main('api', async () => {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'api: settings');
@@ -35,9 +36,4 @@ async function main(): Promise<void> {
   });
   logger.info({ apiPort: api.apiPort, internalPort: api.internalPort }, 'api: listening');
   runUntilSignal(api, logger);
-}
-
-main().catch((error: unknown) => {
-  console.error(`api: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
 });

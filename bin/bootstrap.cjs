@@ -8,7 +8,7 @@
  * the stack shuts down in order.
  */
 const { spawn } = require('child_process');
-const { readFileSync } = require('fs');
+const { existsSync, readFileSync } = require('fs');
 const { join } = require('path');
 
 const root = join(__dirname, '..');
@@ -80,13 +80,20 @@ function run(command, extra) {
 }
 
 /** In this process, which signals reach as they would the child. False, with nothing done: only tsx can run it. */
-function runOps(extra) {
-  const bundle = require('./ops-bundle.cjs').opsBundle(root);
+function runOps(extra, bundle = require('./ops-bundle.cjs').opsBundle(root)) {
   if (bundle === null) return false;
   process.chdir(root);
   process.argv = [process.execPath, bundle, ...extra];
   require(bundle);
   return true;
+}
+
+/** What was built, where somebody has installed what production needs and no more. Else null. */
+function builtOps() {
+  const modules = join(root, 'node_modules');
+  const built = join(root, 'dist', 'bin', 'ops.js');
+  const production = existsSync(join(modules, '.package-lock.json')) && !existsSync(join(modules, 'tsx'));
+  return production && existsSync(built) ? built : null;
 }
 
 /**
@@ -124,6 +131,10 @@ async function main() {
   const [name, ...extra] = process.argv.slice(2);
   if (!Object.keys(commands).includes(name))
     fail(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
+  if (name === 'ops') {
+    const built = builtOps();
+    if (built !== null) return void runOps(extra, built);
+  }
   if (name === 'start') warnOfNode();
   const { ensureInstalled } = require('./install.cjs');
   const say = (text) => process.stderr.write(`${text}\n`);

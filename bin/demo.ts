@@ -1,16 +1,17 @@
 import { resolve } from 'node:path';
-import { NoStack, runDemo } from '../dev/demo/run';
+import { runDemo } from '../dev/demo/run';
+import { NoStack } from '../dev/demo/running-stack';
 import { readConfig } from '../runtime/config/config';
 
 /** `npm run demo`: shows the whole way on the stack that `npm start` runs. */
 async function main(): Promise<void> {
   try {
-    const well = await runDemo({
+    const outcome = await runDemo({
       dataDir: resolve(readConfig().DATA_DIR),
       write: (text) => process.stdout.write(text),
       now: Date.now,
     });
-    if (!well) process.exitCode = 1;
+    if (outcome === 'missing') process.exitCode = 1;
   } catch (error) {
     process.stderr.write(`${error instanceof NoStack ? error.message : String(error)}\n`);
     process.exitCode = 1;

@@ -1,16 +1,12 @@
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { readConfig } from '../runtime/config/config';
+import { main } from './main';
 
 /** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
-async function main(): Promise<void> {
+main('migrate', async () => {
   const { DATABASE_URL } = readConfig();
   if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const { notSeparated } = await migrateDatabase(DATABASE_URL);
   console.log('migrate: the schema is up to date');
   if (notSeparated.length > 0) console.warn(`migrate: ${separationNotice(notSeparated)}`);
-}
-
-main().catch((error: unknown) => {
-  console.error(`migrate: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
 });

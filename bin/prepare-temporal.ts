@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../runtime/config/config';
 import { connectTemporal, type Temporal } from '../runtime/temporal/connect';
 import { ensureNamespace } from '../runtime/temporal/temporal-namespace';
+import { main } from './main';
 
 /** What a delivery leaves behind in Temporal is looked at for some days at most; Postgres keeps it for years. */
 const KEEP_DAYS = 7;
@@ -22,7 +23,7 @@ async function untilThere(temporal: Temporal): Promise<void> {
 }
 
 /** Registers the namespace and its search attributes, where they are missing, and ends: a job before the first worker. */
-async function main(): Promise<void> {
+main('prepare-temporal', async () => {
   const config = readConfig();
   if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');
   const temporal = connectTemporal(config);
@@ -33,9 +34,4 @@ async function main(): Promise<void> {
   } finally {
     await temporal.close();
   }
-}
-
-main().catch((error: unknown) => {
-  console.error(`prepare-temporal: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
 });

@@ -1,16 +1,12 @@
 import { keepTemporalCertificates } from '../runtime/certificates/temporal-certificates';
+import { main } from './main';
 
 /** Makes and renews the certificates for mutual TLS with Temporal in the folder that it is given, and ends: a job before Temporal. */
-async function main(): Promise<void> {
+main('temporal-certificates', async () => {
   const [folder] = process.argv.slice(2);
   if (folder === undefined) throw new Error('name the folder with authority, server, client and console');
   for (const { folder: name, brought, daysLeft } of await keepTemporalCertificates(folder, new Date()))
     console.log(
       `temporal-certificates: ${name} is valid for ${daysLeft} days, ${brought ? 'brought' : 'our own'}`,
     );
-}
-
-main().catch((error: unknown) => {
-  console.error(`temporal-certificates: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
 });

@@ -6,6 +6,11 @@ import { APPLICATION_EVENT_EXAMPLES } from './examples';
 
 /** Examples of the partners' own endpoints. A test holds them against the schemas. */
 
+const answered = <Data>(summary: string, data: Data) => ({
+  summary,
+  value: { success: true, data },
+});
+
 const { value: event } = APPLICATION_EVENT_EXAMPLES.accepted;
 
 const notification: NotificationItem = {
@@ -31,48 +36,33 @@ const notification: NotificationItem = {
 };
 
 export const NOTIFICATION_LIST_EXAMPLES = {
-  page: {
-    summary: 'A page, and there is another',
-    value: {
-      success: true,
-      data: {
-        notifications: [notification],
-        next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
-      },
-    } satisfies NotificationListBody,
-  },
+  page: answered<NotificationListBody['data']>('A page, and there is another', {
+    notifications: [notification],
+    next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
+  }),
 };
 
 export const NOTIFICATION_EXAMPLES = {
-  retrying: {
-    summary: 'One that your endpoint has refused once',
-    value: {
-      success: true,
-      data: {
-        ...notification,
-        payload: JSON.stringify(event),
-        attempt_log: [
-          {
-            number: 1,
-            at: '2026-11-21T12:00:00.180Z',
-            finished_at: '2026-11-21T12:00:00.263Z',
-            outcome: 'failed',
-            http_status: 503,
-            failure: 'http_status',
-            duration_ms: 83,
-          },
-        ],
+  retrying: answered<NotificationBody['data']>('One that your endpoint has refused once', {
+    ...notification,
+    payload: JSON.stringify(event),
+    attempt_log: [
+      {
+        number: 1,
+        at: '2026-11-21T12:00:00.180Z',
+        finished_at: '2026-11-21T12:00:00.263Z',
+        outcome: 'failed',
+        http_status: 503,
+        failure: 'http_status',
+        duration_ms: 83,
       },
-    } satisfies NotificationBody,
-  },
+    ],
+  }),
 };
 
 const { notification_id, event_id } = notification;
 export const RESEND_EXAMPLES = {
-  resent: {
-    summary: 'It is sent again',
-    value: { success: true, data: { notification_id, event_id, status: 'pending' } } satisfies ResendBody,
-  },
+  resent: answered<ResendBody['data']>('It is sent again', { notification_id, event_id, status: 'pending' }),
 };
 
 export const RECOVER_REQUEST_EXAMPLES = {
@@ -87,37 +77,25 @@ export const RECOVER_REQUEST_EXAMPLES = {
 };
 
 export const RECOVER_DRY_RUN_EXAMPLES = {
-  counted: {
-    summary: 'What would be sent again',
-    value: { success: true, data: { matched: 42 } } satisfies RecoverDryRunBody,
-  },
+  counted: answered<RecoverDryRunBody['data']>('What would be sent again', { matched: 42 }),
 };
 
 const recovery_id = 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
 export const RECOVER_EXAMPLES = {
-  begun: {
-    summary: 'It has begun',
-    value: { success: true, data: { recovery_id, matched: 42 } } satisfies RecoverBody,
-  },
+  begun: answered<RecoverBody['data']>('It has begun', { recovery_id, matched: 42 }),
 };
 
 export const RECOVERY_EXAMPLES = {
-  delivering: {
-    summary: 'All are sent again, and one is still being tried',
-    value: {
-      success: true,
-      data: {
-        recovery_id,
-        status: 'delivering',
-        matched: 42,
-        resent: 42,
-        delivered: 41,
-        failed: 0,
-        created_at: '2026-11-21T12:00:00.000Z',
-        finished_at: null,
-      },
-    } satisfies RecoveryBody,
-  },
+  delivering: answered<RecoveryBody['data']>('All are sent again, and one is still being tried', {
+    recovery_id,
+    status: 'delivering',
+    matched: 42,
+    resent: 42,
+    delivered: 41,
+    failed: 0,
+    created_at: '2026-11-21T12:00:00.000Z',
+    finished_at: null,
+  }),
 };
 
 const {
@@ -129,75 +107,57 @@ const {
   ...application
 } = event.data;
 export const PARTNER_APPLICATION_EXAMPLES = {
-  accepted: {
-    summary: 'Two of its events',
-    value: {
-      success: true,
-      data: {
-        ...application,
-        status,
-        created_at: '2026-11-21T11:40:00.000Z',
-        updated_at: '2026-11-21T12:00:00.120Z',
-        events: [
-          {
-            sequence: 1,
-            event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
-            event_type: 'credit_application.created',
-            status: 'created',
-            previous_status: null,
-            occurred_at: '2026-11-21T11:40:00.000Z',
-          },
-          {
-            sequence: 3,
-            event_id,
-            event_type: 'credit_application.accepted',
-            status,
-            previous_status,
-            occurred_at,
-          },
-        ],
+  accepted: answered<PartnerApplicationBody['data']>('Two of its events', {
+    ...application,
+    status,
+    created_at: '2026-11-21T11:40:00.000Z',
+    updated_at: '2026-11-21T12:00:00.120Z',
+    events: [
+      {
+        sequence: 1,
+        event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+        event_type: 'credit_application.created',
+        status: 'created',
+        previous_status: null,
+        occurred_at: '2026-11-21T11:40:00.000Z',
       },
-    } satisfies PartnerApplicationBody,
-  },
+      {
+        sequence: 3,
+        event_id,
+        event_type: 'credit_application.accepted',
+        status,
+        previous_status,
+        occurred_at,
+      },
+    ],
+  }),
 };
 
 export const WEBHOOK_KEYS_EXAMPLES = {
-  one: {
-    summary: 'The usual case',
-    value: {
-      success: true,
-      data: {
-        keys: [
-          {
-            key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
-            environment: 'sandbox',
-            public_key: 'whpk_d4NQYR9dYD1xCI/Rq7l/u2wgIpJ5hGd9e3x/pPMYKAE=',
-            not_after: null,
-          },
-        ],
+  one: answered<WebhookKeysBody['data']>('The usual case', {
+    keys: [
+      {
+        key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
+        environment: 'sandbox',
+        public_key: 'whpk_d4NQYR9dYD1xCI/Rq7l/u2wgIpJ5hGd9e3x/pPMYKAE=',
+        not_after: null,
       },
-    } satisfies WebhookKeysBody,
-  },
-  rotating: {
-    summary: 'While one key is being changed for another',
-    value: {
-      success: true,
-      data: {
-        keys: [
-          {
-            key_id: 'whk_01KAHMR8V0B2C4D6E8F0G2H4J6',
-            environment: 'live',
-            public_key: 'whpk_EyPofidU/xkBO9kFz0yRaeM20kp2oTZtvUmmWV4xEt4=',
-            not_after: null,
-          },
-          {
-            key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BC',
-            environment: 'live',
-            public_key: 'whpk_y+S9PkAL/cs3EdOxI1NS6kpTTW1hidZkQR8C//nFF+w=',
-            not_after: '2026-11-23T12:00:00.000Z',
-          },
-        ],
+    ],
+  }),
+  rotating: answered<WebhookKeysBody['data']>('While one key is being changed for another', {
+    keys: [
+      {
+        key_id: 'whk_01KAHMR8V0B2C4D6E8F0G2H4J6',
+        environment: 'live',
+        public_key: 'whpk_EyPofidU/xkBO9kFz0yRaeM20kp2oTZtvUmmWV4xEt4=',
+        not_after: null,
       },
-    } satisfies WebhookKeysBody,
-  },
+      {
+        key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BC',
+        environment: 'live',
+        public_key: 'whpk_y+S9PkAL/cs3EdOxI1NS6kpTTW1hidZkQR8C//nFF+w=',
+        not_after: '2026-11-23T12:00:00.000Z',
+      },
+    ],
+  }),
 };

@@ -6,18 +6,26 @@ const OWED_MS = 20;
 const MOST_OWED_MS = 100;
 /** Nobody waits for longer than this because others' claims have just been made, in milliseconds. */
 const LONGEST_REST_MS = 50;
+/** While so many workflows are being started, what is due would wait for Temporal: it waits for the next claim instead, which takes all of it. */
+const MANY_STARTS = 4;
+/** Between two claims then, in milliseconds: a claim of one costs nearly as much as a claim of ten. */
+const GATHER_MS = 40;
 
 /** Keeps claims from following one another without end: what comes in a crowd goes with the next one. */
 interface ClaimPace {
   /** A claim has taken so many milliseconds. */
   spent(ms: number): void;
-  /** How long to rest before the next one: 0 unless there have been many of late; at most 50 ms. */
-  restMs(): number;
+  /**
+   * How long to rest before the next one: 0 unless there have been many of late, or many starts are under way; at most 50 ms.
+   * @param starting workflows that are being started.
+   */
+  restMs(starting: number): number;
 }
 
 export function createClaimPace(monotonicMs: () => number): ClaimPace {
   let owedMs = 0;
   let sinceMs = monotonicMs();
+  let lastMs = Number.NEGATIVE_INFINITY;
   const owed = () => {
     const now = monotonicMs();
     owedMs = Math.max(0, owedMs - (now - sinceMs) * SHARE);
@@ -27,7 +35,12 @@ export function createClaimPace(monotonicMs: () => number): ClaimPace {
   return {
     spent(ms) {
       owedMs = Math.min(owed() + ms, MOST_OWED_MS);
+      lastMs = sinceMs;
     },
-    restMs: () => Math.min(Math.max(0, (owed() - OWED_MS) / SHARE), LONGEST_REST_MS),
+    restMs(starting) {
+      const owing = (owed() - OWED_MS) / SHARE;
+      const gathering = starting >= MANY_STARTS ? lastMs + GATHER_MS - sinceMs : 0;
+      return Math.min(Math.max(0, owing, gathering), LONGEST_REST_MS);
+    },
   };
 }

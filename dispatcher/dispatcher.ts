@@ -19,8 +19,6 @@ const GATHER_MS = 20;
 const WAITING_SWEEP_MS = 1_000;
 /** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
 const CONTENDED_SWEEP_MS = 20;
-/** Tests that are paced are looked for this long after an attempt has ended, with all that end meanwhile: one claim for each attempt would slow everybody. */
-const PACED_MS = 100;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
@@ -39,8 +37,8 @@ interface DispatcherDeps {
 export interface Dispatcher {
   /** There may be something to do: look at once. */
   wake(): void;
-  /** An attempt has been recorded: its place, or its end, may be what something waits for. */
-  attemptEnded(): void;
+  /** An attempt has been recorded, or its notification has ended without one: its slot, or its end, may be what something waits for. */
+  attemptEnded(notificationId?: string): void;
   /** Starts nothing more; resolves when what was under way has been written down. */
   stop(): Promise<void>;
 }
@@ -55,22 +53,23 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** The last claim left something due behind. */
   let waiting = false;
   let contended = false;
-  /** It left tests behind that wait for others of their endpoint. */
-  let paced = false;
   let turn = FIRST_TURN;
   let starting = 0;
+  /** Those whose attempts have not ended yet: an eager start may be answered later than its attempt. */
+  const toNote = new Set<string>();
   const rounds = new Set<Promise<void>>();
   let claiming = false;
+  /** An attempt has ended that the claim under way may not have seen. */
+  let endedMeanwhile = false;
   const pace = createClaimPace(deps.monotonicMs);
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
   const notes = createStartNotes(deps.markStarted, unreachable);
 
   const loop = startLoop({
     round,
-    everyMs: () =>
-      Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting || paced ? WAITING_SWEEP_MS : sweepMs),
+    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
-    restMs: () => pace.restMs(),
+    restMs: () => pace.restMs(starting),
   });
 
   async function round(): Promise<'again' | void> {
@@ -82,7 +81,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       return;
     }
     const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, contended, paced, turn } = left);
+    ({ waiting, contended, turn } = left);
+    if (waiting && endedMeanwhile) loop.wake();
     if (claimed.length === 0) return;
     starting += claimed.length;
     const own: Promise<void> = start(claimed)
@@ -95,6 +95,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   async function atItsPace<T>(task: () => Promise<T>): Promise<T> {
     const begunMs = deps.monotonicMs();
     claiming = true;
+    endedMeanwhile = false;
     try {
       return await task();
     } finally {
@@ -105,6 +106,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
     const claimedMs = deps.monotonicMs();
+    for (const { notificationId } of claimed) toNote.add(notificationId);
     const startOne = async (one: ClaimedNotification) => {
       await deps.start(one);
       deps.onStarted(one, one.ageMs + deps.monotonicMs() - claimedMs);
@@ -117,25 +119,24 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
     // While Temporal is away, what was given back below is often enough.
     else if (waiting) loop.wake();
-    notes.add(claimed.filter((one) => !failed.includes(one)));
+    notes.add(claimed.filter((one) => toNote.delete(one.notificationId) && !failed.includes(one)));
     await deps.giveBack(failed, PAUSE_MS);
     if (failed.length > 0) tryAgain.set();
   }
 
   /** Not left to the sweep, which may be a minute. */
   const tryAgain = wakeAfter(loop, PAUSE_MS + GATHER_MS);
-  const lookForTests = wakeAfter(loop, PACED_MS);
   return {
     wake: () => loop.wake(),
-    attemptEnded() {
-      if (waiting || claiming) loop.wake();
-      else if (paced) lookForTests.set();
+    attemptEnded(notificationId) {
+      if (notificationId !== undefined && !toNote.delete(notificationId)) notes.leaveOut(notificationId);
+      if (claiming) endedMeanwhile = true;
+      else if (waiting) loop.wake();
     },
     async stop() {
       await loop.stop();
       await Promise.all(rounds);
       tryAgain.clear();
-      lookForTests.clear();
       await notes.flush();
     },
   };

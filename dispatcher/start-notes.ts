@@ -5,25 +5,30 @@ const GATHER_MS = 1_000;
 
 /**
  * Notes in Postgres which workflows exist, a second's worth at a time. There is no hurry: a first attempt notes it too, so
- * that nearly always nothing is left to write; and what nobody has noted is started again after its lease, which is harmless.
+ * that one which has ended here by then is left out, and nearly always nothing is left to write; and what nobody has noted is
+ * started again after its lease, which is harmless.
  */
 export function createStartNotes(
   markStarted: (started: readonly ClaimedNotification[]) => Promise<void>,
   onError: (error: unknown) => void,
 ) {
-  const gathered: ClaimedNotification[] = [];
+  const gathered = new Map<string, ClaimedNotification>();
   let timer: NodeJS.Timeout | undefined;
 
   async function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    await markStarted(gathered.splice(0)).catch(onError);
+    const left = [...gathered.values()];
+    gathered.clear();
+    if (left.length > 0) await markStarted(left).catch(onError);
   }
   return {
     add(started: readonly ClaimedNotification[]): void {
-      gathered.push(...started);
-      if (gathered.length > 0) timer ??= setTimeout(() => void flush(), GATHER_MS);
+      for (const one of started) gathered.set(one.notificationId, one);
+      if (gathered.size > 0) timer ??= setTimeout(() => void flush(), GATHER_MS);
     },
+    /** An attempt has written it down. */
+    leaveOut: (notificationId: string) => void gathered.delete(notificationId),
     flush,
   };
 }

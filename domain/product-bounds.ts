@@ -8,7 +8,7 @@ export const PRODUCT_BOUNDS = {
   numberOfRepayments: [1, 120],
   /** 10,000 %: above any APR in the market, and still exact in doubles over the longest term. */
   aprBasisPoints: [0, 1_000_000],
-  /** 1,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
+  /** 10,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
   ratePpm: [0, 100_000_000],
   deferralMonths: [0, 60],
   /** Five years. */

@@ -1,13 +1,6 @@
 import { formatPence } from './money';
 import { checkOwnFigures } from './product-figures';
-import type { DepositRule, ProductTerms } from './product';
-import {
-  isPossibleDeposit,
-  isWithin,
-  LONGEST_PRODUCT_NAME,
-  PRODUCT_BOUNDS,
-  PRODUCT_CHOICES,
-} from './product-bounds';
+import type { ProductTerms } from './product';
 import { checkPublishedExample, type PublishedExample } from './published-example';
 
 /** Why a product is refused. */
@@ -20,69 +13,15 @@ export interface Fault {
 
 /** How far a first interval in days may be from the months deferred: one month of either length. */
 const FIRST_INTERVAL_SLACK_DAYS = 31;
-function checkNamesAndChoices(terms: ProductTerms): Fault[] {
-  const faults: Fault[] = [];
-  for (const field of ['lender', 'creditProduct'] as const) {
-    const name = terms[field];
-    if (
-      name === '' ||
-      name !== name.trim() ||
-      name.length > LONGEST_PRODUCT_NAME ||
-      /[\p{Cc}\p{Cs}]/u.test(name)
-    ) {
-      faults.push({
-        field,
-        message: `must be 1–${LONGEST_PRODUCT_NAME} printable characters, without spaces around them`,
-      });
-    }
-  }
-  for (const field of Object.keys(PRODUCT_CHOICES) as (keyof typeof PRODUCT_CHOICES)[]) {
-    const choices: readonly string[] = PRODUCT_CHOICES[field];
-    if (!choices.includes(terms[field]))
-      faults.push({ field, message: `must be one of ${choices.join(', ')}` });
-  }
-  return faults;
-}
 
-function checkNumbers(terms: ProductTerms): Fault[] {
-  const faults: Fault[] = [];
-  const range = (field: keyof typeof PRODUCT_BOUNDS & keyof ProductTerms): void => {
-    const [lowest, highest] = PRODUCT_BOUNDS[field];
-    const value = terms[field];
-    if (!isWithin(value, [lowest, highest])) {
-      faults.push({ field, message: `must be a whole number from ${lowest} to ${highest}, is ${value}` });
-    }
-  };
-  range('numberOfRepayments');
-  range('aprBasisPoints');
-  if (terms.aprBasisPoints % 10 !== 0) {
-    faults.push({ field: 'aprBasisPoints', message: 'must be a multiple of 10: an APR has one decimal' });
-  }
-  range('deferralMonths');
-  if (terms.firstIntervalDays !== null) range('firstIntervalDays');
-  range('settlementFeePence');
-  range('minLoanPence');
-  range('maxLoanPence');
-  if (terms.rateBasis === 'apr_effective') {
-    if (terms.ratePpm !== null)
-      faults.push({ field: 'ratePpm', message: 'must be absent: the APR is the rate' });
-  } else if (terms.ratePpm === null) {
-    faults.push({ field: 'ratePpm', message: `is required with the rate basis ${terms.rateBasis}` });
-  } else {
-    range('ratePpm');
-  }
-  return faults;
-}
-
-function checkRule(field: 'depositMin' | 'depositMax', rule: DepositRule | null): Fault[] {
-  if (rule === null || isPossibleDeposit(rule.basisPoints, rule.fixedPence)) return [];
-  return [{ field, message: 'needs basis points from 0 to 10,000 and a fixed sum from 0 to 1,000,000.00' }];
-}
-
-/** Rules between fields; called once each field by itself is in range. */
+/** Rules between fields. */
 function checkTogether(terms: ProductTerms): Fault[] {
   const faults: Fault[] = [];
-  const { depositMin, depositMax, firstIntervalDays, deferralMonths } = terms;
+  const { depositMin, depositMax, firstIntervalDays, deferralMonths, rateBasis, ratePpm } = terms;
+  if (rateBasis === 'apr_effective' && ratePpm !== null)
+    faults.push({ field: 'ratePpm', message: 'must be absent: the APR is the rate' });
+  if (rateBasis !== 'apr_effective' && ratePpm === null)
+    faults.push({ field: 'ratePpm', message: `is required with the rate basis ${rateBasis}` });
   if (terms.minLoanPence > terms.maxLoanPence) {
     const message = `${formatPence(terms.minLoanPence)} is above maxLoanPence ${formatPence(terms.maxLoanPence)}`;
     faults.push({ field: 'minLoanPence', message });
@@ -110,19 +49,14 @@ function checkTogether(terms: ProductTerms): Fault[] {
 }
 
 /**
- * Whether quotes may be priced with a product: every field in range, fields that go together, and figures that bear
- * out the APR (domain/product-figures.ts). The figures are looked at only when the fields are sound.
+ * Whether quotes may be priced with a product: fields that go together, and figures that bear out the APR
+ * (domain/product-figures.ts). The figures are looked at only when the fields are sound.
+ * @param terms each by itself within PRODUCT_BOUNDS and PRODUCT_CHOICES, as the form of an import has it.
  * @param publishedExample figures the lender or retailer publishes, which the product must reproduce.
  * @returns every fault found; empty when the product is accepted.
  */
 export function checkProduct(terms: ProductTerms, publishedExample?: PublishedExample): Fault[] {
-  const alone = [
-    ...checkNamesAndChoices(terms),
-    ...checkNumbers(terms),
-    ...checkRule('depositMin', terms.depositMin),
-    ...checkRule('depositMax', terms.depositMax),
-  ];
-  const faults = alone.length > 0 ? alone : checkTogether(terms);
+  const faults = checkTogether(terms);
   if (faults.length > 0) return faults;
   for (const message of checkOwnFigures(terms)) faults.push({ field: 'aprBasisPoints', message });
   if (publishedExample !== undefined) {

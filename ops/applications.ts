@@ -10,10 +10,10 @@ import type { LenderEvent } from '../db/applications/record-lender-event';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, limitOption, sinceOption } from './arguments';
-import { environmentOf, handle, limitOf, numberOption, textOption, type Answer, type OpsDeps } from './call';
-import { facts, listed, withTables } from './output';
-import { afterOption, paged } from './paging';
+import { environmentOption, sinceOption } from './arguments';
+import { handle, type Answer, type OpsDeps } from './call';
+import { facts, listed, snakeCased, withTables } from './output';
+import { inPages, paged, type Page } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -26,6 +26,16 @@ Examples:
 /** Applications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 3_650;
 const DEFAULT_SPAN_SECONDS = 30 * 86_400;
+
+interface ListOptions extends Page {
+  readonly lender?: string;
+  readonly reference?: string;
+  readonly merchantReference?: string;
+  readonly quote?: string;
+  readonly state?: ApplicationState;
+  readonly waiting?: true;
+  readonly since?: number;
+}
 
 /** `ops applications …` */
 export function addApplicationCommands(program: Command, deps: OpsDeps): void {
@@ -51,27 +61,23 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
         '30d, with --waiting or a reference all',
         'how far back they were opened',
       ),
-    )
-    .option(...afterOption('application'))
-    .option(...limitOption(50));
-  handle(list, deps, async (call) => {
-    const waiting = call.options['waiting'] === true;
-    const few = ['reference', 'merchantReference', 'quote'].some(
-      (name) => textOption(call, name) !== undefined,
     );
+  handle<ListOptions>(inPages(list, 'application'), deps, async (call) => {
+    const { waiting = false, reference, merchantReference, quote, since, ...given } = call.options;
+    const few = [reference, merchantReference, quote].some((one) => one !== undefined);
     const byDefault = waiting || few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listApplications(call.db, {
       waiting,
-      partnerId: textOption(call, 'partner'),
-      environment: environmentOf(call),
-      lender: textOption(call, 'lender'),
-      lenderReference: textOption(call, 'reference'),
-      merchantReference: textOption(call, 'merchantReference'),
-      quoteId: textOption(call, 'quote'),
-      after: textOption(call, 'after'),
-      state: textOption(call, 'state') as ApplicationState | undefined,
-      sinceSeconds: numberOption(call, 'since') ?? byDefault,
-      limit: limitOf(call),
+      partnerId: given.partner,
+      environment: given.environment,
+      lender: given.lender,
+      lenderReference: reference,
+      merchantReference,
+      quoteId: quote,
+      after: given.after,
+      state: given.state,
+      sinceSeconds: since ?? byDefault,
+      limit: given.limit,
     });
     const events = await listWaitingEvents(
       call.db,
@@ -168,27 +174,14 @@ const told = (events: ApplicationStory['events']) =>
 
 /** What the partner is told. */
 const sent = (notifications: ApplicationStory['notifications']) =>
-  listed(
-    notifications,
-    (one) => ({
-      notification_id: one.notificationId,
-      event_id: one.eventId,
-      event_type: one.eventType,
-      sequence: one.sequence,
-      state: one.state,
-      end_reason: one.endReason,
-      created_at: one.createdAt,
-      delivered_at: one.deliveredAt,
-    }),
-    {
-      sequence: 'sequence',
-      event: 'event_type',
-      state: ({ state, endReason }) => (endReason === null ? state : `${state}: ${endReason}`),
-      notification: 'notification_id',
-      delivered: 'delivered_at',
-      made: 'created_at',
-    },
-  );
+  listed(notifications, snakeCased, {
+    sequence: 'sequence',
+    event: 'event_type',
+    state: ({ state, endReason }) => (endReason === null ? state : `${state}: ${endReason}`),
+    notification: 'notification_id',
+    delivered: 'delivered_at',
+    made: 'created_at',
+  });
 
 function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
   const [fromLender, toPartner] = [told(events), sent(notifications)];

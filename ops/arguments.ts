@@ -76,19 +76,6 @@ export function list(text: string): string[] {
 /** Most that anything to many does in a second. */
 export const HIGHEST_PER_SECOND = 200;
 
-/** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
-const DEFAULT_LIMIT = 200;
-const HIGHEST_LIMIT = 100_000;
-
-/** Arguments of a `--limit` option: description, parser, default. */
-export const limitOption = (byDefault = DEFAULT_LIMIT) =>
-  [
-    '--limit <n>',
-    `most rows shown, 1 to ${HIGHEST_LIMIT}`,
-    wholeNumber(1, HIGHEST_LIMIT),
-    byDefault,
-  ] as const;
-
 /** Arguments of a `--since` option. @param byDefault as a person reads it. */
 export const sinceOption = (mostDays: number, byDefault: string, what = 'how far back') =>
   [

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Command } from 'commander';
+import type { Command, OptionValues } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
 import type { Database, Db } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
@@ -40,11 +40,18 @@ export interface OpsDeps {
   readonly deployment: DeploymentOrders;
 }
 
+/** Temporal is not there. */
+interface Unreachable {
+  readonly kind: 'unreachable';
+  readonly address: string;
+  readonly why: string;
+}
+
 export type RetentionStartAnswer =
   | { readonly kind: 'started' }
   /** One that was started by hand has not ended. */
   | { readonly kind: 'under_way' }
-  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
+  | Unreachable;
 
 export interface DeploymentState {
   /** Null: workers without versions get what is new. */
@@ -66,7 +73,7 @@ export type DeploymentAnswer<T> =
   | { readonly kind: 'done'; readonly value: T }
   /** In Temporal's words: it knows no such deployment or build, or no worker of it is there. */
   | { readonly kind: 'refused'; readonly why: string }
-  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
+  | Unreachable;
 
 export type TargetCheck =
   | {
@@ -89,15 +96,26 @@ export type OrderAnswer =
   | { readonly kind: 'taken' }
   /** Temporal knows no such workflow, or it has ended. */
   | { readonly kind: 'no_workflow' }
-  | { readonly kind: 'unreachable'; readonly address: string; readonly why: string };
+  | Unreachable;
+
+/** Options that more than one command has, as their parsers leave them; absent when not given. */
+interface SharedOptions {
+  readonly json?: true;
+  readonly wide?: true;
+  readonly partner?: string;
+  readonly environment?: KeyEnvironment;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly perSecond?: number;
+}
 
 /** One run of one command. */
-export interface Call {
+export interface Call<Own = object> {
   readonly db: Db;
   readonly deps: OpsDeps;
-  /** Options as commander has read them, the program's own among them. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** As they were typed, for a command that is to be repeated with something else. */
+  /** Those of the program and of the command, of which `Own` are the command's alone. */
+  readonly options: SharedOptions & Readonly<Own>;
+  /** Arguments as they were typed, for a command that is to be repeated with something else. */
   readonly args: readonly string[];
 }
 
@@ -110,19 +128,19 @@ export interface Answer {
 }
 
 /** Gives a command its work: opens the database, runs, prints the answer in the form that was asked for, closes. */
-export function handle(
+export function handle<Own = object>(
   command: Command,
   deps: OpsDeps,
-  work: (call: Call, ...operands: string[]) => Promise<Answer>,
+  work: (call: Call<Own>, ...operands: string[]) => Promise<Answer>,
 ): Command {
   return command.action(async (...received: unknown[]) => {
-    const options = command.optsWithGlobals();
+    const options = command.optsWithGlobals<Call<Own>['options'] & OptionValues>();
     const operands = received.slice(0, -2) as string[];
     const database = open(deps);
     try {
       const answer = await work({ db: database.db, deps, options, args: argsOf(command) }, ...operands);
-      const text = options['wide'] === true ? (answer.wide ?? answer.text) : answer.text;
-      deps.out(options['json'] === true ? `${jsonText(answer.json)}\n` : `${text}\n`);
+      const text = options.wide ? (answer.wide ?? answer.text) : answer.text;
+      deps.out(options.json ? `${jsonText(answer.json)}\n` : `${text}\n`);
     } finally {
       await database.close();
     }
@@ -142,24 +160,6 @@ function jsonText(document: unknown): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
-
-/** An option's text; undefined when it was not given. */
-export function textOption({ options }: Call, name: string): string | undefined {
-  const value = options[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** The option `--environment`. */
-export const environmentOf = (call: Call) => textOption(call, 'environment') as KeyEnvironment | undefined;
-
-/** An option's number, which its parser has checked. */
-export function numberOption({ options }: Call, name: string): number | undefined {
-  const value = options[name];
-  return typeof value === 'number' ? value : undefined;
-}
-
-/** The option `--limit`, which always has a value. */
-export const limitOf = ({ options }: Call) => options['limit'] as number;
 
 function open(deps: OpsDeps): Database {
   try {

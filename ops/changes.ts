@@ -1,13 +1,21 @@
 import type { Command } from 'commander';
-import { findChange, listChanges, type RecordedChange } from '../db/audit/change-log';
+import { findChange, listChanges } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
-import { limitOption, sinceOption, wholeNumber } from './arguments';
-import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
-import { facts, listed } from './output';
-import { paged } from './paging';
+import { sinceOption, wholeNumber } from './arguments';
+import { handle, type OpsDeps } from './call';
+import { facts, listed, snakeCased } from './output';
+import { inPages, paged, type Page } from './paging';
 
 const LONGEST_SPAN_DAYS = 3_650;
-const HIGHEST_ID = 999_999_999;
+/** Changes have numbers. */
+const changeId = wholeNumber(1, 999_999_999);
+
+interface ListOptions extends Page<number> {
+  readonly subject?: string;
+  readonly actor?: string;
+  readonly action?: string;
+  readonly since?: number;
+}
 
 const EXAMPLES = `
 Examples:
@@ -32,24 +40,11 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     )
     .option('--actor <name>', 'by this user or key only')
     .option('--action <action>', 'of this kind only, such as keys.revoke')
-    .option(...sinceOption(LONGEST_SPAN_DAYS, 'all'))
-    .option(
-      '--after <change>',
-      'only those behind this change in the list: the next page',
-      wholeNumber(1, HIGHEST_ID),
-    )
-    .option(...limitOption(50));
-  handle(list, deps, async (call) => {
-    const found = await listChanges(call.db, {
-      subject: textOption(call, 'subject'),
-      actor: textOption(call, 'actor'),
-      action: textOption(call, 'action'),
-      partnerId: textOption(call, 'partner'),
-      sinceSeconds: numberOption(call, 'since'),
-      after: numberOption(call, 'after'),
-      limit: limitOf(call),
-    });
-    const answer = listed(found, view, {
+    .option(...sinceOption(LONGEST_SPAN_DAYS, 'all'));
+  handle<ListOptions>(inPages(list, 'change', { parse: changeId }), deps, async (call) => {
+    const { partner: partnerId, since: sinceSeconds, ...filter } = call.options;
+    const found = await listChanges(call.db, { ...filter, partnerId, sinceSeconds });
+    const answer = listed(found, snakeCased, {
       change: 'change_id',
       when: 'changed_at',
       who: 'actor',
@@ -65,18 +60,13 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     .argument('<change>')
     .description('One change with all of its details.');
   handle(show, deps, async ({ db }, change = '') => {
-    const found = await findChange(db, wholeNumber(1, HIGHEST_ID)(change));
+    const found = await findChange(db, changeId(change));
     if (found === null) throw new Refused('not_found', `Change ${change} does not exist.`);
-    const { details, ...rest } = view(found);
+    const view = snakeCased(found);
+    const { details, ...rest } = view;
     const shown = Object.entries(details).map(
       ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
     );
-    return { json: view(found), text: facts([...Object.entries(rest), ...shown]) };
+    return { json: view, text: facts([...Object.entries(rest), ...shown]) };
   });
 }
-
-const view = ({ changeId, changedAt, ...rest }: RecordedChange) => ({
-  change_id: changeId,
-  changed_at: changedAt,
-  ...rest,
-});

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
-import { handle, numberOption, type Call, type DeploymentAnswer, type OpsDeps } from './call';
+import { handle, type Call, type DeploymentAnswer, type OpsDeps } from './call';
 import { TemporalUnreachable } from './exit-codes';
 import { table } from './output';
 
@@ -57,9 +57,8 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     .description('Give a build a share of the deliveries first. Meanwhile no delivery takes the fast path.')
     .option('--percent <n>', '0 to 100', wholeNumber(0, 100))
     .option('--end', 'all deliveries go to the current build again');
-  handle(ramp, deps, async (call, buildId) => {
-    const end = call.options['end'] === true;
-    const percent = numberOption(call, 'percent');
+  handle<{ end?: true; percent?: number }>(ramp, deps, async (call, buildId) => {
+    const { end = false, percent } = call.options;
     if (end ? buildId !== undefined || percent !== undefined : buildId === undefined || percent === undefined)
       throw new Refused('conflict', 'Give a build with --percent, or --end alone.');
     const { actor } = deps;

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys/key';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/endpoints/endpoints';
 import { environmentOption } from './arguments';
-import { textOption, type Call } from './call';
+import type { Call } from './call';
 
 /** Lets a command name an endpoint by its id, or by the partner and environment that it is the one of. */
 export function endpointArgument(command: Command): Command {
@@ -23,8 +22,7 @@ export async function namedEndpoint(
   call: Call,
   endpointId: string | undefined,
 ): Promise<WebhookEndpoint> {
-  const partnerId = textOption(call, 'partner');
-  const environment = textOption(call, 'environment') as KeyEnvironment | undefined;
+  const { partner: partnerId, environment } = call.options;
   if (endpointId !== undefined && partnerId === undefined && environment === undefined) {
     return existingEndpoint(db, endpointId);
   }

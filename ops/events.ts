@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { listOperatorEvents, type RecordedEvent } from '../db/audit/operator-events';
+import { listOperatorEvents } from '../db/audit/operator-events';
 import {
   describeOperatorEvent,
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { environmentOption, limitOption, sinceOption, wholeNumber, wordsOf } from './arguments';
-import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
-import { listed } from './output';
-import { paged } from './paging';
+import { environmentOption, sinceOption, wholeNumber, wordsOf } from './arguments';
+import { handle, type OpsDeps } from './call';
+import { listed, snakeCased } from './output';
+import { inPages, paged, type Page } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -17,6 +17,14 @@ Examples:
 
 const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+
+/** Events have numbers. */
+const eventId = wholeNumber(1, 999_999_999);
+
+interface ListOptions extends Page<number> {
+  readonly kind?: readonly OperatorEventKind[];
+  readonly since?: number;
+}
 
 /** `ops events …` */
 export function addEventCommands(program: Command, deps: OpsDeps): void {
@@ -36,23 +44,11 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       `of these kinds only: ${OPERATOR_EVENT_KINDS.join(', ')}`,
       wordsOf(OPERATOR_EVENT_KINDS),
     )
-    .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'))
-    .option(
-      '--after <event>',
-      'only those behind this event in the list: the next page',
-      wholeNumber(1, 999_999_999),
-    )
-    .option(...limitOption(50));
-  handle(list, deps, async (call) => {
-    const found = await listOperatorEvents(call.db, {
-      partnerId: textOption(call, 'partner'),
-      environment: environmentOf(call),
-      kinds: call.options['kind'] as OperatorEventKind[] | undefined,
-      sinceSeconds: numberOption(call, 'since') ?? DEFAULT_SPAN_SECONDS,
-      after: numberOption(call, 'after'),
-      limit: limitOf(call),
-    });
-    const answer = listed(found, view, {
+    .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'));
+  handle<ListOptions>(inPages(list, 'event', { parse: eventId }), deps, async (call) => {
+    const { partner: partnerId, kind: kinds, since = DEFAULT_SPAN_SECONDS, ...filter } = call.options;
+    const found = await listOperatorEvents(call.db, { ...filter, partnerId, kinds, sinceSeconds: since });
+    const answer = listed(found, snakeCased, {
       when: 'happened_at',
       partner: 'partner_id',
       env: 'environment',
@@ -64,13 +60,3 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
     return paged(call, answer, found, ({ eventId }) => eventId);
   });
 }
-
-const view = (one: RecordedEvent) => ({
-  event_id: one.eventId,
-  happened_at: one.happenedAt,
-  kind: one.kind,
-  partner_id: one.partnerId,
-  environment: one.environment,
-  endpoint_id: one.endpointId,
-  details: one.details,
-});

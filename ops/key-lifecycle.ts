@@ -2,17 +2,16 @@ import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
 import { duration, durationOrNever } from './arguments';
-import { handle, numberOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { issuedAnswer } from './key-view';
+import { snakeCased } from './output';
 
 /** A kind of keys, as commands speak of it. */
 export interface KeyCommands<S extends KeySummary> {
   /** First word of their changes in the log, such as `keys`. */
   readonly noun: string;
   readonly changes: KeyChanges<S>;
-  /** A key without the key itself. */
-  readonly view: (summary: S) => object;
   /** Whose it is: ` of P100001`. */
   readonly owner: (summary: S) => string;
   /** What the log says of it besides its state. */
@@ -37,11 +36,10 @@ export function addKeyLifecycle<S extends KeySummary>(
       durationOrNever,
     )
     .option('--overlap <duration>', 'how long the old key works on, 0 to 7d; default: 24h', duration);
-  handle(rotate, deps, async (call, keyId = '') => {
+  handle<{ expiresIn?: number | 'never'; overlap?: number }>(rotate, deps, async (call, keyId = '') => {
     const issued = await changeAndLog(call, `${noun}.rotate`, async (tx, log) => {
-      const overlapSeconds = numberOption(call, 'overlap');
-      const never = call.options['expiresIn'] === 'never';
-      const expiresInSeconds = never ? null : numberOption(call, 'expiresIn');
+      const { overlap: overlapSeconds, expiresIn } = call.options;
+      const expiresInSeconds = expiresIn === 'never' ? null : expiresIn;
       const done = await changes.rotate(tx, { keyId, overlapSeconds, expiresInSeconds });
       const { summary, replaced } = done;
       await log(keyId, {
@@ -55,8 +53,8 @@ export function addKeyLifecycle<S extends KeySummary>(
     const life = issued.summary.expiresAt?.toISOString();
     const until = life === undefined ? 'It does not expire.' : `It expires at ${life}.`;
     const said = `Issued ${issued.summary.keyId} in place of ${keyId}, which works until ${end}. ${until}`;
-    const answer = issuedAnswer(issued.key, kind.view(issued.summary), said);
-    return { ...answer, json: { ...(answer.json as object), replaced: kind.view(issued.replaced) } };
+    const answer = issuedAnswer(issued, said);
+    return { ...answer, json: { ...answer.json, replaced: snakeCased(issued.replaced) } };
   });
 
   addChange('revoke', 'revoked', 'End a key for good, at once.', changes.revoke);
@@ -81,7 +79,7 @@ export function addKeyLifecycle<S extends KeySummary>(
         return done;
       });
       const text = `Key ${keyId}${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;
-      return { json: { ...kind.view(summary), changed }, text };
+      return { json: { ...snakeCased(summary), changed }, text };
     });
   }
 }

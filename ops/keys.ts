@@ -1,14 +1,14 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
 import { listKeys } from '../db/keys/api-keys';
 import type { KeyEnvironment } from '../db/keys/key';
-import { duration, limitOption } from './arguments';
-import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
+import { duration, environmentOption } from './arguments';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
-import { issuedAnswer, keyStatus, keyView } from './key-view';
-import { listed } from './output';
-import { afterOption, paged } from './paging';
+import { issuedAnswer, keyStatus } from './key-view';
+import { listed, snakeCased } from './output';
+import { inPages, paged, type Page } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -16,6 +16,12 @@ Examples:
   ops keys issue --partner P100001 --environment sandbox --expires-in 90d
   ops keys rotate key_01K… --overlap 24h      the old key works for another 24 hours
   ops keys revoke key_01K…                    answers 401 within a second, for good`;
+
+interface IssueOptions {
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+  readonly expiresIn?: number;
+}
 
 /** `ops keys …` */
 export function addKeyCommands(program: Command, deps: OpsDeps): void {
@@ -25,42 +31,27 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     .command('issue')
     .description('Issue a key. It is shown once.')
     .requiredOption('--partner <partner>', 'partner that will own it')
-    .addOption(
-      new Option('--environment <environment>', 'where it works')
-        .choices(['sandbox', 'live'])
-        .makeOptionMandatory(),
-    )
+    .addOption(environmentOption('where it works').makeOptionMandatory())
     .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
-  handle(issue, deps, async (call) => {
-    const partnerId = textOption(call, 'partner') ?? '';
-    const environment = textOption(call, 'environment') as KeyEnvironment;
-    const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
+  handle<IssueOptions>(issue, deps, async (call) => {
+    const { partner: partnerId, environment, expiresIn: expiresInSeconds = null } = call.options;
     const issued = await changeAndLog(call, 'keys.issue', async (tx, log) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });
       const details = { partner_id: partnerId, environment, expires_at: done.summary.expiresAt };
       await log(done.summary.keyId, details);
       return done;
     });
-    return issuedAnswer(
-      issued.key,
-      keyView(issued.summary),
-      `Issued ${environment} key ${issued.summary.keyId} to ${partnerId}.`,
-    );
+    return issuedAnswer(issued, `Issued ${environment} key ${issued.summary.keyId} to ${partnerId}.`);
   });
 
   const list = keys
     .command('list')
     .description('Keys, without the keys themselves.')
-    .option('--partner <partner>', 'of this partner only')
-    .option(...afterOption('key'))
-    .option(...limitOption());
-  handle(list, deps, async (call) => {
-    const found = await listKeys(call.db, {
-      partnerId: textOption(call, 'partner') ?? null,
-      after: textOption(call, 'after'),
-      limit: limitOf(call),
-    });
-    const answer = listed(found, keyView, {
+    .option('--partner <partner>', 'of this partner only');
+  handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
+    const { partner: partnerId, after, limit } = call.options;
+    const found = await listKeys(call.db, { partnerId, after, limit });
+    const answer = listed(found, snakeCased, {
       key: 'key_id',
       partner: 'partner_id',
       environment: 'environment',
@@ -76,7 +67,6 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   addKeyLifecycle(keys, deps, {
     noun: 'keys',
     changes: { rotate: rotateKey, revoke: revokeKey, setState: setKeyState },
-    view: keyView,
     owner: ({ partnerId }) => ` of ${partnerId}`,
     details: ({ partnerId }) => ({ partner_id: partnerId }),
   });

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
 import { Refused } from '../db/refused';
-import { handle, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { listed } from './output';
+import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -27,18 +27,17 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     .description('Add a lender.')
     .requiredOption('--name <name>', 'what it is called')
     .requiredOption('--format <format>', FORMAT);
-  handle(add, deps, async (call, lender = '') => {
-    const wanted = {
-      lender,
-      name: textOption(call, 'name') ?? '',
-      referenceFormat: textOption(call, 'format') ?? '',
-    };
+  handle<{ name: string; format: string }>(add, deps, async (call, lender = '') => {
+    const { name, format: referenceFormat } = call.options;
     const added = await changeAndLog(call, 'lenders.add', async (tx, log) => {
-      const done = await addLender(tx, wanted);
+      const done = await addLender(tx, { lender, name, referenceFormat });
       await log(lender, detailsOf(done));
       return done;
     });
-    return { json: view(added), text: `Added ${lender}. Its references look like ${added.referenceFormat}.` };
+    return {
+      json: snakeCased(added),
+      text: `Added ${lender}. Its references look like ${added.referenceFormat}.`,
+    };
   });
 
   const set = lenders
@@ -47,8 +46,8 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     .description('Change what a lender is called, or the form that new references may have.')
     .option('--name <name>', 'what it is called')
     .option('--format <format>', FORMAT);
-  handle(set, deps, async (call, lender = '') => {
-    const [name, referenceFormat] = [textOption(call, 'name'), textOption(call, 'format')];
+  handle<{ name?: string; format?: string }>(set, deps, async (call, lender = '') => {
+    const { name, format: referenceFormat } = call.options;
     if (name === undefined && referenceFormat === undefined) {
       throw new Refused('invalid', 'Say what to change: --name or --format.');
     }
@@ -61,14 +60,14 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
       return done;
     });
     return {
-      json: view(changed),
+      json: snakeCased(changed),
       text: `${lender} is ${changed.name}; its references look like ${changed.referenceFormat}.`,
     };
   });
 
   const list = lenders.command('list').description('Lenders, and the form of their references.');
   handle(list, deps, async ({ db }) => {
-    return listed(await listLenders(db), view, {
+    return listed(await listLenders(db), snakeCased, {
       lender: 'lender',
       name: 'name',
       format: 'reference_format',
@@ -78,9 +77,3 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
 }
 
 const detailsOf = ({ name, referenceFormat }: Lender) => ({ name, reference_format: referenceFormat });
-
-const view = (lender: Lender) => ({
-  lender: lender.lender,
-  ...detailsOf(lender),
-  created_at: lender.createdAt,
-});

@@ -1,6 +1,19 @@
 import { Option, type Command } from 'commander';
 import { list as listArgument, yesOrNo } from './arguments';
-import type { Call } from './call';
+
+/** What they leave, each absent when it was not given. */
+export interface SetUp {
+  readonly tradingName?: string;
+  readonly fcaAuthorised?: boolean;
+  readonly showProducts?: boolean;
+  readonly summaryStyle?: string;
+  readonly depositFloorPercent?: string;
+  readonly depositFloorAmount?: string;
+  /** False: `--no-deposit-floor`. */
+  readonly depositFloor?: boolean;
+  readonly partnerAccess?: string;
+  readonly partners?: readonly string[];
+}
 
 /** Options for every part of a merchant's set-up. */
 export function setUpOptions(command: Command): Command {
@@ -22,17 +35,17 @@ export function setUpOptions(command: Command): Command {
 }
 
 /** The row of an import file that the given options amount to; options that were not given are absent. */
-export function rowFromOptions(options: Call['options']): Record<string, unknown> {
-  const floor = { percent: options['depositFloorPercent'], amount: options['depositFloorAmount'] };
+export function rowFromOptions(options: SetUp): Record<string, unknown> {
+  const floor = { percent: options.depositFloorPercent, amount: options.depositFloorAmount };
   const floorGiven = floor.percent !== undefined || floor.amount !== undefined;
   const row = {
-    trading_name: options['tradingName'],
-    fca_authorised: options['fcaAuthorised'],
-    show_products: options['showProducts'],
-    summary_style: options['summaryStyle'],
-    deposit_floor: floorGiven ? floor : options['depositFloor'] === false ? null : undefined,
-    partner_access: options['partnerAccess'],
-    partners: options['partners'],
+    trading_name: options.tradingName,
+    fca_authorised: options.fcaAuthorised,
+    show_products: options.showProducts,
+    summary_style: options.summaryStyle,
+    deposit_floor: floorGiven ? floor : options.depositFloor === false ? null : undefined,
+    partner_access: options.partnerAccess,
+    partners: options.partners,
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 }

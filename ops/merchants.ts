@@ -2,16 +2,15 @@ import type { Command } from 'commander';
 import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
 import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/merchant';
-import { limitOption } from './arguments';
-import { handle, limitOf, textOption, type Call, type OpsDeps } from './call';
+import { handle, type Call, type OpsDeps } from './call';
 import { ImportRefused } from './import/faults';
 import { addImportCommand } from './import/import-command';
 import { importMerchants } from './import/import-merchants';
 import { toFields } from './import/merchant-schema';
-import { rowFromOptions, setUpOptions } from './merchant-options';
-import { merchantView, summaryView } from './merchant-view';
-import { facts, listed, type Cell } from './output';
-import { afterOption, paged } from './paging';
+import { rowFromOptions, setUpOptions, type SetUp } from './merchant-options';
+import { merchantView } from './merchant-view';
+import { facts, listed, snakeCased, type Cell } from './output';
+import { inPages, paged, type Page } from './paging';
 
 const EXAMPLES = `
 Examples:
@@ -31,17 +30,11 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
   const list = merchants
     .command('list')
     .description('Merchants, by id.')
-    .option('--partner <partner>', 'only those that exist for this partner')
-    .option(...afterOption('merchant'))
-    .option(...limitOption());
-  handle(list, deps, async (call) => {
-    const filter = {
-      partnerId: textOption(call, 'partner') ?? null,
-      after: textOption(call, 'after'),
-      limit: limitOf(call),
-    };
-    const found = await listMerchants(call.db, filter);
-    const answer = listed(found, summaryView, {
+    .option('--partner <partner>', 'only those that exist for this partner');
+  handle<Page>(inPages(list, 'merchant', { byDefault: 200 }), deps, async (call) => {
+    const { partner: partnerId = null, after, limit } = call.options;
+    const found = await listMerchants(call.db, { partnerId, after, limit });
+    const answer = listed(found, snakeCased, {
       merchant: 'merchant_id',
       'trading name': 'trading_name',
       'FCA authorised': 'fca_authorised',
@@ -90,14 +83,14 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
             : "Change a merchant's set-up; what is not named stays.",
         ),
     );
-    handle(command, deps, (call, merchantId = '') => writeOne(call, verb, merchantId));
+    handle<SetUp>(command, deps, (call, merchantId = '') => writeOne(call, verb, merchantId));
   }
 
   addImportCommand(merchants, deps, { noun: 'merchants', csv: null, run: importMerchants });
 }
 
 /** Creates or changes one merchant by way of the import, so that the same rules hold. */
-async function writeOne(call: Call, verb: 'create' | 'set', merchantId: string) {
+async function writeOne(call: Call<SetUp>, verb: 'create' | 'set', merchantId: string) {
   const { db, deps, options } = call;
   const row = { merchant_id: merchantId, ...rowFromOptions(options) };
   const report = await db.transaction(async (tx) => {

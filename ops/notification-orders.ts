@@ -5,15 +5,7 @@ import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { environmentOption, HIGHEST_PER_SECOND, wholeNumber } from './arguments';
-import {
-  environmentOf,
-  handle,
-  textOption,
-  type Answer,
-  type Call,
-  type DeliveryOrder,
-  type OpsDeps,
-} from './call';
+import { handle, type Answer, type Call, type DeliveryOrder, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { deliveryUnderWay, giveOrder, noWorkflow, type Delivery } from './give-order';
 import { orderAll, orderNamed, type ManyOrder } from './order-many';
@@ -51,12 +43,12 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
         `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
         wholeNumber(1, HIGHEST_PER_SECOND),
       );
-    handle(command, deps, async (call, ...operands) => {
+    handle<{ endpoint?: string }>(command, deps, async (call, ...operands) => {
       const [ids = []] = operands as unknown as [string[] | undefined];
       const [first, ...more] = ids;
       if (first === undefined) return orderAll(call, { name, order });
-      const all = ['partner', 'endpoint'].some((option) => textOption(call, option) !== undefined);
-      if (all || environmentOf(call) !== undefined || call.options['dryRun'] === true)
+      const { partner, endpoint, environment, dryRun } = call.options;
+      if ([partner, endpoint, environment, dryRun].some((option) => option !== undefined))
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
       if (more.length > 0) return orderNamed(call, { name, order }, ids);
       const delivery = await deliveryUnderWay(call.db, first);

@@ -8,7 +8,7 @@ import type {
 import type { DeliveryNow } from '../domain/delivery-now';
 import type { Answer, OpsDeps } from './call';
 import { nowText, nowView } from './delivery-now-text';
-import { facts, listed, moment, printable, withTables } from './output';
+import { facts, listed, moment, printable, snakeCased, withTables } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -51,26 +51,17 @@ export const listedView = (one: ListedNotification, now: DeliveryNow, story: Sto
   story: story(one),
 });
 
-export const attemptView = (one: AttemptSummary) => ({
-  attempt_number: one.attemptNumber,
-  generation: one.generation,
-  endpoint_id: one.endpointId,
-  started_at: one.startedAt,
-  finished_at: one.finishedAt,
-  outcome: one.outcome,
-  failure: one.failure,
-  http_status: one.httpStatus,
-  duration_ms: one.durationMs,
-  retry_after_ms: one.retryAfterMs,
-  address: one.address,
-});
-
 /** `failed: http_status 503 in 35 ms`; an attempt without an end is under way. */
 export function describeAttempt({ outcome, failure, httpStatus, durationMs }: AttemptSummary): string {
   if (outcome === null) return 'under way';
   if (outcome === 'unknown') return 'unknown: its process died';
   const what = [failure, httpStatus].filter((part) => part !== null).join(' ');
   return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
+}
+
+function attemptView(one: DeliveryAttempt) {
+  const { notification_id: _, ...rest } = snakeCased(one);
+  return rest;
 }
 
 /** A notification with its body and all of its attempts. */
@@ -81,7 +72,7 @@ export function notificationAnswer(
   story: StoryOf,
 ): Answer {
   const last = attempts.findLast(({ finishedAt }) => finishedAt !== null);
-  const tried = listed(attempts, (one) => ({ ...attemptView(one), answer: one.answer }), {
+  const tried = listed(attempts, attemptView, {
     attempt: 'attempt_number',
     started: 'started_at',
     outcome: ({ outcome }) => outcome ?? 'under way',
@@ -99,7 +90,7 @@ export function notificationAnswer(
     json: {
       ...notificationView(one),
       now: nowView(now),
-      last_attempt: last === undefined ? null : { ...attemptView(last), answer: last.answer },
+      last_attempt: last === undefined ? null : attemptView(last),
       story: story(one),
       body: one.body,
       delivery_attempts: tried.json,

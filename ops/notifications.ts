@@ -3,13 +3,13 @@ import { whatTheyDo } from '../db/notifications/delivery-facts';
 import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { environmentOption, limitOption, sinceOption, wordsOf } from './arguments';
-import { environmentOf, handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
+import { environmentOption, sinceOption, wordsOf } from './arguments';
+import { handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { nowBrief } from './delivery-now-text';
 import { listedView, notificationAnswer, storyOf } from './notification-view';
 import { age, listed, withTables } from './output';
-import { afterOption, paged } from './paging';
+import { inPages, paged, type Page } from './paging';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
@@ -25,6 +25,15 @@ Examples:
 /** Notifications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+
+interface ListOptions extends Page {
+  readonly state?: readonly NotificationState[];
+  readonly undelivered?: true;
+  readonly paused?: true;
+  readonly application?: string;
+  readonly merchantReference?: string;
+  readonly since?: number;
+}
 
 /** `ops notifications …` */
 export function addNotificationCommands(program: Command, deps: OpsDeps): void {
@@ -52,28 +61,22 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
         LONGEST_SPAN_DAYS,
         `7d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
       ),
-    )
-    .option(...afterOption('notification'))
-    .option(...limitOption(50));
-  handle(list, deps, async (call) => {
-    const paused = call.options['paused'] === true;
-    const [applicationId, merchantReference] = [
-      textOption(call, 'application'),
-      textOption(call, 'merchantReference'),
-    ];
+    );
+  handle<ListOptions>(inPages(list, 'notification'), deps, async (call) => {
+    const { paused = false, application: applicationId, merchantReference, since, ...given } = call.options;
     const few = paused || applicationId !== undefined || merchantReference !== undefined;
     const byDefault = few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listNotifications(call.db, {
-      partnerId: textOption(call, 'partner'),
-      environment: environmentOf(call),
-      states: call.options['state'] as NotificationState[] | undefined,
-      undelivered: call.options['undelivered'] === true,
+      partnerId: given.partner,
+      environment: given.environment,
+      states: given.state,
+      undelivered: given.undelivered === true,
       paused,
       applicationId,
       merchantReference,
-      sinceSeconds: numberOption(call, 'since') ?? byDefault,
-      after: textOption(call, 'after'),
-      limit: limitOf(call),
+      sinceSeconds: since ?? byDefault,
+      after: given.after,
+      limit: given.limit,
     });
     const story = storyOf(deps.storyUrl);
     const now = await whatTheyDo(call.db, found);

@@ -1,11 +1,11 @@
 import type { KeyEnvironment } from '../db/keys/key';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { listUnderWay, type UnderWayKind } from '../db/notifications/under-way';
 import { Refused } from '../db/refused';
 import { pauseUntil } from '../timing/pause-until';
-import { environmentOf, numberOption, textOption, type Answer, type Call, type DeliveryOrder } from './call';
+import type { Answer, Call, DeliveryOrder } from './call';
 import { deliveryUnderWay, giveOrder, type Delivery } from './give-order';
 import { listed } from './output';
 
@@ -26,12 +26,12 @@ export interface ManyOrder {
 const TOLD_EVERY_MS = 2_000;
 
 /** The order to all deliveries of a partner or an endpoint: counts them, and gives it with `--yes`. */
-export async function orderAll(call: Call, wanted: ManyOrder): Promise<Answer> {
+export async function orderAll(call: Call<{ endpoint?: string }>, wanted: ManyOrder): Promise<Answer> {
   const owner = await ownerOf(call);
   const found = await listUnderWay(call.db, owner, FOR[wanted.order].kind);
   const whose = `of ${owner.partnerId}${owner.environment === null ? '' : ` in ${owner.environment}`}`;
   const counted = `${found.length} deliveries ${whose} ${FOR[wanted.order].what}`;
-  if (call.options['yes'] !== true || call.options['dryRun'] === true || found.length === 0) {
+  if (!call.options.yes || call.options.dryRun || found.length === 0) {
     const rest = found.length === 0 ? 'nothing to do' : 'no order was given: add --yes';
     return {
       json: { dry_run: true, order: wanted.name, found: found.length },
@@ -61,7 +61,7 @@ async function giveAll(
 ): Promise<Answer> {
   const { deps } = call;
   const interrupted = deps.interruptible();
-  const perSecond = numberOption(call, 'perSecond') ?? RECOVERED_PER_SECOND;
+  const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
   const startedAt = performance.now();
   let [given, toldAt] = [0, startedAt];
   const left: { message: string }[] = [];
@@ -84,7 +84,7 @@ async function giveAll(
       }
       left.push({ message: error.message });
     }
-    if (performance.now() - toldAt < TOLD_EVERY_MS || call.options['json'] === true) continue;
+    if (performance.now() - toldAt < TOLD_EVERY_MS || call.options.json) continue;
     toldAt = performance.now();
     deps.err(`${how()}\n`);
   }
@@ -99,19 +99,16 @@ async function giveAll(
 }
 
 async function ownerOf(
-  call: Call,
+  call: Call<{ endpoint?: string }>,
 ): Promise<{ readonly partnerId: string; readonly environment: KeyEnvironment | null }> {
-  const endpointId = textOption(call, 'endpoint');
-  const partnerId = textOption(call, 'partner');
+  const { endpoint: endpointId, partner: partnerId, environment = null } = call.options;
   if (endpointId !== undefined) {
-    if (partnerId !== undefined || environmentOf(call) !== undefined) nameOne();
+    if (partnerId !== undefined || environment !== null) nameOne();
     return existingEndpoint(call.db, endpointId);
   }
   if (partnerId === undefined) return nameOne();
-  if ((await findPartner(call.db, partnerId)) === null) {
-    throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  }
-  return { partnerId, environment: environmentOf(call) ?? null };
+  await existingPartner(call.db, partnerId);
+  return { partnerId, environment };
 }
 
 function nameOne(): never {

@@ -53,6 +53,18 @@ function fit(widths: number[], most: number): number {
 const cut = (text: string, width: number) =>
   text.length <= width * MOST_LINES ? text : `${text.slice(0, width * MOST_LINES - 1)}…`;
 
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Name;
+
+/** A thing as its JSON view, where that has the same fields: `notificationId` is `notification_id`. */
+export const snakeCased = <One extends object>(one: One) =>
+  Object.fromEntries(Object.entries(one).map(([name, value]) => [snakeCase(name), value])) as {
+    [Name in keyof One & string as SnakeCase<Name>]: One[Name];
+  };
+
+export const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 /** Fields of a JSON view that a cell can show as they are. */
 type Shown<View> = { [Name in keyof View]: View[Name] extends Cell ? Name : never }[keyof View];
 

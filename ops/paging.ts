@@ -1,17 +1,45 @@
+import type { Command } from 'commander';
+import { wholeNumber } from './arguments';
 import type { Answer, Call } from './call';
 
-/** Arguments of an `--after` option. */
-export const afterOption = (what: string) =>
-  ['--after <id>', `only those behind this ${what} in the list: the next page`] as const;
+/** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
+const DEFAULT_LIMIT = 50;
+const HIGHEST_LIMIT = 100_000;
+
+/** What a list in pages is asked for. */
+export interface Page<Id = string> {
+  readonly limit: number;
+  readonly after?: Id;
+}
+
+/** The option `--limit`. */
+export const limited = (list: Command, byDefault = DEFAULT_LIMIT) =>
+  list.option(
+    '--limit <n>',
+    `most rows shown, 1 to ${HIGHEST_LIMIT}`,
+    wholeNumber(1, HIGHEST_LIMIT),
+    byDefault,
+  );
+
+/** The options `--after` and `--limit`. @param what is listed. @param parse of its ids. */
+export const inPages = (
+  list: Command,
+  what: string,
+  { byDefault = DEFAULT_LIMIT, parse = String as (id: string) => unknown } = {},
+) =>
+  limited(
+    list.option('--after <id>', `only those behind this ${what} in the list: the next page`, parse),
+    byDefault,
+  );
 
 /** Adds to a page that is full the command that shows the next one. */
 export function paged<One>(
-  { args, options }: Call,
+  { args, options }: Call<Page<string | number>>,
   { text, wide = text, ...rest }: Answer,
   found: readonly One[],
   idOf: (one: One) => string | number,
 ): Answer {
-  const last = found.length === options['limit'] ? found.at(-1) : undefined;
+  const last = found.length === options.limit ? found.at(-1) : undefined;
   if (last === undefined) return { ...rest, text, wide };
   const next = `\nThere may be more: ${['ops', ...without(args), '--after', String(idOf(last))].map(quoted).join(' ')}`;
   return { ...rest, text: text + next, wide: wide + next };

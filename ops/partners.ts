@@ -1,19 +1,18 @@
 import type { Command } from 'commander';
 import {
   createPartner,
-  findPartner,
+  existingPartner,
   listPartners,
   setPartnerRecovery,
   setPartnerState,
-  type Partner,
   type PartnerRecoveryState,
   type PartnerState,
 } from '../db/catalogue/partners';
 import { Refused } from '../db/refused';
-import { handle, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { text as textField } from './import/fields';
-import { facts, listed } from './output';
+import { facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -39,19 +38,19 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     .description('Add a partner, active at once.')
     .requiredOption('--name <name>', 'name for people')
     .option('--id <partner>', 'P and six digits; default: the next free one');
-  handle(create, deps, async (call) => {
-    const name = checkedName(textOption(call, 'name') ?? '');
-    const partnerId = textOption(call, 'id') ?? null;
+  handle<{ name: string; id?: string }>(create, deps, async (call) => {
+    const name = checkedName(call.options.name);
+    const { id: partnerId = null } = call.options;
     const partner = await changeAndLog(call, 'partners.create', async (tx, log) => {
       const created = await createPartner(tx, { partnerId, name });
       await log(created.partnerId, { name });
       return created;
     });
-    return { json: view(partner), text: `Created partner ${partner.partnerId}, "${partner.name}".` };
+    return { json: snakeCased(partner), text: `Created partner ${partner.partnerId}, "${partner.name}".` };
   });
 
   handle(partners.command('list').description('All partners.'), deps, async ({ db }) => {
-    return listed(await listPartners(db), view, {
+    return listed(await listPartners(db), snakeCased, {
       partner: 'partner_id',
       name: 'name',
       state: 'state',
@@ -62,9 +61,8 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
 
   const show = partners.command('show').argument('<partner>').description('One partner.');
   handle(show, deps, async ({ db }, partnerId = '') => {
-    const partner = await findPartner(db, partnerId);
-    if (partner === null) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    return { json: view(partner), text: facts(Object.entries(view(partner))) };
+    const view = snakeCased(await existingPartner(db, partnerId));
+    return { json: view, text: facts(Object.entries(view)) };
   });
 
   addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
@@ -94,7 +92,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
       const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;
       const goesOn = verb === 'deactivate' ? `\n${STILL_DELIVERED}` : '';
       const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.${goesOn}`;
-      return { json: { ...view(partner), changed }, text };
+      return { json: { ...snakeCased(partner), changed }, text };
     });
   }
 }
@@ -105,11 +103,3 @@ function checkedName(name: string): string {
     throw new Refused('invalid', `The name ${parsed.error.issues[0]?.message ?? 'is wrong'}.`);
   return parsed.data;
 }
-
-const view = ({ partnerId, name, state, recovery, createdAt }: Partner) => ({
-  partner_id: partnerId,
-  name,
-  state,
-  recovery,
-  created_at: createdAt,
-});

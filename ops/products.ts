@@ -2,13 +2,12 @@ import type { Command } from 'commander';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
 import type { ProductDefinition } from '../db/catalogue/product-row';
 import { Refused } from '../db/refused';
-import { limitOption } from './arguments';
-import { handle, limitOf, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, moment, printable, type Cell } from './output';
-import { afterOption, paged } from './paging';
+import { inPages, paged, type Page } from './paging';
 import { definitionView, productTable, productView } from './product-view';
 import { ukDay } from '../domain/uk-day';
 
@@ -48,15 +47,11 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
   const list = products
     .command('list')
     .description("Products in their merchants' order, switched-off ones too.")
-    .option('--merchant <merchant>', 'of this merchant only')
-    .option(...afterOption('product'))
-    .option(...limitOption());
-  handle(list, deps, async (call) => {
-    const found = await listProducts(call.db, {
-      merchantId: textOption(call, 'merchant'),
-      after: textOption(call, 'after'),
-      limit: limitOf(call),
-    });
+    .option('--merchant <merchant>', 'of this merchant only');
+  const pages = inPages(list, 'product', { byDefault: 200 });
+  handle<Page & { merchant?: string }>(pages, deps, async (call) => {
+    const { merchant: merchantId, after, limit } = call.options;
+    const found = await listProducts(call.db, { merchantId, after, limit });
     return paged(call, productTable(found, ukDay(deps.now())), found, ({ productId }) => productId);
   });
 

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/quotes/read';
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
-import { limitOption, wholeNumber } from './arguments';
-import { handle, limitOf, numberOption, textOption, type OpsDeps } from './call';
+import { wholeNumber } from './arguments';
+import { handle, type OpsDeps } from './call';
 import { facts, listed, table } from './output';
-import { afterOption, paged } from './paging';
+import { inPages, paged, type Page } from './paging';
 import { definitionView } from './product-view';
 
 const EXAMPLES = `
@@ -19,6 +19,12 @@ const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_DAYS = 7;
 /** Quotes have no index of references, which would be written with each: what is read is two months. */
 const DEFAULT_DAYS_OF_REFERENCE = 60;
+
+interface ListOptions extends Page {
+  readonly merchant?: string;
+  readonly merchantReference?: string;
+  readonly days?: number;
+}
 
 /** `ops quotes …` */
 export function addQuoteCommands(program: Command, deps: OpsDeps): void {
@@ -48,21 +54,13 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       '--days <n>',
       `how far back, 1 to ${LONGEST_SPAN_DAYS}; default: ${DEFAULT_DAYS}, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}`,
       wholeNumber(1, LONGEST_SPAN_DAYS),
-    )
-    .option(...afterOption('quote'))
-    .option(...limitOption(50));
-  handle(list, deps, async (call) => {
-    const merchantReference = textOption(call, 'merchantReference');
+    );
+  handle<ListOptions>(inPages(list, 'quote'), deps, async (call) => {
+    const { partner: partnerId, merchant: merchantId, merchantReference, after, limit } = call.options;
     const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
-    const days = numberOption(call, 'days') ?? byDefault;
-    const found = await listQuotes(call.db, {
-      partnerId: textOption(call, 'partner'),
-      merchantId: textOption(call, 'merchant'),
-      merchantReference,
-      days,
-      after: textOption(call, 'after'),
-      limit: limitOf(call),
-    });
+    const days = call.options.days ?? byDefault;
+    const filter = { partnerId, merchantId, merchantReference, days, after, limit };
+    const found = await listQuotes(call.db, filter);
     if (found.length === 0) return { json: [], text: `None in the last ${days} days (--days).` };
     const answer = listed(found, view, {
       quote: 'service_quote_id',

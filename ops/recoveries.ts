@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import {
   beginRecovery,
   endRecovery,
@@ -15,22 +15,13 @@ import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../d
 import {
   environmentOption,
   HIGHEST_PER_SECOND,
-  limitOption,
   momentOrAgo,
   wholeNumber,
   type MomentOrAgo,
 } from './arguments';
-import {
-  environmentOf,
-  handle,
-  limitOf,
-  numberOption,
-  textOption,
-  type Answer,
-  type Call,
-  type OpsDeps,
-} from './call';
+import { handle, type Answer, type Call, type OpsDeps } from './call';
 import { listed } from './output';
+import { limited } from './paging';
 import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import { resolveSpan } from './recover-span';
 
@@ -39,6 +30,12 @@ Examples:
   ops notifications recover --partner P100001 --since 36h                  counts only
   ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
   ops notifications recover --resume rcv_01K…                              after an interruption`;
+
+interface RecoverOptions {
+  readonly since?: MomentOrAgo;
+  readonly until?: MomentOrAgo;
+  readonly resume?: string;
+}
 
 /** Why a notification is left as it is. */
 const LEFT: Readonly<Record<Exclude<UndeliveredCount['plan'], 'send'>, string>> = {
@@ -73,13 +70,13 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
       wholeNumber(1, HIGHEST_PER_SECOND),
     )
     .addHelpText('after', EXAMPLES);
-  handle(recover, deps, async (call) => {
-    const resumed = textOption(call, 'resume');
+  handle<RecoverOptions>(recover, deps, async (call) => {
+    const { resume: resumed } = call.options;
     if (resumed !== undefined) return resume(call, resumed);
     const span = await spanOf(call);
     const counts = await countUndelivered(call.db, span, TEST_EVENT_TYPE);
     const found = total(counts);
-    if (call.options['yes'] !== true || found === 0) return counted(span, counts, rateOf(call));
+    if (!call.options.yes || found === 0) return counted(span, counts, rateOf(call));
     const { actor } = deps;
     return run(call, await beginRecovery(call.db, { ...span, perSecond: rateOf(call), found, actor }));
   });
@@ -87,13 +84,10 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   const list = notifications
     .command('recoveries')
     .description('Recoveries, newest first: what each has sent, and which can be resumed.')
-    .option('--partner <partner>', 'of this partner only')
-    .option(...limitOption(20));
-  handle(list, deps, async (call) => {
-    const found = await listRecoveries(call.db, {
-      partnerId: textOption(call, 'partner'),
-      limit: limitOf(call),
-    });
+    .option('--partner <partner>', 'of this partner only');
+  handle<{ limit: number }>(limited(list, 20), deps, async (call) => {
+    const { partner: partnerId, limit } = call.options;
+    const found = await listRecoveries(call.db, { partnerId, limit });
     return listed(found, view, {
       recovery: 'recovery_id',
       partner: 'partner_id',
@@ -109,13 +103,13 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   });
 
   async function resume(call: Call, recoveryId: string): Promise<Answer> {
-    const perSecond = numberOption(call, 'perSecond');
+    const { perSecond } = call.options;
     return run(call, await resumeRecovery(call.db, recoveryId, { actor: deps.actor, perSecond }));
   }
 
   async function run(call: Call, recovery: Recovery): Promise<Answer> {
     const tell = (text: string) => {
-      if (call.options['json'] !== true) deps.err(`${text}\n`);
+      if (!call.options.json) deps.err(`${text}\n`);
     };
     const again = `ops notifications recover --resume ${recovery.recoveryId}`;
     tell(`Recovery ${recovery.recoveryId}, ${recovery.perSecond} per second. If it ends early: ${again}`);
@@ -144,21 +138,16 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   }
 }
 
-async function spanOf(call: Call): Promise<RecoverySpan> {
-  const partnerId = textOption(call, 'partner');
-  const since = call.options['since'] as MomentOrAgo | undefined;
-  const until = (call.options['until'] as MomentOrAgo | undefined) ?? { agoSeconds: 0 };
+async function spanOf(call: Call<RecoverOptions>): Promise<RecoverySpan> {
+  const { partner: partnerId, environment = null, since, until = { agoSeconds: 0 } } = call.options;
   if (partnerId === undefined || since === undefined) {
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
   }
-  if ((await findPartner(call.db, partnerId)) === null) {
-    throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  }
-  const environment = environmentOf(call) ?? null;
+  await existingPartner(call.db, partnerId);
   return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
 }
 
-const rateOf = (call: Call) => numberOption(call, 'perSecond') ?? RECOVERED_PER_SECOND;
+const rateOf = (call: Call) => call.options.perSecond ?? RECOVERED_PER_SECOND;
 
 const total = (counts: readonly UndeliveredCount[]) =>
   counts.filter(({ plan }) => plan === 'send').reduce((sum, { count }) => sum + count, 0);

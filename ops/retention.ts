@@ -69,7 +69,7 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
     .option('--yes', 'start the removal; it goes by the settings of the workers');
   handle(run, deps, async (call) => {
     const { days } = deps.retention();
-    if (call.options['yes'] === true && call.options['dryRun'] !== true) return remove(call);
+    if (call.options.yes && !call.options.dryRun) return remove(call);
     const counts = await countExpired(call.db, days);
     const text = `${countTable(counts)}\nNothing was removed: add --yes.`;
     return { json: { dry_run: true, counts: counts.map(view) }, text };

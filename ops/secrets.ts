@@ -47,7 +47,7 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
   handle(reencrypt, deps, async ({ db, options }) => {
     const keyRing = deps.keyRing();
     const { currentKeyId } = keyRing;
-    const dryRun = options['dryRun'] === true;
+    const { dryRun = false } = options;
     const report = await resealSecrets(db, {
       keyRing,
       dryRun,
@@ -59,7 +59,7 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
           details: { resealed },
         }),
       onProgress: (done, found) => {
-        if (options['json'] !== true) deps.err(`${done} of ${found}\n`);
+        if (!options.json) deps.err(`${done} of ${found}\n`);
       },
     });
     if (report.unreadable.length > 0) throw unreadable(report, dryRun);

@@ -8,17 +8,24 @@ import {
 } from '../db/keys/service-keys';
 import type { KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption } from './arguments';
-import { handle, numberOption, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
-import { issuedAnswer, serviceKeyView } from './key-view';
-import { listed } from './output';
+import { issuedAnswer } from './key-view';
+import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
   ops service-keys create --name 'Lender A gateway' --lender lender_a --environment live
   ops service-keys rotate svk_01K… --overlap 24h     the old key works for another 24 hours
   ops service-keys revoke svk_01K…                   answers 401 at once, for good`;
+
+interface CreateOptions {
+  readonly name: string;
+  readonly lender: string;
+  readonly environment: KeyEnvironment;
+  readonly expiresIn?: number;
+}
 
 /** `ops service-keys …` */
 export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
@@ -36,28 +43,23 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     .requiredOption('--lender <lender>', 'the lender whose applications it is for')
     .addOption(environmentOption('of the applications it is for, and of their quotes').makeOptionMandatory())
     .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
-  handle(create, deps, async (call) => {
-    const name = textOption(call, 'name') ?? '';
-    const lender = textOption(call, 'lender') ?? '';
-    const environment = textOption(call, 'environment') as KeyEnvironment;
-    const expiresInSeconds = numberOption(call, 'expiresIn') ?? null;
-    const { key, summary } = await changeAndLog(call, 'service-keys.create', async (tx, log) => {
+  handle<CreateOptions>(create, deps, async (call) => {
+    const { name, lender, environment, expiresIn: expiresInSeconds = null } = call.options;
+    const issued = await changeAndLog(call, 'service-keys.create', async (tx, log) => {
       const done = await issueServiceKey(tx, { name, lender, environment, expiresInSeconds });
       const { keyId, expiresAt } = done.summary;
       const details = { name: done.summary.name, lender, environment, expires_at: expiresAt };
       await log(keyId, details);
       return done;
     });
-    return issuedAnswer(
-      key,
-      serviceKeyView(summary),
-      `Issued service key ${summary.keyId} to ${summary.name}, for ${lender} in ${environment}.`,
-    );
+    const { summary } = issued;
+    const said = `Issued service key ${summary.keyId} to ${summary.name}, for ${lender} in ${environment}.`;
+    return issuedAnswer(issued, said);
   });
 
   const list = keys.command('list').description('Service keys, without the keys themselves.');
   handle(list, deps, async ({ db }) => {
-    return listed(await listServiceKeys(db), serviceKeyView, {
+    return listed(await listServiceKeys(db), snakeCased, {
       key: 'key_id',
       name: 'name',
       lender: 'lender',
@@ -73,7 +75,6 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
   addKeyLifecycle(keys, deps, {
     noun: 'service-keys',
     changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
-    view: serviceKeyView,
     owner: ({ name }) => ` of ${name}`,
     details: ({ name, lender, environment }) => ({ name, lender, environment }),
   });

@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { KeyEnvironment } from '../db/keys/key';
-import { findPartner } from '../db/catalogue/partners';
+import { existingPartner } from '../db/catalogue/partners';
 import { countQuotes, type QuoteCount } from '../db/quotes/count';
-import { Refused } from '../db/refused';
-import { TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
-import { currentMonth } from '../db/notifications/quota';
+import { currentMonth, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { selfService, type SelfService } from '../db/notifications/self-service';
 import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
 import { environmentOption, month as monthArgument } from './arguments';
-import { environmentOf, handle, textOption, type Answer, type OpsDeps } from './call';
-import { listed, withTables } from './output';
+import { handle, type Answer, type OpsDeps } from './call';
+import { listed, snakeCased, withTables } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -29,13 +27,11 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     .option('--month <month>', 'such as 2026-11; default: the current one', monthArgument)
     .addOption(environmentOption('of this environment only'))
     .addHelpText('after', EXAMPLES);
-  handle(usage, deps, async (call) => {
-    const partnerId = textOption(call, 'partner');
-    if (partnerId !== undefined && (await findPartner(call.db, partnerId)) === null) {
-      throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-    }
-    const month = textOption(call, 'month') ?? (await currentMonth(call.db));
-    const wanted = { partnerId, month, environment: environmentOf(call) };
+  handle<{ month?: string }>(usage, deps, async (call) => {
+    const { partner: partnerId, environment } = call.options;
+    if (partnerId !== undefined) await existingPartner(call.db, partnerId);
+    const month = call.options.month ?? (await currentMonth(call.db));
+    const wanted = { partnerId, month, environment };
     const counts = await monthlyUsage(call.db, wanted);
     const quotes = await countQuotes(call.db, wanted);
     const own = await selfService(call.db, wanted);
@@ -152,11 +148,7 @@ function limitOf({ eventType, delivered, reserved }: MonthlyCount) {
   return { limit: TEST_LIMIT_PER_MONTH, left: Math.max(TEST_LIMIT_PER_MONTH - delivered - reserved, 0) };
 }
 
-const view = (one: MonthlyCount) => ({
-  environment: one.environment,
-  event_type: one.eventType,
-  delivered: one.delivered,
-  failed: one.failed,
-  reserved: one.reserved,
-  ...limitOf(one),
-});
+function view(one: MonthlyCount) {
+  const { partner_id: _, ...rest } = snakeCased(one);
+  return { ...rest, ...limitOf(one) };
+}

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { listKeyPairs, rotateKeyPair, type KeyPairSummary } from '../db/endpoints/key-pairs';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/endpoints/overlap';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
 import type { KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption } from './arguments';
-import { environmentOf, handle, numberOption, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { listed } from './output';
 
@@ -24,6 +24,12 @@ const keyPairView = (pair: KeyPairSummary) => ({
   sealed_with: pair.keyId,
 });
 
+interface RotateOptions {
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+  readonly overlap?: number;
+}
+
 /** `ops webhook-keys …` */
 export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = program
@@ -39,8 +45,8 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only')
     .addOption(environmentOption('of this environment only'));
   handle(list, deps, async (call) => {
-    const filter = { partnerId: textOption(call, 'partner'), environment: environmentOf(call) };
-    return listed(await listKeyPairs(call.db, filter), keyPairView, {
+    const { partner: partnerId, environment } = call.options;
+    return listed(await listKeyPairs(call.db, { partnerId, environment }), keyPairView, {
       key: 'webhook_key_id',
       partner: 'partner_id',
       environment: 'environment',
@@ -58,10 +64,12 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
     .requiredOption('--partner <partner>', 'whose')
     .addOption(environmentOption('of which environment').makeOptionMandatory())
     .option('--overlap <duration>', 'how long the present ones sign on, 0 to 7d; default: 24h', duration);
-  handle(rotate, deps, async (call) => {
-    const partnerId = textOption(call, 'partner') ?? '';
-    const environment = environmentOf(call) as KeyEnvironment;
-    const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_OVERLAP_SECONDS;
+  handle<RotateOptions>(rotate, deps, async (call) => {
+    const {
+      partner: partnerId,
+      environment,
+      overlap: overlapSeconds = DEFAULT_OVERLAP_SECONDS,
+    } = call.options;
     const keyRing = deps.keyRing();
     const added = await changeAndLog(call, 'webhook-keys.rotate', async (tx, log) => {
       const done = await rotateKeyPair(tx, { partnerId, environment }, { overlapSeconds, keyRing });

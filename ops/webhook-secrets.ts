@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/endpoints/overlap';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
 import { listSecrets, rotateSecret } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { duration } from './arguments';
-import { handle, numberOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
 import { secretAnswer, secretTable, secretView } from './webhook-view';
@@ -24,8 +24,8 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
   const rotate = endpointArgument(secrets.command('rotate'))
     .description('Add a secret, shown once; the present ones sign on for the overlap.')
     .option('--overlap <duration>', 'how long the present ones sign on, 0 to 7d; default: 24h', duration);
-  handle(rotate, deps, async (call, named) => {
-    const overlapSeconds = numberOption(call, 'overlap') ?? DEFAULT_OVERLAP_SECONDS;
+  handle<{ overlap?: number }>(rotate, deps, async (call, named) => {
+    const { overlap: overlapSeconds = DEFAULT_OVERLAP_SECONDS } = call.options;
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
     const { endpointId, secretId, all } = await changeAndLog(

@@ -11,12 +11,19 @@ import { readProgress, type NotificationProgress } from '../db/notifications/pro
 import { Refused } from '../db/refused';
 import { insertTestNotification, type TestNotificationAnswer } from '../db/notifications/enqueue-test';
 import { environmentOption } from './arguments';
-import { handle, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 
 /** As long as the API waits. */
 const WAIT_MS = 10_000;
 const POLL_MS = 200;
+
+interface TestOptions {
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+  readonly lender?: TestLender;
+  readonly wait?: true;
+}
 
 /** `ops webhooks test` */
 export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
@@ -29,10 +36,8 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     .addOption(environmentOption('which endpoint to').makeOptionMandatory())
     .addOption(new Option('--lender <lender>', 'whose sample reference to carry').choices([...testLenders]))
     .option('--wait', 'wait up to 10 s for the first attempt; exit code 1 unless it delivered');
-  handle(test, deps, async (call) => {
-    const partnerId = textOption(call, 'partner') ?? '';
-    const environment = textOption(call, 'environment') as KeyEnvironment;
-    const lender = (textOption(call, 'lender') as TestLender | undefined) ?? null;
+  handle<TestOptions>(test, deps, async (call) => {
+    const { partner: partnerId, environment, lender = null } = call.options;
     const at = deps.now();
     const notificationId = `ntf_${ulid(at.getTime())}`;
     const eventId = `evt_${ulid(at.getTime())}`;
@@ -50,7 +55,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
       await log(notificationId, { partner_id: partnerId, environment });
     });
     const view = { notification_id: notificationId, event_id: eventId, partner_id: partnerId, environment };
-    if (call.options['wait'] !== true) {
+    if (!call.options.wait) {
       const hint = `See ops notifications show ${notificationId}.`;
       return { json: view, text: `Stored test notification ${notificationId}. ${hint}` };
     }

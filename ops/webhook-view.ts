@@ -3,8 +3,8 @@ import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/figures';
 import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';
-import { attemptView, describeAttempt } from './notification-view';
-import { age, facts, listed, withTables } from './output';
+import { describeAttempt } from './notification-view';
+import { age, facts, listed, snakeCased, withTables } from './output';
 
 const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
 
@@ -98,7 +98,7 @@ export function endpointAnswer(
   attempts: readonly AttemptSummary[],
 ): Answer {
   const known = secretTable(secrets);
-  const tried = listed(attempts, (one) => ({ notification_id: one.notificationId, ...attemptView(one) }), {
+  const tried = listed(attempts, snakeCased, {
     notification: 'notification_id',
     attempt: 'attempt_number',
     started: 'started_at',

@@ -13,7 +13,7 @@ import type { DbOrTransaction } from '../db/postgres/connect';
 import { listSecrets } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { environmentOption } from './arguments';
-import { handle, textOption, type OpsDeps } from './call';
+import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
 import { addWebhookSecretCommands } from './webhook-secrets';
@@ -38,6 +38,13 @@ Examples:
 /** Enough to see whether an endpoint is well. */
 const ATTEMPTS_SHOWN = 10;
 
+interface RegisterOptions {
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+  readonly url: string;
+  readonly replace?: true;
+}
+
 /** `ops webhooks …` */
 export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   const webhooks = program
@@ -52,17 +59,15 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .addOption(environmentOption('which of its keys it is for').makeOptionMandatory())
     .requiredOption('--url <url>', 'public https:// address without user name, query, fragment or port')
     .option('--replace', 'put it in the place of the one that is there, with a new secret');
-  handle(register, deps, async (call) => {
-    const partnerId = textOption(call, 'partner') ?? '';
-    const environment = textOption(call, 'environment') as KeyEnvironment;
-    const url = await checkedUrl(deps, textOption(call, 'url') ?? '');
+  handle<RegisterOptions>(register, deps, async (call) => {
+    const { partner: partnerId, environment, replace = false } = call.options;
+    const url = await checkedUrl(deps, call.options.url);
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
     const { endpoint, replaced, secretId, held } = await changeAndLog(
       call,
       'webhooks.register',
       async (tx, log) => {
-        const replace = call.options['replace'] === true;
         const wanted = { partnerId, environment, url, secret, keyRing, replace };
         const { endpoint, secretId, newKeyPairId, ...done } = await registerEndpoint(tx, wanted);
         const replaced = done.replaced?.endpointId ?? null;
@@ -88,13 +93,9 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only')
     .option('--paused', 'only those with deliveries that somebody has paused')
     .option('--removed', 'those that were replaced, too');
-  handle(list, deps, async (call) => {
-    const found = await listEndpoints(call.db, {
-      partnerId: textOption(call, 'partner'),
-      removed: call.options['removed'] === true,
-    });
-    const queued = await withQueue(call.db, found);
-    const paused = call.options['paused'] === true;
+  handle<{ paused?: true; removed?: true }>(list, deps, async (call) => {
+    const { partner: partnerId, paused = false, removed = false } = call.options;
+    const queued = await withQueue(call.db, await listEndpoints(call.db, { partnerId, removed }));
     return endpointTable(
       queued.filter(({ queue }) => !paused || queue.paused.count > 0),
       deps.now(),

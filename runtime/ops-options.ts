@@ -77,19 +77,25 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const config = readSettings();
       return { at: config.RETENTION_AT, days: retentionDays(config) };
     },
-    checkTarget(url) {
+    async checkTarget(url) {
       const config = readSettings();
       const rules = targetRules(config);
       const receiver = receiverOf(config);
-      return checkRegistrationTarget(url, {
+      const check = await checkRegistrationTarget(url, {
         allowedCidrs: [...rules.allowedCidrs, ...receiver.cidrs],
         allowedPorts: [...rules.allowedPorts, ...receiver.ports],
         hosts: new Map([...rules.hosts, ...receiver.hosts]),
         resolver: createResolver(),
       });
+      // Only the embedded stack has a receiver: there somebody tries one of their own.
+      if (check.ok || check.reason !== 'port' || receiver.ports.length === 0) return check;
+      return { ...check, message: `${check.message} ${OWN_RECEIVER}` };
     },
   };
 }
+
+const OWN_RECEIVER =
+  'For a receiver on this machine see "A receiver of your own" in docs/operations/embedded-stack.md.';
 
 function stackFile(config: Config): StackFile {
   const file = join(resolve(config.DATA_DIR), 'stack.json');

@@ -11,7 +11,7 @@ const LANGUAGES: Record<string, string> = { mjs: 'js', py: 'python', php: 'php',
 
 const withVerifiers = (page: string) =>
   page.replace(
-    /<!-- from (\S+)\.(\w+) -->\n\n```\w+\n[\s\S]*?\n```\n/g,
+    /<!-- from (\S+)\.(\w+) -->\n\n```\w+\n(?:[\s\S]*?\n)??```\n/g,
     (_whole, path: string, extension: string) => {
       const code = readFileSync(join(root, `${path}.${extension}`), 'utf8').trimEnd();
       return `<!-- from ${path}.${extension} -->\n\n\`\`\`${LANGUAGES[extension]}\n${code}\n\`\`\`\n`;

@@ -22,5 +22,3 @@ export function deliveryStoryUrl(
 
 /** Signals of `deliverNotification`. */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', pause: 'pause', resume: 'resume' } as const;
-
-export type DeliverySignal = keyof typeof DELIVERY_SIGNALS;

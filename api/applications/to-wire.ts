@@ -5,7 +5,8 @@ import type { LenderEvent } from '../../db/applications/record-lender-event';
 import type { Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 
-function unchanging(application: Application): CreatedApplicationBody['data'] {
+/** The wire form of an application that has been opened: the same however often it is asked for. */
+export function createdToWire(application: Application): CreatedApplicationBody['data'] {
   return {
     credit_application_id: application.applicationId,
     environment: application.environment,
@@ -22,11 +23,6 @@ function unchanging(application: Application): CreatedApplicationBody['data'] {
   };
 }
 
-/** The wire form of an application that has been opened: the same however often it is asked for. */
-export function createdToWire(application: Application): CreatedApplicationBody {
-  return { success: true, data: unchanging(application) };
-}
-
 function toldToWire(event: LenderEvent) {
   return {
     lender_event_id: event.lenderEventId,
@@ -36,15 +32,12 @@ function toldToWire(event: LenderEvent) {
   };
 }
 
-export function lenderEventToWire(event: LenderEvent): LenderEventBody {
+export function lenderEventToWire(event: LenderEvent): LenderEventBody['data'] {
   return {
-    success: true,
-    data: {
-      credit_application_id: event.applicationId,
-      ...toldToWire(event),
-      outcome: event.verdict,
-      application_status: event.stateAfter,
-    },
+    credit_application_id: event.applicationId,
+    ...toldToWire(event),
+    outcome: event.verdict,
+    application_status: event.stateAfter,
   };
 }
 
@@ -55,31 +48,32 @@ function outcomeNow({ verdict, appliedAt, waitsUntil }: LenderEvent): Verdict {
   return waitsUntil === null ? 'not_applied' : 'waiting';
 }
 
-export function applicationToWire({ application, events, notifications }: ApplicationStory): ApplicationBody {
+export function applicationToWire({
+  application,
+  events,
+  notifications,
+}: ApplicationStory): ApplicationBody['data'] {
   return {
-    success: true,
-    data: {
-      ...unchanging(application),
-      status: application.state,
-      updated_at: application.updatedAt.toISOString(),
-      lender_events: events.map((event) => ({
-        ...toldToWire(event),
-        outcome: outcomeNow(event),
-        previous_status: event.previousState,
-        sequence: event.sequence,
-        applied_at: event.appliedAt?.toISOString() ?? null,
-        waits_until: event.waitsUntil?.toISOString() ?? null,
-      })),
-      notifications: notifications.map((one) => ({
-        notification_id: one.notificationId,
-        event_id: one.eventId,
-        event_type: one.eventType,
-        sequence: one.sequence,
-        state: one.state,
-        end_reason: one.endReason,
-        created_at: one.createdAt.toISOString(),
-        delivered_at: one.deliveredAt?.toISOString() ?? null,
-      })),
-    },
+    ...createdToWire(application),
+    status: application.state,
+    updated_at: application.updatedAt.toISOString(),
+    lender_events: events.map((event) => ({
+      ...toldToWire(event),
+      outcome: outcomeNow(event),
+      previous_status: event.previousState,
+      sequence: event.sequence,
+      applied_at: event.appliedAt?.toISOString() ?? null,
+      waits_until: event.waitsUntil?.toISOString() ?? null,
+    })),
+    notifications: notifications.map((one) => ({
+      notification_id: one.notificationId,
+      event_id: one.eventId,
+      event_type: one.eventType,
+      sequence: one.sequence,
+      state: one.state,
+      end_reason: one.endReason,
+      created_at: one.createdAt.toISOString(),
+      delivered_at: one.deliveredAt?.toISOString() ?? null,
+    })),
   };
 }

@@ -12,9 +12,6 @@ export const PAGES: Readonly<Record<string, string>> = {
   'clients/typescript/README.md': '/docs/typescript-client',
 };
 
-/** Served by a route of its own, and linked from the pages. */
-const OPENAPI = ['contracts/openapi.json', '/openapi.json'] as const;
-
 /** What may lie in the folder of the verifiers besides their source: what a compiler or an interpreter left there. */
 const SOURCE = /\.(mjs|py|php|java|go|mod)$/;
 
@@ -49,23 +46,11 @@ export function pagePolicy(html: string): string {
   return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 }
 
-function sourceFiles(): (readonly [file: string, path: string])[] {
+/** The source of the verifiers: file of the repository and path on the public listener. */
+export function sourceFiles(): (readonly [file: string, path: string])[] {
   return readdirSync(join(ROOT, VERIFIERS), { withFileTypes: true })
     .filter((folder) => folder.isDirectory())
     .flatMap(({ name }) => readdirSync(join(ROOT, VERIFIERS, name)).map((file) => `${name}/${file}`))
     .filter((name) => SOURCE.test(name))
     .map((name) => [`${VERIFIERS}/${name}`, `/docs/verify-webhook/${name}`] as const);
-}
-
-/**
- * Where a link of a page leads on the public listener. Links to other sites and to headings stay as they are.
- * @throws when it leads to a file that is not served.
- */
-export function servedTarget(file: string, target: string): string {
-  if (/^([a-z]+:|#)/.test(target)) return target;
-  const [path = '', anchor] = target.split('#');
-  const linked = posix.join(posix.dirname(file), path);
-  const served = new Map([OPENAPI, ...Object.entries(PAGES), ...sourceFiles()]).get(linked);
-  if (served === undefined) throw new Error(`${file} links to ${linked}, which is not served`);
-  return anchor === undefined ? served : `${served}#${anchor}`;
 }

@@ -34,20 +34,17 @@ export function notificationToWire(one: Listed): NotificationItem {
   };
 }
 
-export function notificationWithLog(one: PartnerNotification): NotificationBody {
+export function notificationWithLog(one: PartnerNotification): NotificationBody['data'] {
   const { body, log } = one;
   return {
-    success: true,
-    data: {
-      ...notificationToWire(one),
-      payload: body === '' ? null : body,
-      attempt_log: log.map((attempt) => ({
-        number: attempt.number,
-        at: moment(attempt.atMs),
-        finished_at: momentOrNull(attempt.finishedMs),
-        ...attemptToWire(attempt),
-      })),
-    },
+    ...notificationToWire(one),
+    payload: body === '' ? null : body,
+    attempt_log: log.map((attempt) => ({
+      number: attempt.number,
+      at: moment(attempt.atMs),
+      finished_at: momentOrNull(attempt.finishedMs),
+      ...attemptToWire(attempt),
+    })),
   };
 }
 

@@ -30,14 +30,13 @@ export function setRateLimitHeaders(
 ): number {
   const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
   const [limit, remaining] = [String(state.limit), String(state.remaining)];
-  void reply.headers({
-    'RateLimit-Policy': `${limit};w=${windowSeconds}`,
-    'RateLimit-Limit': limit,
-    'RateLimit-Remaining': remaining,
-    'RateLimit-Reset': String(resetSeconds),
-    'X-RateLimit-Limit': limit,
-    'X-RateLimit-Remaining': remaining,
-    'X-RateLimit-Reset': String(Math.ceil((now.getTime() + state.resetMs) / 1000)),
-  });
+  void reply
+    .header('ratelimit-policy', `${limit};w=${windowSeconds}`)
+    .header('ratelimit-limit', limit)
+    .header('ratelimit-remaining', remaining)
+    .header('ratelimit-reset', String(resetSeconds))
+    .header('x-ratelimit-limit', limit)
+    .header('x-ratelimit-remaining', remaining)
+    .header('x-ratelimit-reset', String(Math.ceil((now.getTime() + state.resetMs) / 1000)));
   return resetSeconds;
 }

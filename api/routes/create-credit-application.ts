@@ -1,15 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { readApplicationRequest } from '../../contracts/credit-application';
-import {
-  createdApplicationSchema,
-  type CreatedApplicationBody,
-} from '../../contracts/credit-application-response';
+import { createdApplicationSchema } from '../../contracts/credit-application-response';
 import type { CreateApplicationAnswer, NewApplication } from '../../db/applications/create';
 import { warnOutOfScope } from '../applications/out-of-scope';
 import { createdToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/body';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface CreateCreditApplicationDeps {
   readonly createApplication: (wanted: NewApplication) => Promise<CreateApplicationAnswer>;
@@ -17,7 +14,7 @@ export interface CreateCreditApplicationDeps {
 
 /** `POST /internal/v1/credit-applications` (design §5), for the keyed part of the internal listener. */
 export function createCreditApplication(app: FastifyInstance, deps: CreateCreditApplicationDeps): void {
-  const serialize = serializer<CreatedApplicationBody>(createdApplicationSchema);
+  const sendAnswer = answerer(createdApplicationSchema);
 
   app.post('/internal/v1/credit-applications', async (request, reply) => {
     const wanted = bodyOf(readApplicationRequest, request.body);
@@ -30,7 +27,7 @@ export function createCreditApplication(app: FastifyInstance, deps: CreateCredit
       warnOutOfScope(request, { lender: wanted.lender, quoteId: wanted.quoteId });
     }
     if (answer.kind !== 'created') throw refusal(answer);
-    return reply.type('application/json; charset=utf-8').send(serialize(createdToWire(answer.application)));
+    return sendAnswer(reply, createdToWire(answer.application));
   });
 }
 

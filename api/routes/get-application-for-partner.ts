@@ -7,7 +7,7 @@ import type { ApplicationState } from '../../domain/application-states';
 import { noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { moment } from '../notifications/to-wire';
 import { idRoute } from '../plugins/route-name';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface GetApplicationForPartnerDeps {
   readonly findPartnerApplication: (
@@ -20,34 +20,31 @@ const { url, options } = idRoute('/v1/credit-applications/{credit_application_id
 
 /** `GET /v1/credit-applications/{credit_application_id}` (design §11). */
 export function getApplicationForPartner(app: FastifyInstance, deps: GetApplicationForPartnerDeps): void {
-  const serialize = serializer<PartnerApplicationBody>(partnerApplicationSchema);
+  const sendAnswer = answerer(partnerApplicationSchema);
 
   app.get<ApplicationPath>(url, options, async (request, reply) => {
     const found = await deps.findPartnerApplication(request.params.credit_application_id, request.caller);
     if (found === null) throw noSuchApplication();
-    return reply.type('application/json; charset=utf-8').send(serialize(toWire(found)));
+    return sendAnswer(reply, toWire(found));
   });
 }
 
-const toWire = (one: PartnerApplication): PartnerApplicationBody => ({
-  success: true,
-  data: {
-    credit_application_id: one.applicationId,
-    service_quote_id: one.quoteId,
-    merchant_reference: one.merchantReference,
-    merchant_id: one.merchantId,
-    lender: one.lender,
-    lender_reference: one.lenderReference,
-    status: one.state,
-    created_at: moment(one.createdMs),
-    updated_at: moment(one.updatedMs),
-    events: one.events.map((event) => ({
-      sequence: event.sequence,
-      event_id: event.eventId,
-      event_type: event.eventType,
-      status: event.eventType.slice('credit_application.'.length) as ApplicationState,
-      previous_status: event.previousStatus,
-      occurred_at: moment(event.occurredMs),
-    })),
-  },
+const toWire = (one: PartnerApplication): PartnerApplicationBody['data'] => ({
+  credit_application_id: one.applicationId,
+  service_quote_id: one.quoteId,
+  merchant_reference: one.merchantReference,
+  merchant_id: one.merchantId,
+  lender: one.lender,
+  lender_reference: one.lenderReference,
+  status: one.state,
+  created_at: moment(one.createdMs),
+  updated_at: moment(one.updatedMs),
+  events: one.events.map((event) => ({
+    sequence: event.sequence,
+    event_id: event.eventId,
+    event_type: event.eventType,
+    status: event.eventType.slice('credit_application.'.length) as ApplicationState,
+    previous_status: event.previousStatus,
+    occurred_at: moment(event.occurredMs),
+  })),
 });

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { applicationResponseSchema, type ApplicationBody } from '../../contracts/credit-application-response';
+import { applicationResponseSchema } from '../../contracts/credit-application-response';
 import type { ApplicationStory } from '../../db/applications/read';
 import type { KeyBinding } from '../../db/keys/service-keys';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { warnOutOfScope } from '../applications/out-of-scope';
 import { applicationToWire } from '../applications/to-wire';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface GetCreditApplicationDeps {
   /** An application of this lender and environment; for all others null. */
@@ -15,7 +15,7 @@ export interface GetCreditApplicationDeps {
 
 /** `GET /internal/v1/credit-applications/{credit_application_id}` (design §5). */
 export function getCreditApplication(app: FastifyInstance, deps: GetCreditApplicationDeps): void {
-  const serialize = serializer<ApplicationBody>(applicationResponseSchema);
+  const sendAnswer = answerer(applicationResponseSchema);
 
   app.get<ApplicationPath>(
     '/internal/v1/credit-applications/:credit_application_id',
@@ -26,7 +26,7 @@ export function getCreditApplication(app: FastifyInstance, deps: GetCreditApplic
         if (await deps.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
         throw noSuchApplication();
       }
-      return reply.type('application/json; charset=utf-8').send(serialize(applicationToWire(story)));
+      return sendAnswer(reply, applicationToWire(story));
     },
   );
 }

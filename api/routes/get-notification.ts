@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { notificationResponseSchema, type NotificationBody } from '../../contracts/notifications';
+import { notificationResponseSchema } from '../../contracts/notifications';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
 import type { PartnerNotification } from '../../db/notifications/find-for-partner';
 import type { EndpointQueue } from '../../db/notifications/hold';
 import { ApiError } from '../errors';
 import { notificationWithLog } from '../notifications/to-wire';
 import { idRoute } from '../plugins/route-name';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface GetNotificationDeps {
   readonly findNotification: (
@@ -27,11 +27,11 @@ export const noSuchNotification = () =>
 
 /** `GET /v1/notifications/{notification_id}` (design §11). */
 export function getNotification(app: FastifyInstance, deps: GetNotificationDeps): void {
-  const serialize = serializer<NotificationBody>(notificationResponseSchema);
+  const sendAnswer = answerer(notificationResponseSchema);
 
   app.get<NotificationPath>(url, options, async (request, reply) => {
     const found = await deps.findNotification(request.params.notification_id, request.caller);
     if (found === null) throw noSuchNotification();
-    return reply.type('application/json; charset=utf-8').send(serialize(notificationWithLog(found)));
+    return sendAnswer(reply, notificationWithLog(found));
   });
 }

@@ -10,7 +10,7 @@ import type { RecoveryProgress } from '../../db/notifications/recovery-progress'
 import { ApiError } from '../errors';
 import { moment } from '../notifications/to-wire';
 import { idRoute } from '../plugins/route-name';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface GetRecoveryDeps {
   readonly recoveryProgress: (recoveryId: string, owner: EndpointQueue) => Promise<RecoveryProgress | null>;
@@ -24,33 +24,30 @@ const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}', I
 
 /** `GET /v1/notifications/recoveries/{recovery_id}` (design §11). */
 export function getRecovery(app: FastifyInstance, deps: GetRecoveryDeps): void {
-  const serialize = serializer<RecoveryBody>(recoveryResponseSchema);
+  const sendAnswer = answerer(recoveryResponseSchema);
 
   app.get<RecoveryPath>(url, options, async (request, reply) => {
     const found = await deps.recoveryProgress(request.params.recovery_id, request.caller);
     if (found === null)
       throw new ApiError('RECOVERY_NOT_FOUND', 'The recovery does not exist.', { field: 'recovery_id' });
-    return reply.type('application/json; charset=utf-8').send(serialize(toWire(found)));
+    return sendAnswer(reply, toWire(found));
   });
 }
 
-function toWire(one: RecoveryProgress): RecoveryBody {
+function toWire(one: RecoveryProgress): RecoveryBody['data'] {
   const { resent, delivered, underWay } = one;
   const status = statusOf(one);
   const isOver = status === 'finished' || status === 'stopped';
   return {
-    success: true,
-    data: {
-      recovery_id: one.recoveryId,
-      status,
-      matched: one.matched,
-      resent,
-      delivered,
-      // Also what a later recovery has taken over since: it could only do so because this one had failed with it.
-      failed: Math.max(0, resent - delivered - underWay),
-      created_at: moment(one.createdMs),
-      finished_at: isOver ? moment(one.lastMs) : null,
-    },
+    recovery_id: one.recoveryId,
+    status,
+    matched: one.matched,
+    resent,
+    delivered,
+    // Also what a later recovery has taken over since: it could only do so because this one had failed with it.
+    failed: Math.max(0, resent - delivered - underWay),
+    created_at: moment(one.createdMs),
+    finished_at: isOver ? moment(one.lastMs) : null,
   };
 }
 

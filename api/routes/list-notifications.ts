@@ -4,7 +4,6 @@ import {
   notificationListSchema,
   readListQuery,
   type ListNotificationsQuery,
-  type NotificationListBody,
 } from '../../contracts/notifications';
 import type { Page, PageWanted } from '../../db/notifications/list-for-partner';
 import { ApiError } from '../errors';
@@ -12,7 +11,7 @@ import type { CursorScope, Cursors } from '../notifications/cursor';
 import { notificationToWire } from '../notifications/to-wire';
 import type { Caller } from '../plugins/authenticate';
 import { bodyOf } from '../plugins/body';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface ListNotificationsDeps {
   readonly listNotifications: (wanted: PageWanted) => Promise<Page>;
@@ -24,7 +23,7 @@ const END = 'ntf_~';
 
 /** `GET /v1/notifications` (design §11). */
 export function listNotifications(app: FastifyInstance, deps: ListNotificationsDeps): void {
-  const serialize = serializer<NotificationListBody>(notificationListSchema);
+  const sendAnswer = answerer(notificationListSchema);
 
   app.get('/v1/notifications', async (request, reply) => {
     const { caller } = request;
@@ -40,14 +39,10 @@ export function listNotifications(app: FastifyInstance, deps: ListNotificationsD
       ...(await spanOf(query, scope)),
       limit: query.limit,
     });
-    const body: NotificationListBody = {
-      success: true,
-      data: {
-        notifications: notifications.map(notificationToWire),
-        next_cursor: next && (await deps.cursors.seal(next.slice('ntf_'.length), scope)),
-      },
-    };
-    return reply.type('application/json; charset=utf-8').send(serialize(body));
+    return sendAnswer(reply, {
+      notifications: notifications.map(notificationToWire),
+      next_cursor: next && (await deps.cursors.seal(next.slice('ntf_'.length), scope)),
+    });
   });
 
   /** Ids of the span; a cursor lies within it. */

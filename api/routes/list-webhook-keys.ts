@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-keys';
 import type { KeyPairOwner, PublicKey } from '../../db/endpoints/key-pairs';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface ListWebhookKeysDeps {
   /** Those that sign now, newest first. */
@@ -10,11 +10,10 @@ export interface ListWebhookKeysDeps {
 
 /** `GET /v1/webhook-keys` (design §11). */
 export function listWebhookKeys(app: FastifyInstance, deps: ListWebhookKeysDeps): void {
-  const serialize = serializer<WebhookKeysBody>(webhookKeysSchema);
+  const sendAnswer = answerer(webhookKeysSchema);
 
   app.get('/v1/webhook-keys', async (request, reply) => {
-    const keys = (await deps.webhookKeys(request.caller)).map(toWire);
-    return reply.type('application/json; charset=utf-8').send(serialize({ success: true, data: { keys } }));
+    return sendAnswer(reply, { keys: (await deps.webhookKeys(request.caller)).map(toWire) });
   });
 }
 

@@ -1,16 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  lenderEventResponseSchema,
-  readLenderEvent,
-  type LenderEventBody,
-} from '../../contracts/lender-event';
+import { lenderEventResponseSchema, readLenderEvent } from '../../contracts/lender-event';
 import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/record-lender-event';
 import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { warnOutOfScope } from '../applications/out-of-scope';
 import { bodyOf } from '../plugins/body';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface RecordLenderEventDeps {
   readonly recordLenderEvent: (wanted: NewLenderEvent) => Promise<LenderEventAnswer>;
@@ -18,7 +14,7 @@ export interface RecordLenderEventDeps {
 
 /** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events` (design §5). */
 export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventDeps): void {
-  const serialize = serializer<LenderEventBody>(lenderEventResponseSchema);
+  const sendAnswer = answerer(lenderEventResponseSchema);
 
   app.post<ApplicationPath>(
     '/internal/v1/credit-applications/:credit_application_id/lender-events',
@@ -42,7 +38,7 @@ export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventD
           field: 'lender_event_id',
         });
       }
-      return reply.type('application/json; charset=utf-8').send(serialize(lenderEventToWire(answer.event)));
+      return sendAnswer(reply, lenderEventToWire(answer.event));
     },
   );
 }

@@ -4,14 +4,12 @@ import {
   readRecoverRequest,
   recoverDryRunSchema,
   recoverResponseSchema,
-  type RecoverBody,
-  type RecoverDryRunBody,
 } from '../../contracts/notification-recovery';
 import type { PartnerRecovery, WantedRecovery } from '../../db/notifications/recover-for-partner';
 import { ApiError, notRegistered } from '../errors';
 import type { Caller } from '../plugins/authenticate';
 import { bodyOf } from '../plugins/body';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 export interface RecoverNotificationsDeps {
   readonly recoverNotifications: (wanted: Omit<WantedRecovery, 'testEventType'>) => Promise<PartnerRecovery>;
@@ -19,8 +17,8 @@ export interface RecoverNotificationsDeps {
 
 /** `POST /v1/notifications/recover` (design §11). */
 export function recoverNotifications(app: FastifyInstance, deps: RecoverNotificationsDeps): void {
-  const serializeCount = serializer<RecoverDryRunBody>(recoverDryRunSchema);
-  const serialize = serializer<RecoverBody>(recoverResponseSchema);
+  const sendCount = answerer(recoverDryRunSchema);
+  const sendAnswer = answerer(recoverResponseSchema);
 
   app.post('/v1/notifications/recover', async (request, reply) => {
     const { caller, body } = request;
@@ -30,12 +28,10 @@ export function recoverNotifications(app: FastifyInstance, deps: RecoverNotifica
     const owner = { partnerId, environment };
     const longestDays = LONGEST_RECOVERY_DAYS;
     const answer = await deps.recoverNotifications({ owner, keyId, since, until, longestDays, dryRun });
-    void reply.type('application/json; charset=utf-8');
-    if (answer.kind === 'counted')
-      return reply.send(serializeCount({ success: true, data: { matched: answer.matched } }));
+    if (answer.kind === 'counted') return sendCount(reply, { matched: answer.matched });
     if (answer.kind !== 'begun') throw refusal(answer, caller);
     const { recoveryId, matched } = answer;
-    return reply.code(202).send(serialize({ success: true, data: { recovery_id: recoveryId, matched } }));
+    return sendAnswer(reply, { recovery_id: recoveryId, matched }, 202);
   });
 }
 

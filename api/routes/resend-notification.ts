@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { ErrorDetails } from '../../contracts/errors';
-import { resendResponseSchema, type ResendBody } from '../../contracts/notifications';
+import { resendResponseSchema } from '../../contracts/notifications';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
 import type { EndpointQueue } from '../../db/notifications/hold';
 import type { PartnerResend } from '../../db/notifications/resend-for-partner';
 import { ApiError, notRegistered } from '../errors';
 import { idRoute } from '../plugins/route-name';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 import { noSuchNotification, type NotificationPath } from './get-notification';
 
 export interface ResendNotificationDeps {
@@ -26,7 +26,7 @@ const WHY_NOT: Readonly<Record<NonNullable<ErrorDetails['reason']>, string>> = {
 
 /** `POST /v1/notifications/{notification_id}/resend` (design §11). */
 export function resendNotification(app: FastifyInstance, deps: ResendNotificationDeps): void {
-  const serialize = serializer<ResendBody>(resendResponseSchema);
+  const sendAnswer = answerer(resendResponseSchema);
 
   app.post<NotificationPath>(url, options, async (request, reply) => {
     const { caller, params } = request;
@@ -35,9 +35,7 @@ export function resendNotification(app: FastifyInstance, deps: ResendNotificatio
     const answer = await deps.resendNotification(params.notification_id, { owner, keyId });
     if (answer.kind !== 'resent') throw refusal(answer, environment);
     const { notification_id } = params;
-    const data = { notification_id, event_id: answer.eventId, status: 'pending' } as const;
-    const body = serialize({ success: true, data });
-    return reply.code(202).type('application/json; charset=utf-8').send(body);
+    return sendAnswer(reply, { notification_id, event_id: answer.eventId, status: 'pending' }, 202);
   });
 }
 

@@ -5,7 +5,6 @@ import {
   testNotificationQuerySchema,
   testNotificationResponseSchema,
   type TestLender,
-  type TestNotificationBody,
 } from '../../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { NotificationProgress } from '../../db/notifications/progress';
@@ -14,7 +13,7 @@ import { ApiError, notRegistered } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
 import { shownReason, testStatus } from '../notifications/test-status';
 import type { Caller } from '../plugins/authenticate';
-import { serializer } from '../serializer';
+import { answerer } from '../serializer';
 
 /** A first attempt takes at most 20 s; ten are what a caller can be asked to wait. */
 const WAIT_MS = 10_000;
@@ -38,7 +37,7 @@ export interface SendTestNotificationDeps {
  * Temporal it answers 202 `queued`, and the event is sent once there is one.
  */
 export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
-  const serialize = serializer<TestNotificationBody>(testNotificationResponseSchema);
+  const sendAnswer = answerer(testNotificationResponseSchema);
 
   app.post('/v1/notifications/test', async (request, reply) => {
     const { caller } = request;
@@ -67,23 +66,16 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
       if (stored.kind !== 'stored') throw refusal(stored, caller);
       const { status, reason, attempt } = await firstWord();
       const ended = status === 'delivered' || status === 'failed';
-      return await reply
-        .code(ended ? 200 : 202)
-        .type('application/json; charset=utf-8')
-        .send(
-          serialize({
-            success: true,
-            data: {
-              notification_id: notificationId,
-              event_id: eventId,
-              event_type: TEST_EVENT_TYPE,
-              environment,
-              status,
-              reason,
-              attempt: attempt && { http_status: attempt.httpStatus, duration_ms: attempt.durationMs },
-            },
-          }),
-        );
+      const data = {
+        notification_id: notificationId,
+        event_id: eventId,
+        event_type: TEST_EVENT_TYPE,
+        environment,
+        status,
+        reason,
+        attempt: attempt && { http_status: attempt.httpStatus, duration_ms: attempt.durationMs },
+      } as const;
+      return await sendAnswer(reply, data, ended ? 200 : 202);
     } finally {
       subscription.end();
     }

@@ -14,8 +14,7 @@ const REQUESTS = 2_000;
  * not with what is stored.
  */
 export async function dropOldestMonth(side: Side, times: number): Promise<Record<string, number>> {
-  const { port, headers, body } = side.api;
-  const quotes = () => load({ port, headers, body, connections: CONNECTIONS, requests: REQUESTS });
+  const quotes = () => load({ ...side.api, connections: CONNECTIONS, requests: REQUESTS });
   const figures: Record<string, number> = {};
   const p99 = { without: [] as number[], meanwhile: [] as number[] };
   const found = new Map<string, { ms: number[]; rows: number[] }>();

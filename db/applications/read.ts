@@ -2,6 +2,7 @@ import { and, asc, desc, eq, inArray, isNotNull, lt, sql, type SQL } from 'drizz
 import type { ApplicationState } from '../../domain/application-states';
 import type { DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
+import { given } from '../schema/columns';
 import type { LenderEvent } from './apply-lender-events';
 import type { KeyBinding } from '../keys/service-keys';
 import { listStatusNotifications, type Application, type StatusNotification } from './notifications';
@@ -91,19 +92,22 @@ export async function listApplications(
   filter: ApplicationFilter,
 ): Promise<Application[]> {
   const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
+  const { applicationId } = creditApplications;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
-  const conditions: SQL[] = [sql`${creditApplications.applicationId} >= (select ${oldest})`];
-  for (const [column, value] of Object.entries(equal)) {
-    if (value !== undefined) conditions.push(eq(creditApplications[column as keyof typeof equal], value));
-  }
-  if (after !== undefined) conditions.push(lt(creditApplications.applicationId, after));
-  if (waiting)
-    conditions.push(sql`${creditApplications.applicationId} in (
-      select application_id from lender_events where waits_until is not null)`);
+  const columns = Object.keys(equal) as (keyof typeof equal)[];
+  const withWaiting = sql`${applicationId} in (
+    select application_id from lender_events where waits_until is not null)`;
   return db
     .select()
     .from(creditApplications)
-    .where(and(...conditions))
-    .orderBy(desc(creditApplications.applicationId))
+    .where(
+      and(
+        sql`${applicationId} >= (select ${oldest})`,
+        ...columns.map((column) => given(creditApplications[column], equal[column])),
+        given(applicationId, after, lt),
+        waiting ? withWaiting : undefined,
+      ),
+    )
+    .orderBy(desc(applicationId))
     .limit(limit);
 }

@@ -1,6 +1,7 @@
-import { and, desc, eq, gte, lt, sql, type SQL } from 'drizzle-orm';
+import { and, desc, eq, lt, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
+import { given, givenSince } from '../schema/columns';
 
 /** One change, as it is written down. */
 export interface Change {
@@ -50,26 +51,27 @@ export async function listChanges(
     limit: number;
   },
 ): Promise<RecordedChange[]> {
-  const conditions: SQL[] = [];
-  if (filter.subject !== undefined) conditions.push(eq(changeLog.subject, filter.subject));
-  if (filter.actor !== undefined) conditions.push(eq(changeLog.actor, filter.actor));
-  if (filter.action !== undefined) conditions.push(eq(changeLog.action, filter.action));
-  const { partnerId, sinceSeconds, after } = filter;
+  const { changeId, changedAt, actor, action, subject, details } = changeLog;
+  const { partnerId } = filter;
   // As the index change_log_partner has it.
-  if (partnerId !== undefined) {
-    const named = sql`${changeLog.details} ->> 'partner_id' = ${partnerId}`;
-    conditions.push(sql`(${changeLog.subject} = ${partnerId} or ${named})`);
-  }
-  if (sinceSeconds !== undefined) {
-    const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
-    conditions.push(gte(changeLog.changedAt, oldest));
-  }
-  if (after !== undefined) conditions.push(lt(changeLog.changeId, after));
+  const ofPartner =
+    partnerId === undefined
+      ? undefined
+      : sql`(${subject} = ${partnerId} or ${details} ->> 'partner_id' = ${partnerId})`;
   return db
     .select()
     .from(changeLog)
-    .where(and(...conditions))
-    .orderBy(desc(changeLog.changeId))
+    .where(
+      and(
+        given(subject, filter.subject),
+        given(actor, filter.actor),
+        given(action, filter.action),
+        ofPartner,
+        givenSince(changedAt, filter.sinceSeconds),
+        given(changeId, filter.after, lt),
+      ),
+    )
+    .orderBy(desc(changeId))
     .limit(filter.limit);
 }
 

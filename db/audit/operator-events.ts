@@ -1,8 +1,9 @@
-import { and, desc, eq, gte, inArray, lt, sql, type SQL } from 'drizzle-orm';
+import { and, desc, inArray, lt } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { operatorEvents } from '../schema';
+import { given, givenSince } from '../schema/columns';
 
 /** Something the service noticed by itself, as it is written down. */
 export interface OperatorEvent {
@@ -42,18 +43,19 @@ export async function listOperatorEvents(
     limit: number;
   },
 ): Promise<RecordedEvent[]> {
-  const { partnerId, environment, kinds, sinceSeconds, after, limit } = filter;
-  const oldest = sql`service_now() - make_interval(secs => ${sinceSeconds}::float8)`;
-  const conditions: SQL[] = [gte(operatorEvents.happenedAt, oldest)];
-  if (partnerId !== undefined) conditions.push(eq(operatorEvents.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(operatorEvents.environment, environment));
-  if (kinds !== undefined) conditions.push(inArray(operatorEvents.kind, [...kinds]));
-  if (after !== undefined) conditions.push(lt(operatorEvents.eventId, after));
-  const rows = await db
+  const { eventId, happenedAt, kind, partnerId, environment } = operatorEvents;
+  return db
     .select()
     .from(operatorEvents)
-    .where(and(...conditions))
-    .orderBy(desc(operatorEvents.eventId))
-    .limit(limit);
-  return rows.map((row) => ({ ...row, details: row.details as Record<string, unknown> }));
+    .where(
+      and(
+        givenSince(happenedAt, filter.sinceSeconds),
+        given(partnerId, filter.partnerId),
+        given(environment, filter.environment),
+        filter.kinds && inArray(kind, [...filter.kinds]),
+        given(eventId, filter.after, lt),
+      ),
+    )
+    .orderBy(desc(eventId))
+    .limit(filter.limit);
 }

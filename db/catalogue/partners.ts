@@ -40,6 +40,13 @@ export async function findPartner(db: DbOrTransaction, partnerId: string): Promi
   return found ?? null;
 }
 
+/** @throws Refused when there is no such partner. */
+export async function existingPartner(db: DbOrTransaction, partnerId: string): Promise<Partner> {
+  const found = await findPartner(db, partnerId);
+  if (found === null) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  return found;
+}
+
 type Changed = Promise<{ changed: boolean; partner: Partner }>;
 
 /** Switches a partner, and with it all its keys, off or on. */

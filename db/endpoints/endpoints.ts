@@ -1,9 +1,9 @@
-import { and, asc, desc, eq, gt, isNull, ne, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, ne, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { webhookEndpoints, webhookSecrets } from '../schema';
-import { given } from '../schema/columns';
+import { given, isLive } from '../schema/columns';
 import { Refused } from '../refused';
 import { ensureKeyPair } from './key-pairs';
 import type { KeyRing, Sealed } from './key-ring';
@@ -80,6 +80,9 @@ export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: S
   return secretId;
 }
 
+const isOf = (partnerId: string, environment: KeyEnvironment) =>
+  and(eq(webhookEndpoints.partnerId, partnerId), eq(webhookEndpoints.environment, environment));
+
 /** The endpoint of a partner and environment that has not been removed; null when there is none. */
 export async function findEndpoint(
   db: DbOrTransaction,
@@ -89,13 +92,7 @@ export async function findEndpoint(
   const [row] = await db
     .select()
     .from(webhookEndpoints)
-    .where(
-      and(
-        eq(webhookEndpoints.partnerId, partnerId),
-        eq(webhookEndpoints.environment, environment),
-        ne(webhookEndpoints.state, 'removed'),
-      ),
-    );
+    .where(and(isOf(partnerId, environment), ne(webhookEndpoints.state, 'removed')));
   return row ?? null;
 }
 
@@ -104,16 +101,11 @@ export async function activeEndpointExists(
   db: DbOrTransaction,
   { partnerId, environment }: Pick<WebhookEndpoint, 'partnerId' | 'environment'>,
 ): Promise<boolean> {
+  const { state } = webhookEndpoints;
   const rows = await db
-    .select({ state: webhookEndpoints.state })
+    .select({ state })
     .from(webhookEndpoints)
-    .where(
-      and(
-        eq(webhookEndpoints.partnerId, partnerId),
-        eq(webhookEndpoints.environment, environment),
-        eq(webhookEndpoints.state, 'active'),
-      ),
-    );
+    .where(and(isOf(partnerId, environment), eq(state, 'active')));
   return rows.length > 0;
 }
 
@@ -170,11 +162,6 @@ export async function liveSecrets(db: DbOrTransaction, endpointId: string): Prom
   return db
     .select()
     .from(webhookSecrets)
-    .where(
-      and(
-        eq(webhookSecrets.endpointId, endpointId),
-        or(isNull(webhookSecrets.expiresAt), gt(webhookSecrets.expiresAt, sql`service_now()`)),
-      ),
-    )
+    .where(and(eq(webhookSecrets.endpointId, endpointId), isLive(webhookSecrets.expiresAt)))
     .orderBy(desc(webhookSecrets.createdAt), desc(webhookSecrets.secretId));
 }

@@ -1,13 +1,13 @@
-import { and, asc, desc, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { Refused } from '../refused';
 import { webhookKeyPairs } from '../schema';
-import { given } from '../schema/columns';
+import { given, isLive } from '../schema/columns';
 import { generateKeyPair } from './key-pair';
 import type { KeyRing } from './key-ring';
-import { checkOverlap, MOST_LIVE } from './overlap';
+import { checkOverlap, MOST_LIVE } from '../overlap';
 
 /** Whom a key pair belongs to. */
 export interface KeyPairOwner {
@@ -21,7 +21,6 @@ export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 /** A public key that deliveries are signed under now. */
 export type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
 
-const isLive = or(isNull(webhookKeyPairs.expiresAt), gt(webhookKeyPairs.expiresAt, sql`service_now()`));
 const isOf = ({ partnerId, environment }: KeyPairOwner) =>
   and(eq(webhookKeyPairs.partnerId, partnerId), eq(webhookKeyPairs.environment, environment));
 const newestFirst = [desc(webhookKeyPairs.createdAt), desc(webhookKeyPairs.keyPairId)];
@@ -31,7 +30,7 @@ export async function liveKeyPairs(db: DbOrTransaction, owner: KeyPairOwner): Pr
   return db
     .select()
     .from(webhookKeyPairs)
-    .where(and(isOf(owner), isLive))
+    .where(and(isOf(owner), isLive(webhookKeyPairs.expiresAt)))
     .orderBy(...newestFirst);
 }
 
@@ -41,7 +40,7 @@ export async function livePublicKeys(db: DbOrTransaction, owner: KeyPairOwner): 
   return db
     .select({ keyPairId, environment, publicKey, expiresAt })
     .from(webhookKeyPairs)
-    .where(and(isOf(owner), isLive))
+    .where(and(isOf(owner), isLive(webhookKeyPairs.expiresAt)))
     .orderBy(...newestFirst);
 }
 
@@ -120,7 +119,7 @@ export async function listKeyPairs(
   filter: { readonly partnerId?: string | undefined; readonly environment?: KeyEnvironment | undefined },
 ): Promise<KeyPairSummary[]> {
   const { keyPairId, partnerId, environment, publicKey, keyId, createdAt, expiresAt } = webhookKeyPairs;
-  const live = sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
+  const live = isLive(expiresAt);
   return db
     .select({ keyPairId, partnerId, environment, publicKey, keyId, createdAt, expiresAt, live })
     .from(webhookKeyPairs)

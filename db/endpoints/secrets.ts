@@ -1,9 +1,10 @@
 import { desc, eq, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { webhookSecrets } from '../schema';
+import { isLive } from '../schema/columns';
 import { Refused } from '../refused';
-import { addSecret, existingEndpoint, liveSecrets, type SealSecret } from './endpoints';
-import { checkOverlap, MOST_LIVE } from './overlap';
+import { addSecret, existingEndpoint, liveSecrets, type SealedSecret, type SealSecret } from './endpoints';
+import { checkOverlap, MOST_LIVE } from '../overlap';
 
 /**
  * Adds a secret and lets the present ones sign on for the overlap; an earlier end of their own stands.
@@ -38,20 +39,15 @@ export async function rotateSecret(
 }
 
 /** A secret as people see it: never the secret. */
-export interface SecretSummary {
-  readonly secretId: string;
-  /** Key of the key ring that sealed it. */
-  readonly keyId: string;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
+export type SecretSummary = Omit<SealedSecret, 'endpointId' | 'ciphertext'> & {
   /** Whether deliveries are signed with it now, by the database's clock. */
   readonly live: boolean;
-}
+};
 
 /** All secrets of an endpoint, those that have ended too, newest first. */
 export async function listSecrets(db: DbOrTransaction, endpointId: string): Promise<SecretSummary[]> {
   const { secretId, keyId, createdAt, expiresAt } = webhookSecrets;
-  const live = sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
+  const live = isLive(expiresAt);
   return db
     .select({ secretId, keyId, createdAt, expiresAt, live })
     .from(webhookSecrets)

@@ -1,4 +1,8 @@
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import type { DbOrTransaction } from '../postgres/connect';
 import { msText, runPrepared, type Reader } from '../postgres/prepared';
+import { apiKeys, partners } from '../schema';
+import { given, isExpired } from '../schema/columns';
 import { Refused } from '../refused';
 import type { KeyEnvironment } from './key';
 import type { KeyState, KeySummary } from './key-changes';
@@ -29,58 +33,55 @@ const RECORD = `select k.key_id as "keyId", k.partner_id as "partnerId", k.envir
   k.state, ${msText('k.expires_at')} as "expiresAt", p.state as "partnerState"
   from api_keys k join partners p on p.partner_id = k.partner_id`;
 
-const SUMMARY = `select k.key_id as "keyId", k.partner_id as "partnerId", k.environment, k.last_four as "lastFour",
-  k.state, coalesce(k.expires_at <= service_now(), false) as expired, ${msText('k.expires_at')} as "expiresAt",
-  ${msText('k.created_at')} as "createdAt", ${msText('k.revoked_at')} as "revokedAt", k.replaced_by as "replacedBy",
-  p.state as "partnerState"
-  from api_keys k join partners p on p.partner_id = k.partner_id`;
+const { keyHash: _, ...SHOWN } = getTableColumns(apiKeys);
 
-type Row<T> = { [K in keyof T]: T[K] extends Date | null ? number | null : T[K] };
+const summaries = (db: DbOrTransaction) =>
+  db
+    .select({ ...SHOWN, expired: isExpired(apiKeys.expiresAt), partnerState: partners.state })
+    .from(apiKeys)
+    .innerJoin(partners, eq(partners.partnerId, apiKeys.partnerId))
+    .$dynamic();
 
-const moment = (value: number | null) => (value === null ? null : new Date(value));
-const toRecord = (row: Row<ApiKeyRecord>): ApiKeyRecord => ({ ...row, expiresAt: moment(row.expiresAt) });
-const toSummary = (row: Row<ApiKeySummary>): ApiKeySummary => ({
+type Row = Omit<ApiKeyRecord, 'expiresAt'> & { readonly expiresAt: number | null };
+
+const toRecord = (row: Row): ApiKeyRecord => ({
   ...row,
-  expiresAt: moment(row.expiresAt),
-  createdAt: new Date(row.createdAt ?? 0),
-  revokedAt: moment(row.revokedAt),
+  expiresAt: row.expiresAt === null ? null : new Date(row.expiresAt),
 });
 
 export async function loadAllKeys(db: Reader): Promise<ApiKeyRecord[]> {
-  return (await runPrepared<Row<ApiKeyRecord>>(db, RECORD)).map(toRecord);
+  return (await runPrepared<Row>(db, RECORD)).map(toRecord);
 }
 
 export async function loadKeysOfPartner(db: Reader, partnerId: string): Promise<ApiKeyRecord[]> {
-  return (await runPrepared<Row<ApiKeyRecord>>(db, `${RECORD} where k.partner_id = $1`, [partnerId])).map(
-    toRecord,
-  );
+  return (await runPrepared<Row>(db, `${RECORD} where k.partner_id = $1`, [partnerId])).map(toRecord);
 }
 
 /** The key with this hash (`hashKey`), whatever its state. */
 export async function findKeyByHash(db: Reader, hash: Buffer): Promise<ApiKeyRecord | null> {
-  const [row] = await runPrepared<Row<ApiKeyRecord>>(db, `${RECORD} where k.key_hash = $1`, [hash]);
+  const [row] = await runPrepared<Row>(db, `${RECORD} where k.key_hash = $1`, [hash]);
   return row === undefined ? null : toRecord(row);
 }
 
 /**
- * Keys for people, by partner, newest last. @param filter.partnerId null: of every partner.
- * @param filter.after id of the last key of the page before. @throws Refused when there is no such key.
+ * Keys for people, by partner, newest last. @param filter.after id of the last key of the page before.
+ * @throws Refused when there is no such key.
  */
 export async function listKeys(
-  db: Reader,
-  filter: { partnerId: string | null; after?: string | undefined; limit: number },
+  db: DbOrTransaction,
+  filter: { partnerId?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<ApiKeySummary[]> {
-  const { partnerId, after, limit } = filter;
-  const last = after === undefined ? null : await findKey(db, after);
-  if (after !== undefined && last === null) throw new Refused('not_found', `There is no key ${after}.`);
-  const text = `${SUMMARY} where ($1::text is null or k.partner_id = $1)
-      and ($2::text is null or (k.partner_id, k.key_id) > ($2, $3))
-    order by k.partner_id, k.key_id limit $4::int`;
-  const values = [partnerId, last?.partnerId ?? null, last?.keyId ?? null, limit];
-  return (await runPrepared<Row<ApiKeySummary>>(db, text, values)).map(toSummary);
+  const { partnerId, keyId } = apiKeys;
+  const last = filter.after === undefined ? undefined : await findKey(db, filter.after);
+  if (last === null) throw new Refused('not_found', `There is no key ${filter.after}.`);
+  const behind = last && sql`(${partnerId}, ${keyId}) > (${last.partnerId}, ${last.keyId})`;
+  return summaries(db)
+    .where(and(given(partnerId, filter.partnerId), behind))
+    .orderBy(asc(partnerId), asc(keyId))
+    .limit(filter.limit);
 }
 
-export async function findKey(db: Reader, keyId: string): Promise<ApiKeySummary | null> {
-  const [row] = await runPrepared<Row<ApiKeySummary>>(db, `${SUMMARY} where k.key_id = $1`, [keyId]);
-  return row === undefined ? null : toSummary(row);
+export async function findKey(db: DbOrTransaction, keyId: string): Promise<ApiKeySummary | null> {
+  const [row] = await summaries(db).where(eq(apiKeys.keyId, keyId));
+  return row ?? null;
 }

@@ -1,5 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import { checkOverlap, DEFAULT_OVERLAP_SECONDS } from '../overlap';
 import { Refused } from '../refused';
 
 export type KeyState = 'active' | 'inactive' | 'revoked';
@@ -66,10 +67,6 @@ export interface KeyChanges<S extends KeySummary> {
   ) => Promise<Changed<S>>;
 }
 
-/** A replaced key lives on for a day, so that the new one can be rolled out without an outage. */
-const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
-const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
-
 const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
 
 /**
@@ -100,9 +97,7 @@ export function keyChanges<S extends KeySummary>(kind: KeyKind<S>): KeyChanges<S
 
   return {
     async rotate(db, { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }) {
-      if (!(overlapSeconds >= 0 && overlapSeconds <= LONGEST_OVERLAP_SECONDS)) {
-        throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
-      }
+      checkOverlap(overlapSeconds);
       return db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
         refuseRotation(old);

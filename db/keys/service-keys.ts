@@ -1,8 +1,9 @@
-import { asc, eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
+import { asc, eq, getTableColumns, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { generateKey, hashKey, type KeyEnvironment } from './key';
 import { serviceKeys } from '../schema';
+import { isExpired } from '../schema/columns';
 import { expiryIn, keyChanges, type Issued, type KeySummary } from './key-changes';
 import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
@@ -27,10 +28,7 @@ export interface ServiceKeySummary extends KeySummary, KeyBinding {
 const LONGEST_NAME = 120;
 
 const { keyHash: _, ...SHOWN } = getTableColumns(serviceKeys);
-const SUMMARY = {
-  ...SHOWN,
-  expired: sql<boolean>`coalesce(${serviceKeys.expiresAt} <= service_now(), false)`,
-};
+const SUMMARY = { ...SHOWN, expired: isExpired(serviceKeys.expiresAt) };
 
 async function findOne(db: DbOrTransaction, condition: SQL): Promise<ServiceKeySummary | null> {
   const [row] = await db.select(SUMMARY).from(serviceKeys).where(condition);

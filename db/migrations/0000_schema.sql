@@ -628,7 +628,7 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT paced boolean, OUT last_partner text, OUT last_environment text
+  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
@@ -648,13 +648,17 @@ DECLARE
   tests_waits boolean[] := '{}';
   bulk boolean := false;
   share integer;
+  ids text[];
+  first_id text;
+  last_id text;
   got jsonb;
 BEGIN
+  -- A claim that a crash of Postgres takes back is made again, and its workflow is not started twice: nobody waits for its flush.
+  PERFORM set_config('synchronous_commit', 'off', true);
   moment := service_now();
   claimed := '[]';
   waiting := false;
   contended := false;
-  paced := false;
   last_partner := after_partner;
   last_environment := after_environment;
 
@@ -762,7 +766,6 @@ BEGIN
         AND n.partner_id = l.partner_id AND n.environment = l.environment
         AND n.notification_id >= low AND n.notification_id < high
       LIMIT 4) t) tests;
-  paced := true = ANY (tests_waits);
 
   share := most / cardinality(partners);
   FOR urgency IN 0..1 LOOP
@@ -786,19 +789,20 @@ BEGIN
               AND b.priority <= n.priority AND b.delivered_at IS NULL
               AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - order_wait)))
         ORDER BY n.due_at LIMIT least(l.free, share) FOR UPDATE OF n SKIP LOCKED) r
-      LIMIT most - jsonb_array_length(claimed)),
-    taken AS (
+      LIMIT most - jsonb_array_length(claimed))
+    SELECT array_agg(notification_id), min(notification_id), max(notification_id) INTO ids, first_id, last_id FROM ready;
+    CONTINUE WHEN ids IS NULL;
+    WITH taken AS (
       UPDATE notifications n SET taken_at = moment, due_at = moment + lease
-      FROM ready WHERE n.notification_id = ready.notification_id
-        -- One bound only: with both, an empty month's plan would go by them and not by the id.
-        AND n.notification_id >= low
+      -- The bounds leave months out, which an array cannot.
+      WHERE n.notification_id = ANY (ids) AND n.notification_id BETWEEN first_id AND last_id
       RETURNING n.notification_id, n.generation, n.event_type, n.partner_id, n.environment, n.application_id,
         n.request_id, n.trace_parent, n.created_at)
     SELECT jsonb_agg(jsonb_build_object(
       'notificationId', t.notification_id, 'generation', t.generation, 'eventType', t.event_type,
       'partnerId', t.partner_id, 'environment', t.environment, 'applicationId', t.application_id,
       'requestId', t.request_id, 'traceParent', t.trace_parent,
-      'ageMs', extract(epoch FROM moment - t.created_at) * 1000))
+      'ageMs', extract(epoch FROM moment - t.created_at) * 1000) ORDER BY array_position(ids, t.notification_id))
     INTO got FROM taken t;
     claimed := claimed || coalesce(got, '[]');
   END LOOP;
@@ -809,7 +813,7 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id
         AND n.environment = l.environment AND n.priority = u.priority
-        -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's.
+        -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's: the next sweep finds them.
         AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
         AND n.notification_id >= low AND n.notification_id < high
       ORDER BY n.due_at LIMIT 1) w

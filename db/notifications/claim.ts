@@ -30,12 +30,10 @@ export const FIRST_TURN: Turn = { partnerId: '', environment: '' };
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
-  /** Something due was left: its endpoint has no slot, an earlier event is open, or there was more than `limit`. */
+  /** Something due was left, but for paced tests: its endpoint has no slot, an earlier event is open, or there was more than `limit`. */
   readonly waiting: boolean;
   /** Of it, some was left to another claim, which works on that endpoint at this moment. */
   readonly contended: boolean;
-  /** Tests of an endpoint may be due that wait for an earlier test of theirs to end. */
-  readonly paced: boolean;
   readonly turn: Turn;
 }
 
@@ -50,7 +48,7 @@ export interface ClaimOptions {
 }
 
 const CLAIM = `
-  select claimed, waiting, contended, paced, last_partner as partner, last_environment as environment
+  select claimed, waiting, contended, last_partner as partner, last_environment as environment
   from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
@@ -67,13 +65,12 @@ export async function claimDue(
     claimed: ClaimedNotification[];
     waiting: boolean;
     contended: boolean;
-    paced: boolean;
     partner: string;
     environment: string;
   }>(reader, CLAIM, [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, turn.partnerId, turn.environment]);
   if (row === undefined) throw new Error('the claim came to nothing');
-  const { claimed, waiting, contended, paced, partner, environment } = row;
-  return { claimed, waiting, contended, paced, turn: { partnerId: partner, environment } };
+  const { claimed, waiting, contended, partner, environment } = row;
+  return { claimed, waiting, contended, turn: { partnerId: partner, environment } };
 }
 
 const MARK_STARTED = `
@@ -87,14 +84,11 @@ const MARK_STARTED = `
  * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
  * attempt has noted it.
  */
-export async function markStarted(
-  db: DbOrTransaction,
-  started: readonly ClaimedNotification[],
-): Promise<void> {
+export async function markStarted(reader: Reader, started: readonly ClaimedNotification[]): Promise<void> {
   if (started.length === 0) return;
   const ids = started.map(({ notificationId }) => notificationId);
   const generations = started.map(({ generation }) => String(generation));
-  await runPrepared(db, MARK_STARTED, [ids, generations]);
+  await runPrepared(reader, MARK_STARTED, [ids, generations]);
 }
 
 /**

@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
+import { runPrepared } from '../postgres/prepared';
 import type { notifications } from '../schema';
-import { hasActiveEndpoint, NOT_REGISTERED } from './hold';
+import { hasActiveEndpointText, NOT_REGISTERED } from './hold';
 import { SOMETHING_IS_DUE } from './channels';
 
 type Stored = typeof notifications.$inferSelect;
@@ -13,6 +13,17 @@ type NewStatusNotification = Pick<
 > &
   Pick<Stored, 'merchantReference' | 'body' | 'createdAt' | 'requestId'> &
   Partial<Pick<Stored, 'traceParent'>>;
+
+const STORE = `
+  with l as (select $4::text as partner_id, $5::text as environment),
+  born as (select *, ${hasActiveEndpointText('l')} as active from l)
+  insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
+    sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
+  select $1, $2, $3, partner_id, environment, $6,
+    $7::int, $8, $9, $10::text::timestamptz, $11, $12,
+    case when active then 'pending' else 'held' end, case when not active then '${NOT_REGISTERED}' end,
+    case when not active then service_now() end
+  from born returning state`;
 
 /**
  * Stores a status notification in one statement, because the application's lock is held meanwhile. The dispatcher is woken
@@ -25,15 +36,19 @@ export async function storeStatusNotification(
 ): Promise<void> {
   const { notificationId, eventId, eventType, partnerId, environment } = row;
   const { applicationId, sequence, merchantReference, body, createdAt, requestId, traceParent = null } = row;
-  const [stored] = await tx.execute<{ state: string }>(sql`
-    with l as (select ${partnerId}::text as partner_id, ${environment}::text as environment),
-    born as (select *, ${hasActiveEndpoint('l')} as active from l)
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
-      sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
-    select ${notificationId}, ${eventId}, ${eventType}, partner_id, environment, ${applicationId},
-      ${sequence}::int, ${merchantReference}, ${body}, ${createdAt.toISOString()}::timestamptz, ${requestId}, ${traceParent},
-      case when active then 'pending' else 'held' end, case when not active then ${NOT_REGISTERED} end,
-      case when not active then service_now() end
-    from born returning state`);
+  const [stored] = await runPrepared<{ state: string }>(tx, STORE, [
+    notificationId,
+    eventId,
+    eventType,
+    partnerId,
+    environment,
+    applicationId,
+    sequence,
+    merchantReference,
+    body,
+    createdAt.toISOString(),
+    requestId,
+    traceParent,
+  ]);
   if (stored?.state === 'pending') hint(tx, SOMETHING_IS_DUE);
 }

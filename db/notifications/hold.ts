@@ -14,9 +14,10 @@ export interface EndpointQueue {
 }
 
 /** True in SQL when there is an active endpoint for the partner and environment of `t`. */
-export const hasActiveEndpoint = (t: 'l' | 'n') => sql`exists (
+export const hasActiveEndpointText = (t: 'l' | 'n') => `exists (
   select 1 from webhook_endpoints e
-  where e.partner_id = ${sql.raw(t)}.partner_id and e.environment = ${sql.raw(t)}.environment and e.state = 'active')`;
+  where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;
+export const hasActiveEndpoint = (t: 'l' | 'n') => sql.raw(hasActiveEndpointText(t));
 
 /**
  * `with recursive queues`: the queues that have notifications in this state. It leaps from queue to queue through the index, so

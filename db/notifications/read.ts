@@ -11,11 +11,11 @@ import {
   lt,
   ne,
   sql,
-  type SQL,
 } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { deliveryAttempts, notifications } from '../schema';
+import { given } from '../schema/columns';
 import type { EndpointQueue } from './hold';
 import { OPEN_STATES, type NotificationState } from '../../domain/notification-states';
 
@@ -102,27 +102,29 @@ export async function listNotifications(
 }
 
 async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
-  const { partnerId, environment, states, undelivered, after, limit } = filter;
-  const { paused, applicationId, merchantReference } = filter;
+  const { states, undelivered, paused, merchantReference } = filter;
+  const { notificationId, partnerId, environment, state, applicationId } = notifications;
   const oldest = await oldestOf(db, filter);
-  const conditions: (SQL | undefined)[] = [gte(notifications.notificationId, oldest)];
-  if (partnerId !== undefined) conditions.push(eq(notifications.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(notifications.environment, environment));
-  if (states !== undefined) conditions.push(inArray(notifications.state, [...states]));
-  if (after !== undefined) conditions.push(lt(notifications.notificationId, after));
-  if (paused)
-    conditions.push(isNotNull(notifications.pausedAt), inArray(notifications.state, [...OPEN_STATES]));
-  if (applicationId !== undefined) conditions.push(eq(notifications.applicationId, applicationId));
-  if (merchantReference !== undefined)
-    conditions.push(sql`${notifications.applicationId} in (
-      select application_id from credit_applications where merchant_reference = ${merchantReference})`);
-  if (undelivered) conditions.push(isNull(notifications.deliveredAt), ne(notifications.state, 'cancelled'));
+  const referenced = sql`${applicationId} in (
+    select application_id from credit_applications where merchant_reference = ${merchantReference})`;
   return db
     .select({ ...SUMMARY, lastOutcome: lastOutcome(oldest) })
     .from(notifications)
-    .where(and(...conditions))
-    .orderBy(desc(notifications.notificationId))
-    .limit(limit);
+    .where(
+      and(
+        gte(notificationId, oldest),
+        given(partnerId, filter.partnerId),
+        given(environment, filter.environment),
+        states && inArray(state, [...states]),
+        given(notificationId, filter.after, lt),
+        paused ? and(isNotNull(notifications.pausedAt), inArray(state, [...OPEN_STATES])) : undefined,
+        given(applicationId, filter.applicationId),
+        merchantReference === undefined ? undefined : referenced,
+        undelivered ? and(isNull(notifications.deliveredAt), ne(state, 'cancelled')) : undefined,
+      ),
+    )
+    .orderBy(desc(notificationId))
+    .limit(filter.limit);
 }
 
 /** The lowest id that a list may contain. A value, not an expression, so that older months are left out before anything is planned. */

@@ -1,7 +1,8 @@
-import { and, asc, eq, sql, type SQL } from 'drizzle-orm';
+import { and, asc, eq } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { monthlyCounts } from '../schema';
+import { given } from '../schema/columns';
 
 /** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
 export interface MonthlyCount {
@@ -17,33 +18,18 @@ export interface MonthlyCount {
 /** The counts of a month, of one partner or all, by environment and event type. @param month its first day, `2026-11-01`. */
 export async function monthlyUsage(
   db: DbOrTransaction,
-  {
-    partnerId,
-    environment,
-    month,
-  }: { partnerId?: string | undefined; environment?: KeyEnvironment | undefined; month: string },
+  wanted: { partnerId?: string | undefined; environment?: KeyEnvironment | undefined; month: string },
 ): Promise<MonthlyCount[]> {
-  const conditions: SQL[] = [eq(monthlyCounts.month, month)];
-  if (partnerId !== undefined) conditions.push(eq(monthlyCounts.partnerId, partnerId));
-  if (environment !== undefined) conditions.push(eq(monthlyCounts.environment, environment));
-  const { delivered, failed, reserved, eventType } = monthlyCounts;
+  const { month, partnerId, environment, eventType, delivered, failed, reserved } = monthlyCounts;
   return db
-    .select({
-      partnerId: monthlyCounts.partnerId,
-      environment: monthlyCounts.environment,
-      eventType,
-      delivered,
-      failed,
-      reserved,
-    })
+    .select({ partnerId, environment, eventType, delivered, failed, reserved })
     .from(monthlyCounts)
-    .where(and(...conditions))
-    .orderBy(asc(monthlyCounts.partnerId), asc(monthlyCounts.environment), asc(eventType));
-}
-
-/** First day of the current UTC month by the database's clock, `2026-11-01`. */
-export async function currentMonth(db: DbOrTransaction): Promise<string> {
-  const [row] = await db.execute<{ month: string }>(sql`select service_month()::text as month`);
-  if (row === undefined) throw new Error('service_month() returned nothing');
-  return row.month;
+    .where(
+      and(
+        eq(month, wanted.month),
+        given(partnerId, wanted.partnerId),
+        given(environment, wanted.environment),
+      ),
+    )
+    .orderBy(asc(partnerId), asc(environment), asc(eventType));
 }

@@ -1,6 +1,6 @@
 import { check, index, pgTable, text } from 'drizzle-orm/pg-core';
 import { sql } from 'drizzle-orm';
-import { bytea, moment, serviceNow } from './columns';
+import { keyColumns } from './columns';
 import { partners } from './partners';
 
 /** API keys; the key itself is never stored. */
@@ -12,18 +12,7 @@ export const apiKeys = pgTable(
     partnerId: text('partner_id')
       .notNull()
       .references(() => partners.partnerId),
-    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** SHA-256 of the whole key. */
-    keyHash: bytea('key_hash').notNull().unique(),
-    lastFour: text('last_four').notNull(),
-    state: text('state', { enum: ['active', 'inactive', 'revoked'] })
-      .notNull()
-      .default('active'),
-    /** From this moment on it answers 401; null: never. Rotation sets it on the old key. */
-    expiresAt: moment('expires_at'),
-    createdAt: moment('created_at').notNull().default(serviceNow),
-    revokedAt: moment('revoked_at'),
-    replacedBy: text('replaced_by'),
+    ...keyColumns(),
   },
   (t) => [
     // `ops keys list --partner`, and a partner's change reaching its keys.

@@ -1,11 +1,26 @@
-import { eq, sql, type SQL } from 'drizzle-orm';
-import { bigint, customType, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
+import { eq, gte, sql, type SQL } from 'drizzle-orm';
+import { bigint, customType, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
 /** The condition of a filter; undefined, which `and` leaves out, where nothing was given. */
 export const given = <Column extends PgColumn>(
   column: Column,
   value: Column['_']['data'] | undefined,
-): SQL | undefined => (value === undefined ? undefined : eq(column, value));
+  compare: (column: PgColumn, value: unknown) => SQL = eq,
+): SQL | undefined => (value === undefined ? undefined : compare(column, value));
+
+/** The same of moments: not longer ago than so many seconds, by the database's clock. */
+export const givenSince = (column: PgColumn, seconds: number | undefined): SQL | undefined =>
+  seconds === undefined
+    ? undefined
+    : gte(column, sql`service_now() - make_interval(secs => ${seconds}::float8)`);
+
+/** Whether something without an end, or with one that is still to come, works now: by the database's clock. */
+export const isLive = (expiresAt: PgColumn) =>
+  sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
+
+/** The opposite, for people to read. */
+export const isExpired = (expiresAt: PgColumn) =>
+  sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;
 
 /** Money in integer pence, read as a safe integer. */
 export const pence = (name: string) => bigint(name, { mode: 'number' });
@@ -25,4 +40,20 @@ export const jsonText = customType<{ data: unknown; driverData: string }>({
   dataType: () => 'text',
   toDriver: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),
   fromDriver: (text) => JSON.parse(text) as unknown,
+});
+
+/** What keys of every kind have; the key itself is never stored. */
+export const keyColumns = () => ({
+  environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+  /** SHA-256 of the whole key. */
+  keyHash: bytea('key_hash').notNull().unique(),
+  lastFour: text('last_four').notNull(),
+  state: text('state', { enum: ['active', 'inactive', 'revoked'] })
+    .notNull()
+    .default('active'),
+  /** From this moment on it answers 401; null: never. Rotation sets it on the old key. */
+  expiresAt: moment('expires_at'),
+  createdAt: moment('created_at').notNull().default(serviceNow),
+  revokedAt: moment('revoked_at'),
+  replacedBy: text('replaced_by'),
 });

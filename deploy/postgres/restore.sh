@@ -1,6 +1,7 @@
 #!/bin/bash
 # Puts a base backup in the place of the server's data, so that its next start replays the archived log (docs/operations/backup.md):
 #   docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh ['2026-11-21 11:59:30 UTC']
+# Elsewhere, as the server's account: PGDATA=/path/of/the/data BACKUPS=/path/of/the/backups bash restore.sh […]
 # With a moment: to that moment. Without: everything that was archived. The data that were there are kept beside the new.
 set -euo pipefail
 folder="${BACKUPS:-/backups}"
@@ -9,7 +10,10 @@ fail() { echo "restore: $1" >&2; exit 1; }
 
 answer=0
 pg_isready -q -t 5 -h "${POSTGRES_HOST:-postgres}" -p "${PGPORT:-5432}" || answer=$?
-[ "$answer" -ge 2 ] || fail 'Postgres is running: docker compose stop'
+# The address may be another than that of the server of these data; on the same machine its working folder shows it.
+server=$(head -n 1 "$data/postmaster.pid" 2>/dev/null || true)
+if [ -n "$server" ] && [ "$(readlink "/proc/$server/cwd")" = "$(readlink -f "$data")" ]; then answer=0; fi
+[ "$answer" -ge 2 ] || fail 'Postgres is running: stop it first (docker compose stop)'
 target=''
 last='9999'
 if [ $# -gt 0 ]; then

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { connectDatabase } from '../../db/postgres/connect';
 import { appendChange } from '../../db/audit/change-log';
+import { findEndpoint } from '../../db/endpoints/endpoints';
 import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
-import type { StackInfo } from '../stack';
-import { callJson, NobodyThere } from '../json-call';
+import type { DemoOutcome, StackInfo } from '../stack';
+import { runningStack } from './running-stack';
 import { SHORT_STORY, STORIES, type Story } from './stories';
 import { openApplication, receivedOf, takeQuote, walk, type DemoSurroundings } from './walk';
 
@@ -15,18 +15,12 @@ export interface DemoOptions {
   readonly now: () => number;
 }
 
-/** There is no stack to show anything on; the message says what to do. */
-export class NoStack extends Error {
-  override readonly name = 'NoStack';
-}
-
 /**
  * Shows the whole way on the running stack: a quote, applications opened from its link, what their lenders tell, and what
  * the partner's receiver got of it.
- * @returns whether everything arrived, verified and in order.
  * @throws NoStack when none runs there.
  */
-export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boolean> {
+export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<DemoOutcome> {
   const info = await runningStack(dataDir);
   const ca = await readFile(info.caFile, 'utf8');
   const issued = await issueServiceKeys(info);
@@ -35,18 +29,24 @@ export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<boo
     write(`A checkout asks for a quote of £1,000.00 with a deposit of £100.00.\n`);
     const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
     write(`  ${quote.quoteId}\n  summary  ${quote.summary}\n  link     ${quote.link}\n`);
+    const { endpointUrl } = issued;
+    const elsewhere = endpointUrl?.startsWith(`${info.receiverUrl}/`) !== true;
     const results = [];
     for (const [at, story] of STORIES.entries()) {
-      results.push(await tellStory(surroundings, story, quote.link, now() + at, write));
+      const { applicationId, expected } = await tellStory(surroundings, story, quote.link, now() + at, write);
+      if (elsewhere)
+        write(`  1 to ${expected} go to ${endpointUrl ?? 'nobody: no endpoint is registered'}\n`);
+      else results.push(await showReceived(surroundings, applicationId, expected, write));
     }
-    const well = results.every(Boolean);
-    write(
-      well
-        ? `\nAll arrived, verified, in order. The same with every byte: ${info.receiverUrl}\n`
-        : '\nNot everything arrived verified and in order: see above.\n',
-    );
+    const outcome = elsewhere ? 'elsewhere' : results.every(Boolean) ? 'arrived' : 'missing';
+    const endings: Readonly<Record<DemoOutcome, string>> = {
+      arrived: `All arrived, verified, in order. The same with every byte: ${info.receiverUrl}`,
+      missing: 'Not everything arrived verified and in order: see above.',
+      elsewhere: `The sandbox endpoint of ${info.partnerId} is not the demo's receiver. What was sent: GET ${info.apiUrl}/v1/notifications`,
+    };
+    write(`\n${endings[outcome]}\n`);
     if (info.temporalUiUrl !== null) write(`How each was delivered: ${info.temporalUiUrl}\n`);
-    return well;
+    return outcome;
   } finally {
     await issued.close();
   }
@@ -81,13 +81,22 @@ async function tellStory(
   link: string,
   seed: number,
   write: (text: string) => void,
-): Promise<boolean> {
+): Promise<{ applicationId: string; expected: number }> {
   const applicationId = await openApplication(surroundings, story, link, seed);
   write(`\n${applicationId}, ${story.lender}: ${story.title}\n`);
   write(`  the lender tells: ${story.statuses.join(', ')}\n`);
   await walk(surroundings, applicationId, story);
   // The opening itself is the first.
-  const expected = story.statuses.length + 1;
+  return { applicationId, expected: story.statuses.length + 1 };
+}
+
+/** @returns whether the receiver got all of them, verified and in order. */
+async function showReceived(
+  surroundings: DemoSurroundings,
+  applicationId: string,
+  expected: number,
+  write: (text: string) => void,
+): Promise<boolean> {
   const received = await receivedOf(surroundings, applicationId, expected);
   for (const { sequence, eventType, verified, reference } of received) {
     const mark = verified ? 'signature verified' : 'NOT VERIFIED';
@@ -101,27 +110,8 @@ async function tellStory(
   return inOrder && received.every(({ verified }) => verified);
 }
 
-async function runningStack(dataDir: string): Promise<StackInfo> {
-  const file = join(dataDir, 'stack.json');
-  const advice = 'Start it in another terminal with `npm start`, wait for its curl, and run this again.';
-  const text = await readFile(file, 'utf8').catch(() => null);
-  if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
-  const info = JSON.parse(text) as StackInfo;
-  if (info.temporalAddress === null)
-    throw new NoStack(
-      'The stack runs without Temporal, so no webhook would arrive. Do what the warning of `npm start` says, and start it again.',
-    );
-  try {
-    await callJson({ url: `${info.internalUrl}/health` });
-  } catch (error) {
-    if (!(error instanceof NobodyThere)) throw error;
-    throw new NoStack(`The stack is not running (nobody answers at ${info.internalUrl}). ${advice}`);
-  }
-  return info;
-}
-
-/** Keys for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. */
-async function issueServiceKeys({ databaseUrl }: StackInfo) {
+/** Keys for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. Also where the partner's events go. */
+async function issueServiceKeys({ databaseUrl, partnerId }: StackInfo) {
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: 1,
@@ -139,7 +129,9 @@ async function issueServiceKeys({ databaseUrl }: StackInfo) {
       return issued;
     });
   const issued = { lender_a: await issue('lender_a'), lender_b: await issue('lender_b') };
+  const endpoint = await findEndpoint(db, partnerId, 'sandbox');
   return {
+    endpointUrl: endpoint?.url ?? null,
     keys: { lender_a: issued.lender_a.key, lender_b: issued.lender_b.key },
     async close() {
       await db.transaction(async (tx) => {

@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { startShop, type RunningShop } from '../shop';
 import type { RunningReceiver } from '../receiver';
-import type { DevelopmentTls } from './types';
-import type { DemoData, StackOptions } from './types';
+import type { DemoData, DemoOutcome, DevelopmentTls, StackOptions } from './types';
+
+const ENDINGS: Readonly<Record<DemoOutcome, string>> = {
+  arrived: 'All events arrived, verified and in order.',
+  missing: 'Not everything arrived verified and in order.',
+  elsewhere: 'The events went to the endpoint that is registered, which is not the demo’s receiver.',
+};
 
 /** The demo shop beside the services of a stack. */
 export function startDemoShop(
@@ -31,10 +36,7 @@ export function startDemoShop(
     deliveries: () => receiver.deliveries(),
     runDemoApplication: async () => {
       if (!parts.isUp() || options.runDemo === undefined) return 'The stack is still starting.';
-      const well = await options.runDemo();
-      return well
-        ? 'All events arrived, verified and in order.'
-        : 'Not everything arrived verified and in order.';
+      return ENDINGS[await options.runDemo()];
     },
   });
 }

@@ -3,4 +3,4 @@ export { ensureWebhookKeys } from './files';
 export { runStack } from './run';
 export { startStack } from './start';
 export { welcome } from './welcome';
-export type { DemoData, Stack, StackInfo, StackOptions } from './types';
+export type { DemoData, DemoOutcome, Stack, StackInfo, StackOptions } from './types';

@@ -5,6 +5,9 @@ export interface DevelopmentTls {
   readonly keyFile: string;
 }
 
+/** Whether everything arrived at the demo's receiver, verified and in order. `elsewhere`: a developer has registered a receiver of their own. */
+export type DemoOutcome = 'arrived' | 'missing' | 'elsewhere';
+
 /** What there is to play with. */
 export interface DemoData {
   readonly partnerId: string;
@@ -78,8 +81,8 @@ export interface StackOptions {
     secrets(): Promise<readonly string[]>;
     close(): Promise<void>;
   };
-  /** Walks credit applications through their lives, for the shop's button. @returns whether all arrived in order. */
-  runDemo?(): Promise<boolean>;
+  /** Walks credit applications through their lives, for the shop's button. */
+  runDemo?(): Promise<DemoOutcome>;
   /** Opens an application and has its lender tell some events, for the receiver's story. @returns its id, and how many events. */
   moveApplication?(): Promise<{ applicationId: string; events: number }>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */

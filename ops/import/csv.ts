@@ -1,5 +1,5 @@
 import { checkRowCount } from './read-input';
-import { ImportRefused, type Fault } from './faults';
+import { refuseFile, type Fault } from './faults';
 import { UNKNOWN_FIELD } from './parse-rows';
 
 /** Which columns of a CSV file hold something other than text. */
@@ -25,14 +25,14 @@ export interface CsvRows {
  */
 export function csvToRows(text: string, types: CsvTypes): CsvRows {
   const [heading, ...records] = parseCsv(text);
-  if (heading === undefined) return refuse('The file is empty: a heading and rows are expected.');
+  if (heading === undefined) return refuseFile('The file is empty: a heading and rows are expected.');
   const head = heading.cells;
   if (head.length === 1 && head[0]?.includes(';'))
-    refuse(
+    refuseFile(
       'The heading has one cell only: the cells of a line must be separated by commas, not by semicolons.',
     );
   const twice = head.find((name, place) => head.indexOf(name) !== place);
-  if (twice !== undefined) refuse(`The heading "${twice}" occurs twice.`);
+  if (twice !== undefined) refuseFile(`The heading "${twice}" occurs twice.`);
   const faults: Fault[] = [];
   const rows = records.map(({ cells }, at) => {
     if (cells.length === head.length) return toRow(head, cells, types);
@@ -114,7 +114,8 @@ function parseCsv(text: string): { readonly cells: string[]; readonly line: numb
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\n|\r|$)/gy;
   while (cell.lastIndex < text.length || cells.length > 0) {
     const match = cell.exec(text);
-    if (match === null) return refuse(`The file is not valid CSV in line ${line}: a quote is out of place.`);
+    if (match === null)
+      return refuseFile(`The file is not valid CSV in line ${line}: a quote is out of place.`);
     cells.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
     line += match[0].match(/\r\n|\n|\r/g)?.length ?? 0;
     if (match[3] === ',') continue;
@@ -122,8 +123,4 @@ function parseCsv(text: string): { readonly cells: string[]; readonly line: numb
     [cells, began] = [[], line];
   }
   return records;
-}
-
-function refuse(message: string): never {
-  throw new ImportRefused([{ row: null, field: null, message }]);
 }

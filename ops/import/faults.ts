@@ -20,6 +20,11 @@ export class ImportRefused extends Error {
   }
 }
 
+/** Refuses a file as a whole. */
+export function refuseFile(message: string): never {
+  throw new ImportRefused([{ row: null, field: null, message }]);
+}
+
 /** In the order of the file. */
 export function sortFaults(faults: readonly Fault[]): Fault[] {
   return faults.toSorted((a, b) => (a.row ?? 0) - (b.row ?? 0));

@@ -1,5 +1,6 @@
 import type { MerchantFields } from '../../db/catalogue/merchants';
 import type { ProductDefinition, VersionColumns } from '../../db/catalogue/product-row';
+import { snakeCase } from '../output';
 
 /** What domain/product-check.ts finds fault with, in the words of a file. */
 export const PRODUCT_NAMES: Readonly<Record<keyof ProductDefinition | 'publishedExample', string>> = {
@@ -42,14 +43,6 @@ export function termNames(columns: readonly (keyof VersionColumns)[]): string[] 
   return [...new Set(columns.map(termName))];
 }
 
-/** A merchant's fields in the words of a file. */
-export const MERCHANT_NAMES = {
-  merchantId: 'merchant_id',
-  tradingName: 'trading_name',
-  fcaAuthorised: 'fca_authorised',
-  showProducts: 'show_products',
-  summaryStyle: 'summary_style',
-  depositFloor: 'deposit_floor',
-  partnerAccess: 'partner_access',
-  partnerIds: 'partners',
-} as const satisfies Record<keyof MerchantFields, string>;
+/** A merchant's field in the words of a file. */
+export const merchantName = (field: keyof MerchantFields) =>
+  field === 'partnerIds' ? 'partners' : snakeCase(field);

@@ -3,7 +3,7 @@ import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type Answer, type OpsDeps } from '../call';
 import { table } from '../output';
 import { csvFaults, csvToRows, looksLikeCsv, type CsvRows, type CsvTypes } from './csv';
-import { ImportRefused, sortFaults } from './faults';
+import { ImportRefused, refuseFile, sortFaults } from './faults';
 import { parseRows, readText } from './read-input';
 import type { ImportOptions, ImportReport } from './report';
 
@@ -33,17 +33,16 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
       '--csv',
       'the file is CSV; default: when its name ends in .csv, or it does not begin as JSON does',
     );
-  handle(command, deps, async ({ db, options }, file = '') => {
+  handle<{ csv?: true }>(command, deps, async ({ db, options }, file = '') => {
     const text = await readText(file, deps.stdin);
-    const dryRun = options['dryRun'] === true;
+    const { dryRun = false } = options;
     // A dry run changes nothing, so it is nobody's change.
     const actor = dryRun ? '' : deps.actor;
     const how = { actor, action: `${kind.noun}.import`, dryRun };
     const isCsv =
-      options['csv'] === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
+      options.csv === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
     if (isCsv && kind.csv === null) {
-      const message = `This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`;
-      throw new ImportRefused([{ row: null, field: null, message }]);
+      refuseFile(`This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`);
     }
     const report =
       isCsv && kind.csv !== null

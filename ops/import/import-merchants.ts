@@ -6,7 +6,7 @@ import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { ImportRefused, sortFaults, type Fault } from './faults';
 import { reportOf, type ImportOptions, type ImportReport } from './report';
 import { merchantView } from '../merchant-view';
-import { MERCHANT_NAMES } from './file-names';
+import { merchantName } from './file-names';
 import { takeImportTurn } from './import-turn';
 import { applyRow, merchantRowSchema, toFields, type MerchantRow } from './merchant-schema';
 import { checkForm, type ParsedRow } from './parse-rows';
@@ -123,13 +123,12 @@ async function write(
 
 /** The changed fields as they are now. */
 function only(after: MerchantFields, changed: readonly (keyof MerchantFields)[]): Record<string, unknown> {
-  const view = merchantView(after);
-  return Object.fromEntries(changed.map((field) => [MERCHANT_NAMES[field], view[MERCHANT_NAMES[field]]]));
+  const names = new Set(changed.map(merchantName));
+  return Object.fromEntries(Object.entries(merchantView(after)).filter(([name]) => names.has(name)));
 }
 
 const reported = ({ row, after, changed }: PlannedMerchant) => ({
   row,
   subject: after.merchantId,
-  change:
-    changed === null ? 'created' : `changed: ${changed.map((field) => MERCHANT_NAMES[field]).join(', ')}`,
+  change: changed === null ? 'created' : `changed: ${changed.map(merchantName).join(', ')}`,
 });

@@ -11,9 +11,15 @@ const object = (issue: { readonly input?: unknown }) =>
 
 const [, HIGHEST_SHARE] = PRODUCT_BOUNDS.depositBasisPoints;
 
+const [, HIGHEST_FIXED_PENCE] = PRODUCT_BOUNDS.depositFixedPence;
+const fixedSum = amount.refine(
+  (pence) => pence <= HIGHEST_FIXED_PENCE,
+  `must be at most ${formatPence(HIGHEST_FIXED_PENCE)}`,
+);
+
 /** A share of the price, a fixed sum, or both. */
 const deposit = z.strictObject(
-  { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: amount.nullish() },
+  { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: fixedSum.nullish() },
   { error: 'must be an object with percent, amount or both' },
 );
 const stated = deposit.refine(
@@ -28,7 +34,7 @@ export const minimumDeposit = stated.transform((rule): DepositRule => ({
 }));
 
 /** The smaller of the two counts; what is not stated is no limit. */
-export const maximumDeposit = stated
+const maximumDeposit = stated
   .refine((rule) => rule.amount !== 0, {
     message:
       'must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
@@ -71,7 +77,7 @@ export const productRowSchema = z.strictObject({
   final_payment: choice(PRODUCT_CHOICES.finalPayment).nullish(),
   deferral_months: whole(...PRODUCT_BOUNDS.deferralMonths).nullish(),
   first_interval_days: whole(...PRODUCT_BOUNDS.firstIntervalDays).nullish(),
-  settlement_fee: amount.nullish(),
+  settlement_fee: fixedSum.nullish(),
   minimum_loan_amount: loanAmount,
   maximum_loan_amount: loanAmount,
   minimum_deposit: minimumDeposit.nullish(),

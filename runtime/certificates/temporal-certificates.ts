@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isIssuedBy } from './issue';
 import {
@@ -44,7 +44,7 @@ interface TemporalCertificate {
 
 /**
  * Makes what mutual TLS with Temporal needs, in the folders `authority`, `server`, `client` and `console` of the given
- * one, which must be there. Each of the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it
+ * one, and those that are missing. Each of the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it
  * trusts. What is there stays until it is due. Certificates that our authority did not issue are never touched.
  * @throws when certificates were brought for some of the folders only, or what was brought is incomplete or has expired.
  */
@@ -56,6 +56,8 @@ export async function keepTemporalCertificates(root: string, now: Date): Promise
     return cert !== '' && !isOurs(cert, ours);
   };
   const folders = Object.keys(SETS);
+  for (const folder of ['authority', ...folders])
+    await mkdir(join(root, folder), { recursive: true, mode: 0o700 });
   const brought = (await Promise.all(folders.map(isBrought))).includes(true);
   if (!brought) {
     const authority = await keepAuthority(authorityFiles, 'Partner Finance Quote Service, Temporal', now);

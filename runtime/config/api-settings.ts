@@ -5,7 +5,10 @@ import { addressOrRange, list, port, whole } from './setting-types';
 export const apiSettings = {
   API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener, and of the plain one.'),
   API_PORT: port.default(8443).describe('Port of the public listener.'),
-  INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener.'),
+  INTERNAL_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address of the internal listener, of a worker too.'),
   INTERNAL_PORT: port
     .default(8081)
     .describe('Port of the internal listener: credit applications, health, readiness, metrics.'),

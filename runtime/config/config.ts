@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { apiSettings } from './api-settings';
-import { DELIVERY_SECRETS, deliverySettings } from './delivery-settings';
+import { deliverySettings } from './delivery-settings';
 import { opsSettings } from './ops-settings';
 import { retentionFault, retentionSettings } from './retention-settings';
 import { stackSettings } from './stack-settings';
-import { STORE_SECRETS, storeSettings } from './store-settings';
-import { TRACE_SECRETS, traceSettings } from './trace-settings';
-import { TEMPORAL_SECRETS, temporalSettings } from './temporal-settings';
+import { storeSettings } from './store-settings';
+import { traceSettings } from './trace-settings';
+import { temporalSettings } from './temporal-settings';
 
 /** The only reader of the environment. Every setting, its default and its bounds stand in the groups below. */
 
@@ -33,11 +33,13 @@ const settings = z.object({
 });
 
 /** Settings whose value may hold a password: the boot log says only whether they are set. */
-const SECRET = new Set<string>([
-  ...STORE_SECRETS,
-  ...TEMPORAL_SECRETS,
-  ...DELIVERY_SECRETS,
-  ...TRACE_SECRETS,
+const SECRET = new Set([
+  'DATABASE_URL',
+  'DATABASE_LISTEN_URL',
+  'REDIS_URL',
+  'WEBHOOK_KEYS',
+  'TEMPORAL_API_KEY',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
 ]);
 
 export type Config = Readonly<z.infer<typeof settings>>;

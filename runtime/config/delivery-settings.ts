@@ -42,10 +42,6 @@ export const deliverySettings = {
       'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
         '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',
     ),
-  TEST_LADDER_SECONDS: ladder
-    .optional()
-    .describe('The same for test notifications; without it 0, 5 s, 30 s.'),
-  WORKER_HOST: z.string().default('127.0.0.1').describe('Address of the internal listener of a worker.'),
   WORKER_PORT: port
     .default(8082)
     .describe('Port of the internal listener of a worker: health, readiness, metrics.'),
@@ -58,5 +54,3 @@ export const deliverySettings = {
         'without it workers have no versions.',
     ),
 } as const;
-
-export const DELIVERY_SECRETS = ['WEBHOOK_KEYS'] as const;

@@ -40,5 +40,3 @@ export const storeSettings = {
     .optional()
     .describe('Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.'),
 } as const;
-
-export const STORE_SECRETS = ['DATABASE_URL', 'DATABASE_LISTEN_URL', 'REDIS_URL'] as const;

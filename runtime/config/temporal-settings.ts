@@ -23,5 +23,3 @@ export const temporalSettings = {
 } as const;
 
 export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
-
-export const TEMPORAL_SECRETS = ['TEMPORAL_API_KEY'] as const;

@@ -15,5 +15,3 @@ export const traceSettings = {
     .default(1)
     .describe('Share of the traces that is kept, 0 to 1; API and workers need the same.'),
 } as const;
-
-export const TRACE_SECRETS = ['OTEL_EXPORTER_OTLP_ENDPOINT'] as const;

@@ -1,14 +1,11 @@
 import { Client, WorkflowNotFoundError } from '@temporalio/client';
-import type { OrderAnswer } from '../../ops/call';
-import { deliveryWorkflowId, DELIVERY_SIGNALS, type DeliverySignal } from '../../workflows/names';
+import type { DeliveryOrder, DeliveryRef, OrderAnswer } from '../../ops/call';
+import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../../workflows/names';
 import { overOwnConnection } from './temporal-absence';
 import type { TemporalTarget } from './temporal-target';
 
 /** A person waits: Temporal answers in milliseconds, or is not there. */
 const DEADLINE_MS = 1_500;
-
-/** A signal of ours, or Temporal's own cancellation. */
-export type DeliveryOrder = DeliverySignal | 'cancel';
 
 /**
  * Gives an order to the workflow of a delivery.
@@ -16,7 +13,7 @@ export type DeliveryOrder = DeliverySignal | 'cancel';
  */
 export async function orderDelivery(
   target: TemporalTarget,
-  delivery: { readonly notificationId: string; readonly generation: number },
+  delivery: DeliveryRef,
   order: DeliveryOrder,
 ): Promise<OrderAnswer> {
   return overOwnConnection<OrderAnswer>(target, DEADLINE_MS, async (connection) => {

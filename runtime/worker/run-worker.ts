@@ -29,7 +29,7 @@ export async function runWorker(tuning: WorkerTuning = {}): Promise<void> {
     newRequestId,
     applications: null,
   });
-  await internal.listen({ host: config.WORKER_HOST, port: config.WORKER_PORT });
+  await internal.listen({ host: config.INTERNAL_HOST, port: config.WORKER_PORT });
   const { port } = internal.server.address() as AddressInfo;
   logger.info({ internalPort: port, temporal: temporal.connection.address }, 'worker: listening');
   const close = async () => {

@@ -135,7 +135,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     },
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      connection.dispatch()?.dispatcher.attemptEnded();
+      connection.dispatch()?.dispatcher.attemptEnded(attempt.notificationId);
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);

@@ -77,8 +77,8 @@ export function startWorkerDispatch(
     claim: async (wanted) =>
       build.current()
         ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
-        : { claimed: [], waiting: false, contended: false, paced: false, turn: wanted.turn },
-    markStarted: (started) => inRound(markStarted(db, started), 'mark started'),
+        : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
+    markStarted: (started) => inRound(markStarted(sql, started), 'mark started'),
     giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
       client,

@@ -42,6 +42,7 @@ export interface WorkerTuning {
   readonly deploymentName?: string;
   readonly workflows?: WorkerProcessOptions['workflows'];
   readonly sweepMs?: number;
+  readonly testLadderMs?: readonly number[];
   readonly reconcileAfterMs?: number;
   /** 24 or more. */
   readonly mostWorkflowTasks?: number;
@@ -62,11 +63,12 @@ export function workerOptions(
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
-  const ladders = {
-    test: config.TEST_LADDER_SECONDS ?? TEST_LADDER_MS,
-    other: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,
-  };
-  const { reconcileAfterMs = RECONCILE_AFTER_MS, deploymentName = WORKER_DEPLOYMENT } = tuning;
+  const { DELIVERY_LADDER_SECONDS: ladderMs = DELIVERY_LADDER_MS } = config;
+  const {
+    testLadderMs = TEST_LADDER_MS,
+    reconcileAfterMs = RECONCILE_AFTER_MS,
+    deploymentName = WORKER_DEPLOYMENT,
+  } = tuning;
   return {
     ...surroundings,
     databaseListenUrl: config.DATABASE_LISTEN_URL ?? surroundings.databaseUrl,
@@ -76,7 +78,7 @@ export function workerOptions(
     workflows: tuning.workflows ?? builtWorkflows(),
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send: (request) => sender.send(request),
-    ladderFor: (eventType) => (eventType === TEST_EVENT_TYPE ? ladders.test : ladders.other),
+    ladderFor: (eventType) => (eventType === TEST_EVENT_TYPE ? testLadderMs : ladderMs),
     sweepMs: tuning.sweepMs ?? SWEEP_MS,
     reconcile: {
       everyMs: Math.min(RECONCILE_EVERY_MS, reconcileAfterMs),

@@ -1,5 +1,6 @@
 import MarkdownIt from 'markdown-it';
-import { servedTarget, type ServedFile } from '../../api/documentation/served-files';
+import type { ServedFile } from '../../api/documentation/served-files';
+import { servedTarget } from './served-target';
 
 const STYLE = `
 :root { color-scheme: light dark; }

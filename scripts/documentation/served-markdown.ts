@@ -1,4 +1,5 @@
-import { markdownPath, PAGES, servedTarget, type ServedFile } from '../../api/documentation/served-files';
+import { markdownPath, PAGES, type ServedFile } from '../../api/documentation/served-files';
+import { servedTarget } from './served-target';
 
 const pages = new Set(Object.values(PAGES));
 

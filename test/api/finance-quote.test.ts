@@ -2,7 +2,7 @@ import { quoteResponseSchema } from '../../contracts/quote-response';
 import { decodeFitted } from '../../db/quotes/fitted-products';
 import { createPartner } from '../../db/catalogue/partners';
 import { readFinanceLink } from '../support/finance-link';
-import { visibleText } from '../../domain/summary';
+import { visibleText } from '../support/visible-text';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import type { Answer } from '../support/http-call';

@@ -113,6 +113,16 @@ test('ops is compiled once, again when a file of it has changed, and by tsx when
   expect(await said()).toEqual([0, `third ${root}\n`]);
 });
 
+test('in a production folder ops is what was built, and nothing is installed', async () => {
+  await mkdir(join(root, 'dist', 'bin'), { recursive: true });
+  await mkdir(join(root, 'node_modules'));
+  await writeFile(join(root, 'dist', 'bin', 'ops.js'), `console.log('built', process.argv[2]);`);
+  await writeFile(join(root, 'node_modules', '.package-lock.json'), '{}');
+  const call = bootstrap('ops', 'partners');
+  expect([await call.ended, call.output()]).toEqual([0, 'built partners\n']);
+  await expect(stat(join(root, 'npm-runs'))).rejects.toThrow('ENOENT');
+});
+
 test('installs again when the lock file changes, and takes over the lock of a killed installation', async () => {
   await bootstrap('install').ended;
   await writeFile(join(root, 'package-lock.json'), '{ "packages": { "": { "version": "2" } } }');

@@ -87,6 +87,23 @@ test('on a running stack it walks three applications of two lenders, and all arr
         ].join(' '),
       );
     }
+
+    // A developer has registered a receiver of their own: the demo waits for nothing, and says where the events go.
+    const port = String(await freePort());
+    const url = `https://localhost:${port}/hooks`;
+    const register = `webhooks register --partner P100001 --environment sandbox --url ${url} --replace`;
+    const registered = startNode(['--import', 'tsx', 'bin/ops.ts', ...register.split(' ')], {
+      cwd: project,
+      environment: { DATA_DIR: dataDir, ENVIRONMENT: 'development', WEBHOOK_ALLOWED_PORTS: port },
+    });
+    const ended = await registered.ended;
+    expect([ended, registered.output()]).toEqual([0, expect.stringContaining('whsec_')]);
+    const elsewhere = demo(dataDir);
+    expect([await elsewhere.ended, elsewhere.output()]).toEqual([
+      0,
+      expect.stringMatching(/10 go to (\S+)\n[^]*7 go to \1\n[^]*4 go to \1\n[^]*is not the demo's receiver/),
+    ]);
+    expect(elsewhere.output()).toContain(`go to ${url}`);
   } finally {
     stack.child.kill('SIGTERM');
     await stack.ended;

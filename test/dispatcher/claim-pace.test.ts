@@ -9,7 +9,7 @@ test('some short claims in a row need no rest', () => {
   for (let nth = 0; nth < 10; nth += 1) {
     nowMs += 2;
     pace.spent(2);
-    expect(pace.restMs()).toBe(0);
+    expect(pace.restMs(0)).toBe(0);
   }
 });
 
@@ -20,7 +20,7 @@ test('claims that follow one another take a quarter of the time in the long run'
     nowMs += 5;
     claims += 1;
     pace.spent(5);
-    nowMs += pace.restMs();
+    nowMs += pace.restMs(0);
   }
   expect((claims * 5) / nowMs).toBeCloseTo(0.25, 1);
 });
@@ -28,14 +28,25 @@ test('claims that follow one another take a quarter of the time in the long run'
 test('nobody rests for longer than 50 ms, whatever a claim has taken', () => {
   const pace = newPace();
   pace.spent(5_000);
-  expect(pace.restMs()).toBe(50);
+  expect(pace.restMs(0)).toBe(50);
 });
 
 test('after a quiet second nothing is owed, however slow a claim was', () => {
   const pace = newPace();
   pace.spent(5_000);
-  expect(pace.restMs()).toBe(50);
+  expect(pace.restMs(0)).toBe(50);
   nowMs += 1_000;
   pace.spent(15);
-  expect(pace.restMs()).toBe(0);
+  expect(pace.restMs(0)).toBe(0);
+});
+
+test('while four workflows are being started, claims are 40 ms apart', () => {
+  const pace = newPace();
+  expect(pace.restMs(4)).toBe(0);
+  pace.spent(2);
+  expect([pace.restMs(3), pace.restMs(4)]).toEqual([0, 40]);
+  nowMs += 30;
+  expect([pace.restMs(3), pace.restMs(64)]).toEqual([0, 10]);
+  nowMs += 10;
+  expect(pace.restMs(64)).toBe(0);
 });

@@ -4,6 +4,7 @@ import { createFastPath } from '../../dispatcher/fast-path';
 const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
 const FAST: AttemptPace = { outcome: 'delivered', durationMs: 499 };
+const SLOW: AttemptPace = { outcome: 'delivered', durationMs: 500 };
 const times = (count: number, pace = FAST) => Array.from({ length: count }, () => pace);
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -32,17 +33,33 @@ describe('how fast an endpoint is', () => {
     expect(speed.fast({ ...OF, environment: 'sandbox' })).toBeNull();
   });
 
-  test.each<[string, AttemptPace]>([
-    ['took 500 ms', { outcome: 'delivered', durationMs: 500 }],
-    ['failed', { outcome: 'failed', durationMs: 3 }],
-  ])('one attempt that %s ends that', (_what, pace) => {
+  test('an attempt that failed ends that, until the tenth fast one', () => {
     const speed = speedOf();
     speed.observe10('whe_1');
-    speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
+    speed.observe({ ...OF, endpointId: 'whe_1' }, { outcome: 'failed', durationMs: 3 });
     for (const again of times(9)) speed.observe({ ...OF, endpointId: 'whe_1' }, again);
     expect(speed.fast(OF)).toBeNull();
     speed.observe({ ...OF, endpointId: 'whe_1' }, FAST);
     expect(speed.fast(OF)).toBe('whe_1');
+  });
+
+  test('attempts that took 500 ms end that, until the third fast one in a row', () => {
+    const speed = speedOf();
+    speed.observe10('whe_1');
+    for (const pace of [SLOW, SLOW, FAST, FAST, SLOW, FAST, FAST]) {
+      speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
+      expect(speed.fast(OF)).toBeNull();
+    }
+    speed.observe({ ...OF, endpointId: 'whe_1' }, FAST);
+    expect(speed.fast(OF)).toBe('whe_1');
+  });
+
+  test('one that is slow every other time never is fast', () => {
+    const speed = speedOf();
+    for (let nth = 0; nth < 50; nth += 1) {
+      speed.observe({ ...OF, endpointId: 'whe_1' }, nth % 2 === 0 ? FAST : SLOW);
+      expect(speed.fast(OF)).toBeNull();
+    }
   });
 
   test('an endpoint in the place of another has to prove itself anew', () => {

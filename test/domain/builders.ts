@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { Merchant } from '../../domain/merchant';
 import type { Product } from '../../domain/product';
 import type { QuoteRequest } from '../../domain/quote';
-import { visibleText } from '../../domain/summary';
+import { visibleText } from '../support/visible-text';
 import { TERMS } from '../support/terms';
 
 /** A 12-month 9.9 % product for every loan, changed as a test needs. */

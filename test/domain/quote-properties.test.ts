@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { maximumDeposit, merchantDepositRule, minimumDeposit } from '../../domain/deposit';
 import { readFinanceLink } from '../support/finance-link';
 import { priceQuote } from '../../domain/quote';
-import { LONGEST_SUMMARY, visibleText } from '../../domain/summary';
+import { LONGEST_SUMMARY } from '../../domain/summary';
+import { visibleText } from '../support/visible-text';
 import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest } from './builders';
 
 /**

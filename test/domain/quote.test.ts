@@ -1,6 +1,6 @@
 import type { Product } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
-import { visibleText } from '../../domain/summary';
+import { visibleText } from '../support/visible-text';
 import {
   buildMerchant,
   buildProduct,

@@ -8,7 +8,7 @@ import { offeredProducts } from '../../domain/offered-products';
 import type { DepositRule, Product } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { planRepayments } from '../../domain/repayment-plan';
-import { visibleText } from '../../domain/summary';
+import { visibleText } from '../support/visible-text';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { applyRow, merchantRowSchema } from '../../ops/import/merchant-schema';
 import { productRowSchema, toProductDefinition } from '../../ops/import/product-schema';

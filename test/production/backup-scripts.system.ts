@@ -195,7 +195,10 @@ test('the archive takes the same file twice, and another of that name never', as
 
 test('it restores nothing over a server that runs, nor to what is no moment or lies before every backup', async () => {
   const data = { PGDATA: join(server.folder, 'nowhere') };
-  await expect(run('restore.sh', data)).rejects.toThrow('Postgres is running: docker compose stop');
+  await expect(run('restore.sh', data)).rejects.toThrow('Postgres is running: stop it first');
+  // Nobody answers at the address that it was given.
+  const elsewhere = { PGDATA: server.dataDir(), POSTGRES_HOST: '127.0.0.2', PGPORT: '1' };
+  await expect(run('restore.sh', elsewhere)).rejects.toThrow('Postgres is running: stop it first');
   const stopped = { ...data, POSTGRES_HOST: '127.0.0.2', PGPORT: '1' };
   await expect(run('restore.sh', stopped, 'yesterdayish')).rejects.toThrow("'yesterdayish' is no moment");
   await expect(run('restore.sh', stopped, '2019-12-31 00:00 UTC')).rejects.toThrow(

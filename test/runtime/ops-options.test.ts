@@ -37,7 +37,10 @@ test('without settings everything is that of the embedded stack', async () => {
     connection: { address: STACK.temporalAddress },
   });
   expect(await options.checkTarget('https://localhost:18445/webhooks')).toMatchObject({ ok: true });
-  expect(await options.checkTarget('https://localhost:18446/webhooks')).toMatchObject({ reason: 'port' });
+  expect(await options.checkTarget('https://localhost:18446/webhooks')).toMatchObject({
+    reason: 'port',
+    message: expect.stringContaining('"A receiver of your own"'),
+  });
 });
 
 test('settings come before it', async () => {

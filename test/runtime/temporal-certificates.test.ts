@@ -12,7 +12,6 @@ let directory: string;
 
 beforeEach(async () => {
   directory = await temporaryDirectory('temporal-certificates');
-  for (const folder of ['authority', ...FOLDERS]) await mkdir(join(directory, folder));
 });
 afterEach(() => removeDirectory(directory));
 
@@ -37,6 +36,7 @@ test('makes an authority and a certificate for each, whose keys only their users
     expect(mode & 0o777).toBe(folder === 'console' ? 0o640 : 0o600);
   }
   expect((await stat(join(directory, 'authority/key.pem'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(directory, 'authority'))).mode & 0o777).toBe(0o700);
 });
 
 test('changes nothing until a year is left, and then renews under the same authority', async () => {
@@ -63,6 +63,7 @@ async function bring(folders: readonly string[], days: number): Promise<void> {
   const authority = await createAuthority('A company', validity);
   for (const folder of folders) {
     const { cert, key } = await issueCertificate(authority, [{ type: 'dns', value: 'temporal' }], validity);
+    await mkdir(join(directory, folder), { recursive: true });
     await writeFile(join(directory, folder, 'cert.pem'), cert);
     await writeFile(join(directory, folder, 'key.pem'), key);
     await writeFile(join(directory, folder, 'ca.pem'), authority.cert);

@@ -10,6 +10,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     WORKER_DEPLOYMENT: deploymentName,
     WORKFLOW_BUNDLE: codePath,
     DISPATCH_SWEEP_MS: sweepMs,
+    TEST_LADDER_SECONDS: testLadder,
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
   } = environment;
@@ -18,6 +19,9 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     ...(deploymentName !== undefined && { deploymentName }),
     ...(codePath !== undefined && { workflows: { bundle: { codePath } } }),
     ...(sweepMs !== undefined && { sweepMs: Number(sweepMs) }),
+    ...(testLadder !== undefined && {
+      testLadderMs: testLadder.split(',').map((seconds) => Number(seconds) * 1_000),
+    }),
     ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
   };

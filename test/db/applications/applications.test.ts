@@ -313,7 +313,7 @@ test('a change whose notification cannot be stored is no change', async () => {
   await database.sql`alter table notifications add constraint nothing_more check (false) not valid`;
   try {
     await expect(tell(database, applicationId, 'submitted', { lenderEventId: 'le-lost' })).rejects.toThrow(
-      'insert into notifications',
+      'nothing_more',
     );
   } finally {
     await database.sql`alter table notifications drop constraint nothing_more`;

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { claimDue, FIRST_TURN, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { createPartner } from '../../../db/catalogue/partners';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
@@ -54,6 +55,15 @@ it('that rolls back has taken nothing', async () => {
   });
   await expect(rolledBack).rejects.toThrow('its process dies');
   expect((await claim(database.db)).claimed).toHaveLength(2);
+});
+
+it('does not wait for its flush', async () => {
+  await store(PARTNERS[0], 1);
+  await database.db.transaction(async (open) => {
+    await open.execute(sql`set local synchronous_commit = on`);
+    expect((await claim(open)).claimed).toHaveLength(1);
+    expect(await open.execute(sql`show synchronous_commit`)).toEqual([{ synchronous_commit: 'off' }]);
+  });
 });
 
 it('counts the slots that others have just taken, however many race', async () => {

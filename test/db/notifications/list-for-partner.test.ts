@@ -9,9 +9,10 @@ import {
 } from '../../../db/notifications/list-for-partner';
 import { STATUS_SQL } from '../../../db/schema';
 import { NOTIFICATION_STATES } from '../../../domain/notification-states';
-import { notificationStatus, type NotificationStatus } from '../../../domain/notification-status';
+import type { NotificationStatus } from '../../../domain/notification-status';
 import { BY_INDEX, connectDatabase, type Database } from '../../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { notificationStatus } from '../../support/notification-status';
 import { storeRow } from '../../support/partner-events';
 
 const PARTNER_ID = 'P100001';

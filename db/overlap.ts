@@ -1,6 +1,6 @@
-import { Refused } from '../refused';
+import { Refused } from './refused';
 
-/** An old secret or key pair signs along with the new one for a day: time for a partner to roll the new one out. */
+/** An old key works, and an old secret or key pair signs, along with the new one for a day: time to roll the new one out. */
 export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
 /** Secrets of an endpoint, and key pairs of a partner and environment. Each adds a signature to every delivery; a fourth would mean that rotation never ends. */

@@ -1,4 +1,5 @@
-import { notificationStatus, NOTIFICATION_STATUSES } from '../../domain/notification-status';
+import { NOTIFICATION_STATUSES } from '../../domain/notification-status';
+import { notificationStatus } from '../support/notification-status';
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
 
 const facts = (state: (typeof NOTIFICATION_STATES)[number], set: string) => ({

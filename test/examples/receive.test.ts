@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
+import { freePort } from '../support/free-port';
+import { startNode, type ProjectProcess } from '../support/project-process';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { createTestTls, type TestTls } from '../support/tls';
+
+// The receiver that the partner guide prints, as a process of its own. The library signs, not our own code.
+
+const secret = generateWebhookSecret();
+const event = (sequence: number, status: string, credit_application_id = 'app_1') => ({
+  event_id: `evt_${credit_application_id}_${sequence}`,
+  event_type: `credit_application.${status}`,
+  sequence,
+  data: { credit_application_id, status },
+});
+type Event = ReturnType<typeof event>;
+
+let folder: string;
+let tls: TestTls;
+let port: number;
+let receiver: ProjectProcess;
+
+beforeAll(async () => {
+  folder = await temporaryDirectory('receive');
+  tls = await createTestTls();
+  const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') };
+  writeFileSync(files.TLS_CERT_FILE, tls.cert);
+  writeFileSync(files.TLS_KEY_FILE, tls.key);
+  port = await freePort();
+  const WEBHOOK_SECRETS = `${generateWebhookSecret()} ${secret}`;
+  receiver = startNode(['receive.mjs'], {
+    cwd: join(__dirname, '../../examples/verify-webhook/node'),
+    environment: { ...files, WEBHOOK_SECRETS, PORT: String(port) },
+  });
+  await receiver.waitFor(/listening on port/);
+});
+afterAll(async () => {
+  receiver.child.kill();
+  await receiver.ended;
+  await removeDirectory(folder);
+});
+
+async function post(body: string, headers: Record<string, string> = {}): Promise<number | undefined> {
+  const call = request({ host: '127.0.0.1', port, ca: tls.ca, method: 'POST', path: '/hooks', headers });
+  call.end(body);
+  const [response] = await once(call, 'response');
+  response.resume();
+  return response.statusCode;
+}
+
+function send(what: Event, { key = secret, at = new Date() } = {}): Promise<number | undefined> {
+  const body = JSON.stringify(what);
+  return post(body, {
+    'webhook-id': what.event_id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': `v1a,AAAA ${new Webhook(key).sign(what.event_id, at, body)}`,
+  });
+}
+
+const stored = () => receiver.stdout().match(/^app_.*$/gm) ?? [];
+
+test('stores each state once, and drops tests, repeated and late events with a 2xx', async () => {
+  for (const one of [event(1, 'created'), event(1, 'created'), event(3, 'accepted'), event(2, 'submitted')])
+    expect(await send(one)).toBe(204);
+  expect(await send(event(1, 'test', 'app_0'))).toBe(204);
+  expect(await send(event(1, 'created', 'app_2'))).toBe(204);
+  await receiver.waitFor(/^app_2/m);
+  expect(stored()).toEqual(['app_1 1 created', 'app_1 3 accepted', 'app_2 1 created']);
+});
+
+test('refuses what is forged, replayed or unsigned, and goes on', async () => {
+  const before = stored();
+  expect(await send(event(9, 'paid_out'), { key: generateWebhookSecret() })).toBe(401);
+  expect(await send(event(9, 'paid_out'), { at: new Date(Date.now() - 360_000) })).toBe(401);
+  expect(await post(JSON.stringify(event(9, 'paid_out')))).toBe(401);
+  expect(await post('x'.repeat(100_000))).toBe(500);
+  expect(await send(event(4, 'signed'))).toBe(204);
+  await receiver.waitFor(/^app_1 4/m);
+  expect(stored()).toEqual([...before, 'app_1 4 signed']);
+});
