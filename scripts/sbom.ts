@@ -16,7 +16,7 @@ export interface Sbom {
 /**
  * The packages of the lock file that production installs (the Dockerfile's `npm ci --omit=dev --omit=optional`), as a
  * CycloneDX 1.5 document that npm writes. npm marks the others, and is not asked to omit them itself: 11.19 then also
- * leaves out most packages that production needs.
+ * leaves out most packages that production needs. npm 10 lists a package as often as it is installed; here each is there once.
  * @throws when npm cannot write it.
  */
 export function productionSbom(root: string): Sbom {
@@ -29,10 +29,11 @@ export function productionSbom(root: string): Sbom {
   });
   const all = JSON.parse(text) as Sbom;
   const self = all.metadata.component['bom-ref'];
-  const components = all.components.filter(
+  const inProduction = all.components.filter(
     ({ scope, properties }) =>
       scope === 'required' && !properties.some(({ name }) => name === 'cdx:npm:package:development'),
   );
+  const components = once(inProduction, (one) => one['bom-ref']);
   const kept = new Set([self, ...components.map((one) => one['bom-ref'])]);
   return {
     ...all,
@@ -42,8 +43,14 @@ export function productionSbom(root: string): Sbom {
       component: { ...all.metadata.component, name: self.slice(0, self.lastIndexOf('@')) },
     },
     components,
-    dependencies: all.dependencies
+    dependencies: once(all.dependencies, ({ ref }) => ref)
       .filter(({ ref }) => kept.has(ref))
       .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) })),
   };
+}
+
+/** Without what has come before under the same name. */
+function once<T>(list: readonly T[], nameOf: (one: T) => string): T[] {
+  const known = new Set<string>();
+  return list.filter((one) => !known.has(nameOf(one)) && known.add(nameOf(one)));
 }
