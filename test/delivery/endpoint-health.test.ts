@@ -157,8 +157,8 @@ test('a release meets 410, another endpoint and being disabled again; in the end
 
   receiver.behave((nth) => (nth === 5 ? 410 : 200));
   await enable();
-  await until(async () => (await standing())?.['state'] === 'disabled', 'a 410 in the middle');
-  await until(async () => (await left('pending', 'started')) === 0, 'the rest is held', 30_000);
+  await until(async () => (await standing())?.['state'] === 'disabled', 'a 410 in the middle', 60_000);
+  await until(async () => (await left('pending', 'started')) === 0, 'the rest is held', 60_000);
   receiver.behave(() => 200);
   const { partnerId } = api;
   await enable();
@@ -171,4 +171,4 @@ test('a release meets 410, another endpoint and being disabled again; in the end
   expect(await counts()).toEqual([
     { type: 'credit_application.accepted', delivered: 39, failed: 1, reserved: 0 },
   ]);
-}, 120_000);
+}, 240_000);
