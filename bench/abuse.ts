@@ -5,6 +5,7 @@ import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
 import { migrateWithLogins } from '../test/support/roles';
 import { benchDirectory } from './directory';
+import { say } from './report';
 import { measureEdge, type EdgeFigures } from './abuse/edge';
 import { measureTests, type TestFigures } from './abuse/tests';
 import { runRound } from './delivery/rounds';
@@ -33,10 +34,6 @@ const { values: options } = parseArgs({
 /** Faults 85 and 90. */
 const MOST_P99_RATIO = 1.5;
 const MOST_TESTS_RATIO = 1.2;
-
-/** Progress goes to standard error. */
-const startedAt = Date.now();
-const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
 async function edge(directory: string, way: 'proxy' | 'direct'): Promise<EdgeFigures> {
   const postgres = await startPostgres({

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { benchDirectory } from './directory';
+import { say } from './report';
 import { countSteps } from './delivery/counting';
 import { jsonFigures, summarise, table } from './delivery/figures';
 import { measureIsolation } from './delivery/isolation';
@@ -41,10 +42,6 @@ const { values: options } = parseArgs({
 
 /** Enough for every endpoint to be known as fast, and for the code to be compiled. */
 const WARM_UP = 250;
-
-/** Progress is not what is asked for: it goes to standard error. */
-const startedAt = Date.now();
-const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
 async function main(): Promise<void> {
   const { directory, remove } = await benchDirectory('bench');

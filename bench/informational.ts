@@ -14,7 +14,7 @@ import { createAuthority, issueCertificate } from '../runtime/certificates/issue
 import { createResolver } from '../outbound/resolve';
 import { createSender, type Sender } from '../outbound/sender';
 import { endChild, nextMessage, startChild } from './delivery/children';
-import { median } from './rounds';
+import { median, percentile } from './rounds';
 
 const ENDPOINTS = 16;
 const EVERY_MS = 600;
@@ -32,8 +32,6 @@ interface Turn {
   readonly ends: Readonly<Record<string, number>>;
   readonly longestMs: number;
 }
-
-const at = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? NaN;
 
 /** @param hostile ports to attempt beside the quiet one. */
 async function turn(sender: Sender, quiet: number, hostile: readonly number[]): Promise<Turn> {
@@ -66,7 +64,7 @@ async function turn(sender: Sender, quiet: number, hostile: readonly number[]): 
     }),
   ]);
   loop.disable();
-  const quietP95Ms = at(
+  const quietP95Ms = percentile(
     took.toSorted((a, b) => a - b),
     0.95,
   );

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { issueKey } from '../db/keys/api-key-changes';
 import { benchDirectory } from './directory';
+import { printFigures } from './report';
 import { postgresCpuMs, processCpuMs } from './cpu';
 import { storeChange } from './delivery/feed';
 import { monotonicMs } from './delivery/monotonic';
@@ -8,6 +9,7 @@ import { pause, settled } from './delivery/rounds';
 import { setStage, type Stage } from './delivery/stage';
 import { storePast } from './pages/past';
 import { pageThrough } from './pages/reader';
+import { percentile } from './rounds';
 import { end, startOurs } from './targets';
 
 /**
@@ -55,7 +57,10 @@ async function deliver(stage: Stage, count: number): Promise<number[]> {
 }
 
 const at = (times: readonly number[], share: number) =>
-  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+  percentile(
+    times.toSorted((a, b) => a - b),
+    share,
+  );
 
 async function main(): Promise<void> {
   const { directory, remove } = await benchDirectory('pages');
@@ -117,11 +122,7 @@ async function main(): Promise<void> {
         flat_out_pages_p99_ms: at(flatPages, 0.99),
         flat_out_delivery_p95_ms: at(flatTimes, 0.95),
       };
-      const rounded = Object.fromEntries(
-        Object.entries(figures).map(([name, value]) => [name, Number(value.toFixed(1))]),
-      );
-      if (options.json) console.log(JSON.stringify(rounded));
-      else for (const [name, value] of Object.entries(rounded)) console.log(`${name}: ${value}`);
+      printFigures(figures, options.json, 1);
     } finally {
       await end(api);
     }

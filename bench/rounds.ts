@@ -54,6 +54,10 @@ async function round(
   return { ...result, cpu: cpuPerRequest(before, await cpuUse(pid, postgresPid), requests) };
 }
 
+/** The value below which such a share of them lies. @param sorted ascending. */
+export const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+
 /** The median, the mean of the two in the middle when their number is even. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

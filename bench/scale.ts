@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { freePort } from '../dev/free-port';
 import { startPostgres } from '../dev/postgres';
 import { benchDirectory } from './directory';
+import { printFigures, say } from './report';
 import { cpuPerRequest, cpuUse } from './cpu';
 import { load } from './load';
 import { median } from './rounds';
@@ -39,8 +40,6 @@ const { values: options } = parseArgs({
 
 const number = (name: Exclude<keyof typeof options, 'json'>) => Number(options[name]);
 const CONNECTIONS = 16;
-const startedAt = Date.now();
-const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
 /** All that is measured of a side, by name. */
 type Round = Readonly<Record<string, number>>;
@@ -134,11 +133,7 @@ async function main(): Promise<void> {
     say(`${logged.transactions} transactions, ${logged.stored} of them changed a table`);
     if (logged.stored === 0) throw new Error('the log shows no transaction that stores');
     figures['notifies_in_transactions'] = logged.notifiesInside;
-    const rounded = Object.fromEntries(
-      Object.entries(figures).map(([name, value]) => [name, Number(value.toFixed(3))]),
-    );
-    if (options.json) console.log(JSON.stringify(rounded));
-    else for (const [name, value] of Object.entries(rounded)) console.log(`${name}: ${value}`);
+    printFigures(figures, options.json, 3);
   } finally {
     for (const closer of closers.toReversed()) await closer();
     await remove();

@@ -4,6 +4,7 @@ import { seedDemo } from '../dev/seed';
 import { DATABASES } from '../dev/temporal-postgres/schema';
 import { benchDirectory } from './directory';
 import { quoteBody } from './quote-body';
+import { tableBytes } from './table-bytes';
 import { postgresCpuMs, processCpuMs } from './cpu';
 import { runRound } from './delivery/rounds';
 import { setStage, type Stage } from './delivery/stage';
@@ -33,13 +34,8 @@ type Bytes = Readonly<Record<string, number>>;
 
 async function ourBytes(sql: Sql): Promise<Bytes> {
   const bytes: Record<string, number> = { log: await logBytes(sql) };
-  for (const table of TABLES) {
-    // A table without partitions has no tree.
-    const [row] = await sql`
-      select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(to_regclass(${table})))::float8 as bytes
-      from pg_partition_tree(to_regclass(${table}))`;
-    bytes[table] = Number(row?.['bytes']);
-  }
+  const all = await tableBytes(sql);
+  for (const table of TABLES) bytes[table] = all.get(table) ?? Number.NaN;
   return bytes;
 }
 

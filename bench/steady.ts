@@ -2,13 +2,14 @@ import { createWriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
 import { benchDirectory } from './directory';
+import { printFigures, say } from './report';
 import { storeChange } from './delivery/feed';
 import { monotonicMs } from './delivery/monotonic';
 import { pause, settled } from './delivery/rounds';
 import { setStage, type Stage } from './delivery/stage';
 import { load } from './load';
 import { quoteBody } from './quote-body';
-import { median } from './rounds';
+import { median, percentile } from './rounds';
 import { readDatabase, readPostgres, readProcess, type Reading } from './steady/reading';
 import { end, startOurs, type Target } from './targets';
 
@@ -32,8 +33,6 @@ const { values: options } = parseArgs({
 });
 
 const READ_EVERY_S = 60;
-const startedAt = Date.now();
-const say = (line: string) => console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
 async function read(stage: Stage, api: Target): Promise<Reading> {
   return {
@@ -67,11 +66,9 @@ function flatness(readings: readonly Reading[], perReading: Readonly<Record<stri
 }
 
 async function main(): Promise<void> {
-  const [minutes, quotes, deliveries] = [options.minutes, options.quotes, options.deliveries].map(Number) as [
-    number,
-    number,
-    number,
-  ];
+  const minutes = Number(options.minutes);
+  const quotes = Number(options.quotes);
+  const deliveries = Number(options.deliveries);
   const { directory, remove } = await benchDirectory('steady');
   const nodeArgs = ['--max-semi-space-size=64'];
   const stage = await setStage({ directory, nodeArgs: [], say });
@@ -135,17 +132,13 @@ async function main(): Promise<void> {
         deliveries_lost: committed.size,
         repeats,
         delivery_p50_ms: median(sorted),
-        delivery_p99_ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+        delivery_p99_ms: percentile(sorted, 0.99),
         ...flatness(readings, {
           quote_bytes: quotes * READ_EVERY_S,
           delivery_bytes: deliveries * READ_EVERY_S,
         }),
       };
-      const rounded = Object.fromEntries(
-        Object.entries(figures).map(([name, value]) => [name, Number(value.toFixed(3))]),
-      );
-      if (options.json) console.log(JSON.stringify(rounded));
-      else for (const [name, value] of Object.entries(rounded)) console.log(`${name}: ${value}`);
+      printFigures(figures, options.json, 3);
     } finally {
       file?.end();
       await end(api);

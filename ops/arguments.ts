@@ -73,6 +73,9 @@ export function list(text: string): string[] {
     .filter((part) => part !== '');
 }
 
+/** The number of a row that has one instead of an id: a change, an event. */
+export const rowNumber = wholeNumber(1, 999_999_999);
+
 /** Most that anything to many does in a second. */
 export const HIGHEST_PER_SECOND = 200;
 

@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import { findChange, listChanges } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
-import { sinceOption, wholeNumber } from './arguments';
+import { rowNumber, sinceOption } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { facts, listed, snakeCased } from './output';
 import { inPages, paged, type Page } from './paging';
 
 const LONGEST_SPAN_DAYS = 3_650;
-/** Changes have numbers. */
-const changeId = wholeNumber(1, 999_999_999);
 
 interface ListOptions extends Page<number> {
   readonly subject?: string;
@@ -41,7 +39,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     .option('--actor <name>', 'by this user or key only')
     .option('--action <action>', 'of this kind only, such as keys.revoke')
     .option(...sinceOption(LONGEST_SPAN_DAYS, 'all'));
-  handle<ListOptions>(inPages(list, 'change', { parse: changeId }), deps, async (call) => {
+  handle<ListOptions>(inPages(list, 'change', { parse: rowNumber }), deps, async (call) => {
     const { partner: partnerId, since: sinceSeconds, ...filter } = call.options;
     const found = await listChanges(call.db, { ...filter, partnerId, sinceSeconds });
     const answer = listed(found, snakeCased, {
@@ -60,7 +58,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     .argument('<change>')
     .description('One change with all of its details.');
   handle(show, deps, async ({ db }, change = '') => {
-    const found = await findChange(db, changeId(change));
+    const found = await findChange(db, rowNumber(change));
     if (found === null) throw new Refused('not_found', `Change ${change} does not exist.`);
     const view = snakeCased(found);
     const { details, ...rest } = view;

@@ -5,7 +5,7 @@ import {
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { environmentOption, sinceOption, wholeNumber, wordsOf } from './arguments';
+import { environmentOption, rowNumber, sinceOption, wordsOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { listed, snakeCased } from './output';
 import { inPages, paged, type Page } from './paging';
@@ -17,9 +17,6 @@ Examples:
 
 const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_SPAN_SECONDS = 7 * 86_400;
-
-/** Events have numbers. */
-const eventId = wholeNumber(1, 999_999_999);
 
 interface ListOptions extends Page<number> {
   readonly kind?: readonly OperatorEventKind[];
@@ -45,7 +42,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       wordsOf(OPERATOR_EVENT_KINDS),
     )
     .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'));
-  handle<ListOptions>(inPages(list, 'event', { parse: eventId }), deps, async (call) => {
+  handle<ListOptions>(inPages(list, 'event', { parse: rowNumber }), deps, async (call) => {
     const { partner: partnerId, kind: kinds, since = DEFAULT_SPAN_SECONDS, ...filter } = call.options;
     const found = await listOperatorEvents(call.db, { ...filter, partnerId, kinds, sinceSeconds: since });
     const answer = listed(found, snakeCased, {

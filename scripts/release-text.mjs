@@ -26,9 +26,8 @@ if (section === undefined) refuse(`docs/changelog.md has no section on ${version
 else if (!/^\S+ \(\d{1,2} \w+ \d{4}\)\n/.test(section))
   refuse(`docs/changelog.md: write the date of the release behind ${version}, as in "(1 December 2026)"`);
 else {
-  // Without the signs of Markdown that a reader of `git show` does not need.
   const body = section.slice(section.indexOf('\n')).trim();
-  // Without what only a page of Markdown shows.
+  // Headings and links without their signs: nobody follows them in `git show`.
   const plain = body.replaceAll(/^### /gm, '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
   process.stdout.write(`Partner Finance Quote Service ${version}\n\n${plain}\n`);
 }

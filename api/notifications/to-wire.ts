@@ -1,4 +1,3 @@
-import { decodeTime } from 'ulid';
 import {
   notificationReasons,
   type NotificationBody,
@@ -6,6 +5,7 @@ import {
 } from '../../contracts/notifications';
 import type { PartnerNotification } from '../../db/notifications/find-for-partner';
 import type { Listed, ListedAttempt } from '../../db/notifications/partner-view';
+import { createdMs } from '../../db/notifications/id-time';
 import { shownReason } from './test-status';
 
 /** Unix milliseconds as a moment of an answer. */
@@ -23,7 +23,7 @@ export function notificationToWire(one: Listed): NotificationItem {
       one.status === 'delivered' || one.endReason === null
         ? null
         : shownReason(one.endReason, notificationReasons),
-    created_at: moment(decodeTime(one.notificationId.slice('ntf_'.length))),
+    created_at: moment(createdMs(one.notificationId)),
     credit_application_id: one.applicationId,
     merchant_reference: one.merchantReference,
     sequence: one.sequence,

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { encodeTime } from 'ulid';
 import {
   notificationListSchema,
   readListQuery,
   type ListNotificationsQuery,
 } from '../../contracts/notifications';
 import type { Page, PageWanted } from '../../db/notifications/list-for-partner';
+import { lowestNotificationId } from '../../db/notifications/id-time';
 import { ApiError } from '../errors';
 import type { CursorScope, Cursors } from '../notifications/cursor';
 import { notificationToWire } from '../notifications/to-wire';
@@ -54,8 +54,9 @@ export function listNotifications(app: FastifyInstance, deps: ListNotificationsD
       const message = 'created_to must lie after created_from.';
       throw new ApiError('INVALID_REQUEST', message, { field: 'created_to' });
     }
-    const fromId = from === undefined ? 'ntf_' : floorId(from);
-    if (cursor === undefined) return { fromId, beforeId: to === undefined ? END : floorId(to) };
+    const fromId = from === undefined ? 'ntf_' : lowestNotificationId(from.getTime());
+    if (cursor === undefined)
+      return { fromId, beforeId: to === undefined ? END : lowestNotificationId(to.getTime()) };
     const position = await deps.cursors.open(cursor, scope);
     if (position !== null) return { fromId, beforeId: `ntf_${position}` };
     const message = 'cursor is not the next_cursor of a page with these filters.';
@@ -74,5 +75,3 @@ const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQue
   query.created_from?.getTime() ?? null,
   query.created_to?.getTime() ?? null,
 ];
-
-const floorId = (at: Date) => `ntf_${encodeTime(at.getTime())}${'0'.repeat(16)}`;

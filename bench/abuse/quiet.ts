@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
+import { percentile } from '../rounds';
 
 export interface QuietOptions {
   readonly port: number;
@@ -78,6 +79,6 @@ export async function callQuietly(options: QuietOptions): Promise<QuietCalls> {
   for (const socket of all) socket.destroy();
   times.sort((a, b) => a - b);
   for (let nth = 0; nth < late; nth += 1) times.push(times.at(-1) ?? NaN);
-  const at = (share: number) => times[Math.floor(times.length * share)] ?? NaN;
+  const at = (share: number) => percentile(times, share);
   return { p50Ms: at(0.5), p99Ms: at(0.99), failures, late };
 }

@@ -1,4 +1,5 @@
 import { postgresCpuMs, processCpuMs } from '../cpu';
+import { percentile } from '../rounds';
 import { nextMessage } from './children';
 import { feed, type Feeding } from './feed';
 import type { BareKind, Moment, RanMessage, RunMessage } from './messages';
@@ -88,7 +89,7 @@ export function latencies(
     return arrived - at;
   });
   const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+  const at = (share: number) => percentile(sorted, share);
   return { p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) };
 }
 

@@ -1,12 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
-import type postgres from 'postgres';
+import type { Sql } from '../../db/postgres/connect';
 import { childrenOf } from '../../dev/processes';
+import { tableBytes } from '../table-bytes';
 
-/** Tables that grow with what is asked for and delivered; all others keep their size. */
-const GROWING = {
-  quote: ['quotes'],
-  delivery: ['credit_applications', 'notifications', 'delivery_attempts'],
-} as const;
+/** Tables that grow, and what with; all others keep their size. */
+const GROWING: Readonly<Record<string, 'quote' | 'delivery'>> = {
+  quotes: 'quote',
+  credit_applications: 'delivery',
+  notifications: 'delivery',
+  delivery_attempts: 'delivery',
+};
 
 /** What could grow, at one moment. */
 export type Reading = Readonly<Record<string, number>>;
@@ -39,20 +42,15 @@ export async function readPostgres(name: string, pid: number): Promise<Reading> 
 }
 
 /** Sessions, and bytes of tables with their indexes: the two kinds that grow, and all others together. */
-export async function readDatabase(sql: postgres.Sql): Promise<Reading> {
+export async function readDatabase(sql: Sql): Promise<Reading> {
   const [sessions] = await sql<{ count: number }[]>`
     select count(*)::float8 as count from pg_stat_activity where backend_type = 'client backend'`;
-  const tables = await sql<{ name: string; bytes: number }[]>`
-    select c.relname as name, (select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(c.oid))
-      from pg_partition_tree(c.oid))::float8 as bytes
-    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`;
-  const sum = (of: (name: string) => boolean) =>
-    tables.filter(({ name }) => of(name)).reduce((bytes, table) => bytes + table.bytes, 0);
-  const [quote, delivery] = [GROWING.quote, GROWING.delivery].map((names) => new Set<string>(names));
+  const bytes = { quote: 0, delivery: 0, other: 0 };
+  for (const [table, size] of await tableBytes(sql)) bytes[GROWING[table] ?? 'other'] += size;
   return {
     sessions: sessions?.count ?? Number.NaN,
-    quote_bytes: sum((name) => quote?.has(name) ?? false),
-    delivery_bytes: sum((name) => delivery?.has(name) ?? false),
-    other_tables_kb: sum((name) => !quote?.has(name) && !delivery?.has(name)) / 1_024,
+    quote_bytes: bytes.quote,
+    delivery_bytes: bytes.delivery,
+    other_tables_kb: bytes.other / 1_024,
   };
 }

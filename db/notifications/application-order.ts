@@ -1,5 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm';
-import { decodeTime, encodeTime } from 'ulid';
+import { createdMs, lowestNotificationId } from './id-time';
 import type { DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import type { Notification } from './read';
@@ -57,7 +57,7 @@ const DAY_MS = 86_400_000;
 
 /** No later event has a lower id: the clocks of API processes, which give ids, are less than a day apart. Months before it are left out. */
 const oldestLater = ({ notificationId }: Notification): string =>
-  `ntf_${encodeTime(decodeTime(notificationId.slice('ntf_'.length)) - DAY_MS)}`;
+  lowestNotificationId(createdMs(notificationId) - DAY_MS);
 
 const whereLater = (oldest: string): SQL =>
   sql`where t.notification_id = later.notification_id and t.notification_id >= ${oldest}`;

@@ -92,19 +92,23 @@ export async function listNotifications(
   db: DbOrTransaction,
   filter: NotificationFilter,
 ): Promise<ListedNotification[]> {
+  const oldest = await oldestOf(db, filter);
   // The index of a partner's notifications has them by environment.
-  if (filter.partnerId === undefined || filter.environment !== undefined) return listOf(db, filter);
+  if (filter.partnerId === undefined || filter.environment !== undefined) return listOf(db, filter, oldest);
   const lists = [];
-  for (const environment of ENVIRONMENTS) lists.push(await listOf(db, { ...filter, environment }));
+  for (const environment of ENVIRONMENTS) lists.push(await listOf(db, { ...filter, environment }, oldest));
   const newestFirst = (one: ListedNotification, other: ListedNotification) =>
     one.notificationId < other.notificationId ? 1 : -1;
   return lists.flat().toSorted(newestFirst).slice(0, filter.limit);
 }
 
-async function listOf(db: DbOrTransaction, filter: NotificationFilter): Promise<ListedNotification[]> {
+async function listOf(
+  db: DbOrTransaction,
+  filter: NotificationFilter,
+  oldest: string,
+): Promise<ListedNotification[]> {
   const { states, undelivered, paused, merchantReference } = filter;
   const { notificationId, partnerId, environment, state, applicationId } = notifications;
-  const oldest = await oldestOf(db, filter);
   const referenced = sql`${applicationId} in (
     select application_id from credit_applications where merchant_reference = ${merchantReference})`;
   return db

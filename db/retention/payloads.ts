@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { decodeTime } from 'ulid';
+import { createdMs } from '../notifications/id-time';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import type { RemovedByPeriod } from '../../domain/retention';
 import { floorOf } from './kinds';
@@ -61,5 +61,4 @@ export async function clearPayloads(
   });
 }
 
-const dayOf = (notificationId: string) =>
-  new Date(decodeTime(notificationId.slice('ntf_'.length))).toISOString().slice(0, 10);
+const dayOf = (notificationId: string) => new Date(createdMs(notificationId)).toISOString().slice(0, 10);
