@@ -61,6 +61,7 @@ async function round(side: Side): Promise<Round> {
     notification_cpu: deliveries.cpuMs,
     store_ms: deliveries.storeMs,
     claim_ms: deliveries.claimMs,
+    claim_every_month_ms: deliveries.claimEveryMonthMs,
     fast_attempt_ms: deliveries.fastAttemptMs,
     attempt_ms: deliveries.attemptMs,
     ...Object.fromEntries(LIST_NAMES.map((name) => [`list_${name}_ms`, lists[name]])),

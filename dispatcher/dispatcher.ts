@@ -17,6 +17,8 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
+/** What is open is of this month or the last, as good as always: other months are looked at this often, in milliseconds. */
+const EVERY_MONTH_MS = 1_000;
 /** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
 const CONTENDED_SWEEP_MS = 20;
 
@@ -53,6 +55,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** The last claim left something due behind. */
   let waiting = false;
   let contended = false;
+  /** Whether the last claim looked at every month, when one last did, and whether it found something in an older one. */
+  let everyMonth = true;
+  let everyMonthAtMs = Number.NEGATIVE_INFINITY;
+  let older = false;
   let turn = FIRST_TURN;
   let starting = 0;
   /** Those whose attempts have not ended yet: an eager start may be answered later than its attempt. */
@@ -67,7 +73,12 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const loop = startLoop({
     round,
-    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
+    everyMs: () =>
+      Math.min(
+        contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs,
+        everyMonth ? sweepMs : EVERY_MONTH_MS,
+        sweepMs,
+      ),
     onError: unreachable,
     restMs: () => pace.restMs(starting),
   });
@@ -80,8 +91,11 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       contended = false;
       return;
     }
-    const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn }));
-    ({ waiting, contended, turn } = left);
+    const nowMs = deps.monotonicMs();
+    everyMonth = older || nowMs - everyMonthAtMs >= EVERY_MONTH_MS;
+    if (everyMonth) everyMonthAtMs = nowMs;
+    const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn, everyMonth }));
+    ({ waiting, contended, older, turn } = left);
     if (waiting && endedMeanwhile) loop.wake();
     if (claimed.length === 0) return;
     starting += claimed.length;

@@ -61,7 +61,7 @@ let turn = FIRST_TURN;
 const CLAIM_OLD = `
   select claimed, last_partner as partner, last_environment as environment
   from (select length(pg_advisory_xact_lock(1)::text) as nought) turn, claim_notifications($1::int + nought, $2::int,
-    make_interval(secs => $3::float8), make_interval(secs => $4::float8), $5::text, $6::text)`;
+    make_interval(secs => $3::float8), make_interval(secs => $4::float8), $5::text, $6::text, true)`;
 /** As if each had been delivered, and another one stored: what can be claimed stays the same. */
 const PUT_BACK = `
   update notifications set taken_at = null, due_at = created_at where notification_id = any($1::text[])`;
@@ -76,7 +76,13 @@ async function claim(way: Way): Promise<number> {
   const { sql } = prepared;
   let ids: string[];
   if (way === 'ours') {
-    const got = await claimDue(sql, { limit: LIMIT, slots: SLOTS, leaseMs: LEASE_SECONDS * 1_000, turn });
+    const got = await claimDue(sql, {
+      limit: LIMIT,
+      slots: SLOTS,
+      leaseMs: LEASE_SECONDS * 1_000,
+      turn,
+      everyMonth: true,
+    });
     ({ turn } = got);
     ids = got.claimed.map(({ notificationId }) => notificationId);
   } else {

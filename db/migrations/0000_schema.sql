@@ -627,8 +627,8 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 -- by an order that one index alone has (sorting is off), so that no plan made while a month is still empty goes through that
 -- month's rows later.
 CREATE FUNCTION claim_notifications(
-  most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text
+  most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text, every_month boolean,
+  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text, OUT older boolean
 ) LANGUAGE plpgsql
 -- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
@@ -659,20 +659,23 @@ BEGIN
   claimed := '[]';
   waiting := false;
   contended := false;
+  older := false;
   last_partner := after_partner;
   last_environment := after_environment;
 
-  -- What is open is nearly always of this month and the last. While nothing of other months is, their partitions (a hundred,
-  -- after some years) are left out of all that follows.
+  -- What is open is nearly always of this month and the last. While nothing of other months is, or nobody asks, their
+  -- partitions (a hundred, after some years) are left out of all that follows.
   months := date_trunc('month', moment AT TIME ZONE 'UTC');
   low := 'ntf_' || ulid_floor((months - interval '1 month') AT TIME ZONE 'UTC');
   high := 'ntf_' || ulid_floor((months + interval '1 month') AT TIME ZONE 'UTC');
-  IF EXISTS (SELECT FROM notifications n
-      WHERE n.state = 'pending' AND (n.notification_id < low OR n.notification_id >= high))
-    OR EXISTS (SELECT FROM notifications n
-      WHERE n.taken_at IS NOT NULL AND n.state IN ('pending', 'started')
-        AND (n.notification_id < low OR n.notification_id >= high))
-  THEN
+  IF every_month THEN
+    older := EXISTS (SELECT FROM notifications n
+        WHERE n.state = 'pending' AND (n.notification_id < low OR n.notification_id >= high))
+      OR EXISTS (SELECT FROM notifications n
+        WHERE n.taken_at IS NOT NULL AND n.state IN ('pending', 'started')
+          AND (n.notification_id < low OR n.notification_id >= high));
+  END IF;
+  IF older THEN
     low := '';
     high := 'ntf~';
   END IF;

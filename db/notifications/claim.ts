@@ -34,6 +34,8 @@ export interface Claim {
   readonly waiting: boolean;
   /** Of it, some was left to another claim, which works on that endpoint at this moment. */
   readonly contended: boolean;
+  /** Every month was asked for, and something of a month before the last is open: ask for every month again. */
+  readonly older: boolean;
   readonly turn: Turn;
 }
 
@@ -45,12 +47,14 @@ export interface ClaimOptions {
   /** One taken by a process that dies is due again after this: starting a workflow twice is harmless. */
   readonly leaseMs: number;
   readonly turn: Turn;
+  /** Whether what is of neither this month nor the last counts too: each month costs two looks into its indexes. */
+  readonly everyMonth: boolean;
 }
 
 const CLAIM = `
-  select claimed, waiting, contended, last_partner as partner, last_environment as environment
+  select claimed, waiting, contended, older, last_partner as partner, last_environment as environment
   from claim_notifications($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
-    $5::text, $6::text)`;
+    $5::text, $6::text, $7::bool)`;
 
 /**
  * Takes notifications that are due: from endpoints in turn, first attempts before bulk recovery, an application's events in
@@ -59,18 +63,27 @@ const CLAIM = `
  */
 export async function claimDue(
   reader: Reader,
-  { limit, slots, leaseMs, turn }: ClaimOptions,
+  { limit, slots, leaseMs, turn, everyMonth }: ClaimOptions,
 ): Promise<Claim> {
   const [row] = await runPrepared<{
     claimed: ClaimedNotification[];
     waiting: boolean;
     contended: boolean;
+    older: boolean;
     partner: string;
     environment: string;
-  }>(reader, CLAIM, [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, turn.partnerId, turn.environment]);
+  }>(reader, CLAIM, [
+    limit,
+    slots,
+    leaseMs / 1_000,
+    ORDER_WAIT_SECONDS,
+    turn.partnerId,
+    turn.environment,
+    everyMonth,
+  ]);
   if (row === undefined) throw new Error('the claim came to nothing');
-  const { claimed, waiting, contended, partner, environment } = row;
-  return { claimed, waiting, contended, turn: { partnerId: partner, environment } };
+  const { claimed, waiting, contended, older, partner, environment } = row;
+  return { claimed, waiting, contended, older, turn: { partnerId: partner, environment } };
 }
 
 const MARK_STARTED = `

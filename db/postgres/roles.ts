@@ -121,7 +121,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,
   'service_month()': PROCESSES,
   'ulid_floor(timestamptz)': PROCESSES,
-  'claim_notifications(int, int, interval, interval, text, text)': ['worker'],
+  'claim_notifications(int, int, interval, interval, text, text, boolean)': ['worker'],
   'ids_that_stay(text, text, text)': ['worker', 'ops'],
   // With the rights of their owner; each refuses what is not its business.
   'keep_month_partitions()': ['worker'],

@@ -77,7 +77,7 @@ export function startWorkerDispatch(
     claim: async (wanted) =>
       build.current()
         ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
-        : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
+        : { claimed: [], waiting: false, contended: false, older: false, turn: wanted.turn },
     markStarted: (started) => inRound(markStarted(sql, started), 'mark started'),
     giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({

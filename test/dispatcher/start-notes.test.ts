@@ -17,6 +17,7 @@ const NOTHING: Claim = {
   claimed: [],
   waiting: false,
   contended: false,
+  older: false,
   turn: { partnerId: '', environment: '' },
 };
 

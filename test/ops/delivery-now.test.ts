@@ -23,7 +23,13 @@ beforeEach(async () => {
 afterAll(() => ops.close());
 
 const claim = (limit = 100) =>
-  claimDue(ops.database.db, { limit, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT, turn: FIRST_TURN });
+  claimDue(ops.database.db, {
+    limit,
+    leaseMs: 60_000,
+    slots: SENDS_PER_ENDPOINT,
+    turn: FIRST_TURN,
+    everyMonth: true,
+  });
 
 /** A first attempt that was answered with 503, and the next in some time. */
 async function failedOnce(notificationId: string, retryInMs: number): Promise<void> {

@@ -21,7 +21,7 @@ beforeEach(() => database.sql`truncate notifications`);
 afterAll(() => database.close());
 
 const claim = (through: DbOrTransaction, options: Partial<ClaimOptions> = {}): Promise<Claim> =>
-  claimDue(through, { limit: 64, slots: 4, leaseMs: 60_000, turn: FIRST_TURN, ...options });
+  claimDue(through, { limit: 64, slots: 4, leaseMs: 60_000, turn: FIRST_TURN, everyMonth: true, ...options });
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
 async function store(partnerId: string, count: number): Promise<void> {

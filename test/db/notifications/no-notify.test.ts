@@ -112,7 +112,8 @@ test('nothing that stores or records a quote, a notification or an attempt waits
       throw error;
     }
   }
-  const claim = () => claimDue(sql, { limit: 64, slots: 16, leaseMs: 60_000, turn: FIRST_TURN });
+  const claim = () =>
+    claimDue(sql, { limit: 64, slots: 16, leaseMs: 60_000, turn: FIRST_TURN, everyMonth: true });
   const attempt = async (notificationId: string, outcome: DeliveryOutcome, retryInMs: number | null) => {
     const opened = await step('openAttempt', () => openAttempt(db, { notificationId, generation: 1 }));
     if (opened.kind !== 'open') throw new Error(opened.kind);

@@ -226,7 +226,7 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
       'select keep_month_partitions()',
       `select drop_expired_month('quotes', '${OLD}', 31, 'retention')`,
       `select delete_expired('quotes', 'quotes_default', 31, 1000)`,
-      `select claim_notifications(1, 1, interval '1 h', interval '1 h', '', '')`,
+      `select claim_notifications(1, 1, interval '1 h', interval '1 h', '', '', true)`,
       `update delivery_attempts set answer = null`,
       `update notifications set body = ''`,
       `insert into retention_marks (kind, done_up_to) values ('payloads', 'ntf_~')`,
