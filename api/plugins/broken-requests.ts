@@ -44,9 +44,9 @@ export function answerBrokenRequests(
     const fault = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? TOO_SLOW : NOT_HTTP;
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {
+      closeAfter(answer, socket);
       // A request that is whole keeps its own answer: the fault lies behind it.
       if (!answer.req.complete && !answer.headersSent) failBody(answer.req, fault);
-      closeAfter(answer, socket);
     } else if (parser?.incoming?.complete === false) {
       // It was refused before its end, and has its answer.
       end(socket);
@@ -103,10 +103,15 @@ function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
   // Node calls it after an answer that says `close`. Its own destroys the socket without reading what still arrives.
   socket.destroySoon = () => end(socket);
+  // An answer to a client that is gone never finishes: what counts is that all of it has been written.
+  if (answer.writableEnded) destroyLater(socket);
+  else answer.once('prefinish', () => destroyLater(socket));
   answer.once('finish', () => end(socket));
 }
 
 function end(socket: Socket, lastWords = ''): void {
   if (!socket.writableEnded) socket.end(lastWords);
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  destroyLater(socket);
 }
+
+const destroyLater = (socket: Socket) => setTimeout(() => socket.destroy(), LINGER_MS).unref();

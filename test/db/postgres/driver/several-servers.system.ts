@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import postgres from 'postgres';
-import { z } from 'zod';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../../../db/postgres/connect';
 import { migrateDatabase } from '../../../../db/postgres/migrate';
-import { storeSettings } from '../../../../runtime/config/store-settings';
 import { until } from '../../../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
 
@@ -144,27 +142,3 @@ test('servers that take connections and close them are not asked without end', a
   await expect(serverOf(connect(urlOf([at, at]), 1))).rejects.toThrow(/\w/);
   expect(connections).toBeLessThan(10);
 });
-
-test.each([
-  [
-    'postgres://u:p@a,b/d?target_session_attrs=standby',
-    /^target_session_attrs is one of read-write, primary, any$/,
-  ],
-  ['postgres://u:p@a,,b/d', /^not a list of hosts$/],
-  ['postgres://u:p@a:x,b/d', /^not a list of hosts$/],
-  ['postgres://u:p@a,b/d?sslmode=full', /^sslmode is one of/],
-  ['mysql://u:p@a/d', /^it begins with postgres:\/\/$/],
-  ['nothing', /^not a URL$/],
-])('%s is no setting', (url, why) => {
-  const { error } = z.object(storeSettings).safeParse({ DATABASE_URL: url });
-  expect(error?.issues).toEqual([
-    expect.objectContaining({ path: ['DATABASE_URL'], message: expect.stringMatching(why) }),
-  ]);
-});
-
-test.each(['postgres://u:p@a,b:5433,[::1]:5434/d', 'postgresql://a,b/d?target_session_attrs=read-write'])(
-  '%s is a setting',
-  (url) => {
-    expect(z.object(storeSettings).safeParse({ DATABASE_URL: url }).success).toBe(true);
-  },
-);
