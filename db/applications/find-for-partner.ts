@@ -1,4 +1,5 @@
 import type { ApplicationState } from '../../domain/application-states';
+import type { Application } from './notifications';
 import type { EndpointQueue } from '../notifications/hold';
 import { msText as ms, runPrepared, type Reader } from '../postgres/prepared';
 
@@ -12,14 +13,10 @@ interface PartnerEvent {
 }
 
 /** An application as its partner sees it. Moments in Unix milliseconds. */
-export interface PartnerApplication {
-  readonly applicationId: string;
-  readonly quoteId: string;
-  readonly merchantReference: string | null;
-  readonly merchantId: string;
-  readonly lender: string;
-  readonly lenderReference: string;
-  readonly state: ApplicationState;
+export interface PartnerApplication extends Pick<
+  Application,
+  'applicationId' | 'quoteId' | 'merchantReference' | 'merchantId' | 'lender' | 'lenderReference' | 'state'
+> {
   readonly createdMs: number;
   readonly updatedMs: number;
   /** In their order. Those whose month has been dropped are missing. */

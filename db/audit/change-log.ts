@@ -3,22 +3,10 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** One change, as it is written down. */
-export interface Change {
-  /** Operating-system user that ran the command, or the process that acted. */
-  readonly actor: string;
-  /** `<noun>.<verb>`, for example `keys.revoke`. */
-  readonly action: string;
-  /** Id of what was changed. */
-  readonly subject: string;
-  /** What changed; never a key or a secret. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
-export interface RecordedChange extends Change {
-  readonly changeId: number;
-  readonly changedAt: Date;
-}
+/** A change as it is stored (db/schema/change-log.ts). */
+type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
+/** One change, as it is written down; its details never name a key or a secret. */
+export type Change = Omit<RecordedChange, 'changeId' | 'changedAt'>;
 
 /** Postgres takes at most 65,534 parameters in a statement; four to a row. */
 const ROWS_PER_STATEMENT = 1_000;

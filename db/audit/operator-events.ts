@@ -5,22 +5,10 @@ import type { KeyEnvironment } from '../keys/key';
 import { operatorEvents } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** Something the service noticed by itself, as it is written down. */
-export interface OperatorEvent {
-  readonly kind: OperatorEventKind;
-  /** Null, both: it is about no partner. */
-  readonly partnerId: string | null;
-  readonly environment: KeyEnvironment | null;
-  /** Null when it is about notifications without an endpoint. */
-  readonly endpointId: string | null;
-  /** Figures and ids; never a secret, a body or an address. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
-export interface RecordedEvent extends OperatorEvent {
-  readonly eventId: number;
-  readonly happenedAt: Date;
-}
+/** An event as it is stored (db/schema/operator-events.ts). */
+type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
+/** Something the service noticed by itself, as it is written down; never with a secret, a body or an address. */
+export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;
 
 /** Writes down what operators should know. Call it in the transaction that it is about. */
 export async function appendOperatorEvents(

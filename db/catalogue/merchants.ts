@@ -1,6 +1,8 @@
+import { getTableColumns } from 'drizzle-orm';
 import type { MerchantSetup } from '../../domain/merchant';
 import type { Product } from '../../domain/product';
 import { isPossibleDeposit } from '../../domain/product-bounds';
+import { productVersions } from '../schema';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';
 import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
@@ -30,6 +32,12 @@ interface MerchantRow extends Omit<MerchantFields, 'depositFloor'> {
   readonly products: readonly (StoredProductRow & { creditProduct: string })[];
 }
 
+const { productId: _, createdAt: __, ...VERSION } = getTableColumns(productVersions);
+/** Every column of a version by its name in the schema, for `json_build_object`. */
+const TERMS = Object.entries(VERSION)
+  .map(([field, column]) => `'${field}', v.${column.name}`)
+  .join(', ');
+
 /**
  * One statement for the whole merchant, so that its parts are of one moment. Products are left-joined: one whose current version
  * is gone must be noticed, not missed.
@@ -40,16 +48,7 @@ const MERCHANT = `select m.merchant_id as "merchantId", m.trading_name as "tradi
   json_build_array(m.deposit_floor_basis_points, m.deposit_floor_fixed_pence) as floor,
   array(select mp.partner_id from merchant_partners mp where mp.merchant_id = m.merchant_id order by 1) as "partnerIds",
   (select coalesce(json_agg(json_build_object('productId', p.product_id, 'creditProduct', p.credit_product,
-    'displayOrder', p.display_order, 'version', v.version, 'lender', v.lender,
-    'numberOfRepayments', v.number_of_repayments, 'aprBasisPoints', v.apr_basis_points, 'rateType', v.rate_type,
-    'rateBasis', v.rate_basis, 'ratePpm', v.rate_ppm, 'instalmentRounding', v.instalment_rounding,
-    'finalPayment', v.final_payment, 'deferralMonths', v.deferral_months,
-    'firstIntervalDays', v.first_interval_days, 'settlementFeePence', v.settlement_fee_pence,
-    'minLoanPence', v.min_loan_pence, 'maxLoanPence', v.max_loan_pence,
-    'depositMinBasisPoints', v.deposit_min_basis_points, 'depositMinFixedPence', v.deposit_min_fixed_pence,
-    'depositMaxBasisPoints', v.deposit_max_basis_points, 'depositMaxFixedPence', v.deposit_max_fixed_pence,
-    'firstPaymentType', v.first_payment_type, 'annualRateShown', v.annual_rate_shown,
-    'validFrom', v.valid_from, 'validTo', v.valid_to) order by p.display_order, p.credit_product), '[]')
+    'displayOrder', p.display_order, ${TERMS}) order by p.display_order, p.credit_product), '[]')
     from products p left join product_versions v on v.product_id = p.product_id and v.version = p.current_version
     where p.merchant_id = m.merchant_id and p.active) as products
   from merchants m`;

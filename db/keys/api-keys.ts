@@ -4,29 +4,24 @@ import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import { apiKeys, partners } from '../schema';
 import { given, isExpired } from '../schema/columns';
 import { Refused } from '../refused';
-import type { KeyEnvironment } from './key';
-import type { KeyState, KeySummary } from './key-changes';
+import type { PartnerState } from '../catalogue/partners';
+import type { KeySummary } from './key-changes';
 
 export { hashKey } from './key';
 
+type ApiKey = Readonly<typeof apiKeys.$inferSelect>;
+
 /** A key as the API checks it. */
-export interface ApiKeyRecord {
-  readonly keyId: string;
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-  /** SHA-256 of the whole key. */
-  readonly keyHash: Buffer;
-  readonly state: KeyState;
-  /** From this moment on it answers 401; null: never. */
-  readonly expiresAt: Date | null;
-  readonly partnerState: 'active' | 'inactive';
+export interface ApiKeyRecord extends Pick<
+  ApiKey,
+  'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt'
+> {
+  readonly partnerState: PartnerState;
 }
 
 /** A key as people see it. */
-export interface ApiKeySummary extends KeySummary {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-  readonly partnerState: 'active' | 'inactive';
+export interface ApiKeySummary extends KeySummary, Pick<ApiKey, 'partnerId' | 'environment'> {
+  readonly partnerState: PartnerState;
 }
 
 const RECORD = `select k.key_id as "keyId", k.partner_id as "partnerId", k.environment, k.key_hash as "keyHash",

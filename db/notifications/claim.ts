@@ -3,17 +3,15 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { ORDER_WAIT_SECONDS } from './application-order';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { hint } from '../postgres/hints';
+import type { Notification } from './read';
 import { testIsDelayed } from './channels';
 import { updateSql, updateText } from './update';
 
 /** A notification that a dispatcher has taken, for as long as the lease lasts. */
-export interface ClaimedNotification {
-  readonly notificationId: string;
-  readonly generation: number;
-  readonly eventType: string;
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
-  readonly applicationId: string | null;
+export interface ClaimedNotification extends Pick<
+  Notification,
+  'notificationId' | 'generation' | 'eventType' | 'partnerId' | 'environment' | 'applicationId'
+> {
   readonly requestId: string | null;
   /** W3C `traceparent` of the request that caused it, where traces were on. */
   readonly traceParent: string | null;

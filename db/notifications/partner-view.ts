@@ -1,5 +1,6 @@
 import type { NotificationStatus } from '../../domain/notification-status';
 import { msText } from '../postgres/prepared';
+import type { Notification } from './read';
 
 /** An attempt as partners see it. Moments in Unix milliseconds. */
 export interface ListedAttempt {
@@ -11,17 +12,18 @@ export interface ListedAttempt {
 }
 
 /** A notification as partners see it in a list. Moments in Unix milliseconds. */
-export interface Listed {
-  readonly notificationId: string;
-  readonly eventId: string;
-  readonly eventType: string;
+export interface Listed extends Pick<
+  Notification,
+  | 'notificationId'
+  | 'eventId'
+  | 'eventType'
+  | 'endReason'
+  | 'applicationId'
+  | 'merchantReference'
+  | 'sequence'
+  | 'attempts'
+> {
   readonly status: NotificationStatus;
-  /** Ours, not the partner's word for it. */
-  readonly endReason: string | null;
-  readonly applicationId: string | null;
-  readonly merchantReference: string | null;
-  readonly sequence: number | null;
-  readonly attempts: number;
   /** The last that has ended. */
   readonly lastAttempt: ListedAttempt | null;
   /** Null while it is paused. */

@@ -1,25 +1,12 @@
-import { and, desc, eq, inArray, lt, sql, type SQL } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { products, productVersions, quotes } from '../schema';
+import { given } from '../schema/columns';
 import { decodeFitted, type FittedProduct } from './fitted-products';
 import { toDefinition, type ProductDefinition } from '../catalogue/product-row';
 
-/** A quote without its bodies. */
-export interface QuoteSummary {
-  readonly quoteId: string;
-  readonly createdAt: Date;
-  readonly partnerId: string;
-  readonly keyId: string;
-  readonly environment: 'sandbox' | 'live';
-  readonly merchantId: string;
-  /** As requested. */
-  readonly loanPence: number;
-  /** As requested; null when none was sent. */
-  readonly depositPence: number | null;
-  readonly merchantFinanceUrl: string;
-  readonly merchantReference: string | null;
-  readonly requestId: string;
-}
+/** A quote without its bodies; amounts as requested, the deposit null when none was sent. */
+export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' | 'fitted'>>;
 
 /** Terms that a quote was priced with. */
 export interface QuotedVersion {
@@ -38,26 +25,11 @@ export interface StoredQuote extends QuoteSummary {
   readonly versions: readonly QuotedVersion[];
 }
 
-const SUMMARY = {
-  quoteId: quotes.quoteId,
-  createdAt: quotes.createdAt,
-  partnerId: quotes.partnerId,
-  keyId: quotes.keyId,
-  environment: quotes.environment,
-  merchantId: quotes.merchantId,
-  loanPence: quotes.loanPence,
-  depositPence: quotes.depositPence,
-  merchantFinanceUrl: quotes.merchantFinanceUrl,
-  merchantReference: quotes.merchantReference,
-  requestId: quotes.requestId,
-};
+const { response: _, fitted: __, ...SUMMARY } = getTableColumns(quotes);
 
 /** Reads one quote; null when there is none, or its month has been dropped. */
 export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<StoredQuote | null> {
-  const [row] = await db
-    .select({ ...SUMMARY, response: quotes.response, fitted: quotes.fitted })
-    .from(quotes)
-    .where(eq(quotes.quoteId, quoteId));
+  const [row] = await db.select().from(quotes).where(eq(quotes.quoteId, quoteId));
   if (row === undefined) return null;
   const fitted = decodeFitted(row.fitted);
   return { ...row, fitted, versions: await loadVersions(db, fitted) };
@@ -80,16 +52,18 @@ export async function listQuotes(
   },
 ): Promise<QuoteSummary[]> {
   const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(days => ${filter.days}::int))`;
-  const conditions: SQL[] = [sql`${quotes.quoteId} >= (select ${oldest})`];
-  if (filter.partnerId !== undefined) conditions.push(eq(quotes.partnerId, filter.partnerId));
-  if (filter.merchantId !== undefined) conditions.push(eq(quotes.merchantId, filter.merchantId));
-  if (filter.merchantReference !== undefined)
-    conditions.push(eq(quotes.merchantReference, filter.merchantReference));
-  if (filter.after !== undefined) conditions.push(lt(quotes.quoteId, filter.after));
   return db
     .select(SUMMARY)
     .from(quotes)
-    .where(and(...conditions))
+    .where(
+      and(
+        sql`${quotes.quoteId} >= (select ${oldest})`,
+        given(quotes.partnerId, filter.partnerId),
+        given(quotes.merchantId, filter.merchantId),
+        given(quotes.merchantReference, filter.merchantReference),
+        given(quotes.quoteId, filter.after, lt),
+      ),
+    )
     .orderBy(desc(quotes.quoteId))
     .limit(filter.limit);
 }
