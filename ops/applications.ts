@@ -112,25 +112,15 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   });
 }
 
-const view = (one: Application) => ({
-  credit_application_id: one.applicationId,
-  partner_id: one.partnerId,
-  environment: one.environment,
-  merchant_id: one.merchantId,
-  service_quote_id: one.quoteId,
-  merchant_reference: one.merchantReference,
-  lender: one.lender,
-  lender_reference: one.lenderReference,
-  loan_amount: formatPence(one.loanPence),
-  customer_deposit: formatPence(one.depositPence),
-  credit_product: one.creditProduct,
-  state: one.state,
-  sequence: one.sequence,
-  created_at: one.createdAt,
-  updated_at: one.updatedAt,
-  service_key_id: one.serviceKeyId,
-  request_id: one.requestId,
-});
+function view({ applicationId, quoteId, loanPence, depositPence, stateOccurredAt: _, ...rest }: Application) {
+  return {
+    credit_application_id: applicationId,
+    service_quote_id: quoteId,
+    loan_amount: formatPence(loanPence),
+    customer_deposit: formatPence(depositPence),
+    ...snakeCased(rest),
+  };
+}
 
 const waitingView = (one: LenderEvent) => ({
   lender_event_id: one.lenderEventId,

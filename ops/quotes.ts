@@ -3,8 +3,8 @@ import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../d
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
 import { wholeNumber } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { facts, listed, table } from './output';
+import { handle, type Answer, type OpsDeps } from './call';
+import { facts, listed, snakeCased, table } from './output';
 import { inPages, paged, type Page } from './paging';
 import { definitionView } from './product-view';
 
@@ -41,7 +41,7 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     const quote = await findQuote(db, quoteId);
     if (quote === null)
       throw new Refused('not_found', `Quote ${quoteId} does not exist, or its month has been dropped.`);
-    return { json: fullView(quote), text: humanQuote(quote) };
+    return fullAnswer(quote);
   });
 
   const list = quotes
@@ -76,43 +76,37 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
   });
 }
 
-const view = (quote: QuoteSummary) => ({
-  service_quote_id: quote.quoteId,
-  created_at: quote.createdAt,
-  partner_id: quote.partnerId,
-  key_id: quote.keyId,
-  environment: quote.environment,
-  merchant_id: quote.merchantId,
-  loan_amount: formatPence(quote.loanPence),
-  customer_deposit: quote.depositPence === null ? null : formatPence(quote.depositPence),
-  merchant_finance_url: quote.merchantFinanceUrl,
-  merchant_reference: quote.merchantReference,
-  request_id: quote.requestId,
+const view = ({ quoteId, loanPence, depositPence, ...rest }: QuoteSummary) => ({
+  service_quote_id: quoteId,
+  ...snakeCased(rest),
+  loan_amount: formatPence(loanPence),
+  customer_deposit: depositPence === null ? null : formatPence(depositPence),
 });
 
-const fullView = (quote: StoredQuote) => ({
-  ...view(quote),
-  response: quote.response,
-  fitted: quote.fitted,
-  versions: quote.versions.map(({ productId, version, definition }) => ({
+function fullAnswer({ response, fitted, versions, ...summary }: StoredQuote): Answer {
+  const terms = versions.map(({ productId, version, definition }) => ({
     product_id: productId,
     version,
     ...definitionView(definition),
-  })),
-});
-
-function humanQuote(quote: StoredQuote): string {
-  const rows = quote.versions.map(({ productId, version, definition }) => {
-    const { lender, credit_product: name, number_of_repayments: payments, apr } = definitionView(definition);
-    return [productId, version, lender, name, payments, `${apr}%`];
-  });
-  return [
-    facts(Object.entries(view(quote))),
+  }));
+  const text = [
+    facts(Object.entries(view(summary))),
     '',
     'Products that fitted, with the version they were priced with:',
-    table(['product', 'version', 'lender', 'credit product', 'repayments', 'APR'], rows),
+    table(
+      ['product', 'version', 'lender', 'credit product', 'repayments', 'APR'],
+      terms.map((one) => [
+        one.product_id,
+        one.version,
+        one.lender,
+        one.credit_product,
+        one.number_of_repayments,
+        `${one.apr}%`,
+      ]),
+    ),
     '',
     'Answer:',
-    JSON.stringify(quote.response, null, 2),
+    JSON.stringify(response, null, 2),
   ].join('\n');
+  return { json: { ...view(summary), response, fitted, versions: terms }, text };
 }

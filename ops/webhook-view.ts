@@ -17,19 +17,8 @@ export function secretAnswer(shown: { secret: string; said: string; view: object
   };
 }
 
-export const endpointView = (endpoint: WebhookEndpoint) => ({
-  endpoint_id: endpoint.endpointId,
-  partner_id: endpoint.partnerId,
-  environment: endpoint.environment,
-  url: endpoint.url,
-  state: endpoint.state,
-  disabled_reason: endpoint.disabledReason,
-  last_success_at: endpoint.lastSuccessAt,
-  failing_since: endpoint.failingSince,
-  failures_since_success: endpoint.failuresSinceSuccess,
-  created_at: endpoint.createdAt,
-  updated_at: endpoint.updatedAt,
-});
+/** `warnedHours` is the service's own note of what it has said. */
+export const endpointView = ({ warnedHours: _, ...endpoint }: WebhookEndpoint) => snakeCased(endpoint);
 
 /** `disabled (gone)`: why stands behind it. */
 export const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
@@ -39,8 +28,9 @@ export const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
 export const heldText = (held: number) =>
   held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
 
-/** What waits for an endpoint, and since when the oldest of it. */
-const queueView = ({ pending, retrying, paused, held }: QueueFigures) => ({
+/** With what waits for it, and since when the oldest of it. */
+const queuedView = ({ queue: { pending, retrying, paused, held }, ...endpoint }: EndpointWithQueue) => ({
+  ...endpointView(endpoint),
   pending: pending.count,
   pending_since: pending.since,
   retrying: retrying.count,
@@ -57,7 +47,7 @@ export function endpointTable(endpoints: readonly EndpointWithQueue[], at: Date)
     const { count, since } = one.queue[what];
     return since === null ? count : `${count}, ${age(since, at)}`;
   };
-  return listed(endpoints, (one) => ({ ...endpointView(one), ...queueView(one.queue) }), {
+  return listed(endpoints, queuedView, {
     partner: 'partner_id',
     environment: 'environment',
     state: endpointStatus,
@@ -74,12 +64,10 @@ export function endpointTable(endpoints: readonly EndpointWithQueue[], at: Date)
 }
 
 /** A secret without the secret itself. */
-export const secretView = (secret: SecretSummary) => ({
-  secret_id: secret.secretId,
-  sealed_with: secret.keyId,
-  signs: secret.live,
-  created_at: secret.createdAt,
-  expires_at: secret.expiresAt,
+export const secretView = ({ live, keyId, ...rest }: SecretSummary) => ({
+  ...snakeCased(rest),
+  signs: live,
+  sealed_with: keyId,
 });
 
 export const secretTable = (secrets: readonly SecretSummary[]) =>
@@ -104,7 +92,7 @@ export function endpointAnswer(
     started: 'started_at',
     'came to': describeAttempt,
   });
-  const view = { ...endpointView(endpoint), ...queueView(endpoint.queue) };
+  const view = queuedView(endpoint);
   return {
     json: {
       ...view,
