@@ -112,7 +112,8 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   });
 }
 
-function view({ applicationId, quoteId, loanPence, depositPence, stateOccurredAt: _, ...rest }: Application) {
+function view(application: Application) {
+  const { applicationId, quoteId, loanPence, depositPence, stateOccurredAt: _, ...rest } = application;
   return {
     credit_application_id: applicationId,
     service_quote_id: quoteId,

@@ -18,7 +18,10 @@ export function secretAnswer(shown: { secret: string; said: string; view: object
 }
 
 /** `warnedHours` is the service's own note of what it has said. */
-export const endpointView = ({ warnedHours: _, ...endpoint }: WebhookEndpoint) => snakeCased(endpoint);
+export function endpointView(endpoint: WebhookEndpoint) {
+  const { warnedHours: _, ...shown } = endpoint;
+  return snakeCased(shown);
+}
 
 /** `disabled (gone)`: why stands behind it. */
 export const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
