@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../domain/test-event-type';
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { answeredAmount } from './amount';
@@ -5,7 +6,7 @@ import { answeredAmount } from './amount';
 /** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
 export const MAX_EVENT_BYTES = 20_000;
 
-export const TEST_EVENT_TYPE = 'credit_application.test';
+export { TEST_EVENT_TYPE };
 
 const money = (description: string) => answeredAmount('900.00', description);
 const moment = (description: string) =>

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { cancelNotification } from '../db/notifications/cancel';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { Refused } from '../db/refused';
@@ -72,7 +71,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   const resend = verb('resend', 'Send one that has ended or is held once more, with the same event id.');
   handle(resend, deps, async (call, notificationId = '') => {
     const { was, generation } = await changeAndLog(call, 'notifications.resend', async (tx, log) => {
-      const done = await resendNotification(tx, notificationId, { testEventType: TEST_EVENT_TYPE });
+      const done = await resendNotification(tx, notificationId);
       const details = { partner_id: done.was.partnerId, generation: done.generation, was: done.was.state };
       await log(notificationId, details);
       return done;

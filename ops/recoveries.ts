@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { existingPartner } from '../db/catalogue/partners';
 import {
   beginRecovery,
@@ -74,7 +73,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     const { resume: resumed } = call.options;
     if (resumed !== undefined) return resume(call, resumed);
     const span = await spanOf(call);
-    const counts = await countUndelivered(call.db, span, TEST_EVENT_TYPE);
+    const counts = await countUndelivered(call.db, span);
     const found = total(counts);
     if (!call.options.yes || found === 0) return counted(span, counts, rateOf(call));
     const { actor } = deps;
@@ -117,7 +116,6 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     const stopped = await runRecovery(recovery, {
       db: call.db,
       actor,
-      testEventType: TEST_EVENT_TYPE,
       interrupted: deps.interruptible(),
       onProgress: ({ found, sent, skipped }) =>
         tell(`${sent} of ${found} sent${skipped === 0 ? '' : `, ${skipped} passed over`}`),

@@ -12,7 +12,7 @@ import { bodyOf } from '../plugins/body';
 import { answerer } from '../serializer';
 
 export interface RecoverNotificationsDeps {
-  readonly recoverNotifications: (wanted: Omit<WantedRecovery, 'testEventType'>) => Promise<PartnerRecovery>;
+  readonly recoverNotifications: (wanted: WantedRecovery) => Promise<PartnerRecovery>;
 }
 
 /** `POST /v1/notifications/recover` (design §11). */

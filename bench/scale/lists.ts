@@ -3,7 +3,6 @@ import { backlog } from '../../db/notifications/claim';
 import { deliveryFigures } from '../../db/notifications/figures';
 import { listForPartner } from '../../db/notifications/list-for-partner';
 import { listNotifications } from '../../db/notifications/read';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { median } from '../rounds';
 import type { Side } from './side';
@@ -34,7 +33,7 @@ const LISTS = {
     }),
   metrics: async ({ prepared }) => {
     await backlog(prepared.sql, { slots: SENDS_PER_ENDPOINT });
-    await deliveryFigures(prepared.sql, TEST_EVENT_TYPE);
+    await deliveryFigures(prepared.sql);
   },
 } satisfies Record<string, (side: Side) => Promise<unknown>>;
 

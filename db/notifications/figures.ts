@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { TEST_LIMIT_PER_MONTH } from './quota';
 
@@ -33,13 +34,13 @@ const MONTH = `
   select environment, coalesce(sum(delivered), 0)::int as delivered, coalesce(sum(failed), 0)::int as failed,
     json_build_array(${LIMIT_SHARES.map(
       (share) => `count(*) filter (
-      where event_type = $1 and (delivered + reserved) * 100 >= ${share * TEST_LIMIT_PER_MONTH})`,
+      where event_type = '${TEST_EVENT_TYPE}' and (delivered + reserved) * 100 >= ${share * TEST_LIMIT_PER_MONTH})`,
     ).join(', ')}) as "limitUsed"
   from unnest(array['sandbox', 'live']) environment
   left join (select * from monthly_counts where month = service_month()) c using (environment)
   group by environment`;
 
-export async function deliveryFigures(reader: Reader, testEventType: string): Promise<DeliveryFigures> {
+export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
   const [open] = await runPrepared<{
     pending: number;
     started: number;
@@ -53,6 +54,6 @@ export async function deliveryFigures(reader: Reader, testEventType: string): Pr
     delivered: number;
     failed: number;
     limitUsed: number[];
-  }>(reader, MONTH, [testEventType]);
+  }>(reader, MONTH);
   return { undelivered, oldestPausedMs, month };
 }

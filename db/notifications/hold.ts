@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { closeUnfinishedText } from './close-unfinished';
@@ -50,13 +51,13 @@ export async function queuesToHold(db: DbOrTransaction): Promise<EndpointQueue[]
 export async function holdPending(
   db: DbOrTransaction,
   { partnerId, environment }: EndpointQueue,
-  { limit, testEventType }: { limit: number; testEventType: string },
+  { limit }: { limit: number },
 ): Promise<number> {
   const rows = await db.execute(sql`
     with due as (
       select n.notification_id from notifications n
       where n.state = 'pending' and n.partner_id = ${partnerId} and n.environment = ${environment}
-        and n.event_type <> ${testEventType} and not ${hasActiveEndpoint('n')}
+        and n.event_type <> ${TEST_EVENT_TYPE} and not ${hasActiveEndpoint('n')}
       order by n.priority, n.due_at limit ${limit} for update of n skip locked),
     closed as (
       ${sql.raw(closeUnfinishedText('due'))})

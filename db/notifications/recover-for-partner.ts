@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
 import { eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Db, DbOrTransaction } from '../postgres/connect';
@@ -22,7 +23,6 @@ export interface WantedRecovery {
   /** How far back `since` may lie. */
   readonly longestDays: number;
   readonly dryRun: boolean;
-  readonly testEventType: string;
 }
 
 export type PartnerRecovery =
@@ -84,17 +84,17 @@ export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise
 /** By the index of partners' statuses: what is delivered is not read. */
 async function countMatched(
   tx: DbOrTransaction,
-  wanted: Pick<WantedRecovery, 'owner' | 'testEventType'> & {
+  wanted: Pick<WantedRecovery, 'owner'> & {
     readonly since: string;
     readonly until: string;
   },
 ): Promise<number> {
-  const { owner, since, until, testEventType } = wanted;
+  const { owner, since, until } = wanted;
   const [row] = await tx.execute<{ matched: number }>(sql`
     select count(*)::int as matched from notifications
     where environment = ${owner.environment} and partner_id = ${owner.partnerId} and ${RECOVERABLE}
       and notification_id >= 'ntf_' || ulid_floor(${since}::timestamptz)
       and notification_id < 'ntf_' || ulid_floor(${until}::timestamptz)
-      and delivered_at is null and event_type <> ${testEventType} and body <> ''`);
+      and delivered_at is null and event_type <> ${TEST_EVENT_TYPE} and body <> ''`);
   return row?.matched ?? 0;
 }

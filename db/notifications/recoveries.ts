@@ -84,12 +84,10 @@ export async function recoverOne(
   db: Db,
   { recoveryId, runner, actor }: RecoveryRunner,
   item: RecoveryItem,
-  testEventType: string,
 ): Promise<'sent' | 'skipped'> {
   return db.transaction(async (tx) => {
     await lockMine(tx, { recoveryId, runner });
     const done = await resendNotification(tx, item.notificationId, {
-      testEventType,
       undeliveredOnly: true,
       priority: BULK_PRIORITY,
       recoveryId,

@@ -17,12 +17,12 @@ export type PartnerResend =
 export async function resendForPartner(
   db: Db,
   notificationId: string,
-  wanted: { readonly owner: EndpointQueue; readonly keyId: string; readonly testEventType: string },
+  wanted: { readonly owner: EndpointQueue; readonly keyId: string },
 ): Promise<PartnerResend> {
-  const { owner, keyId, testEventType } = wanted;
+  const { owner, keyId } = wanted;
   try {
     return await db.transaction(async (tx) => {
-      const resent = await resendNotification(tx, notificationId, { testEventType, owner });
+      const resent = await resendNotification(tx, notificationId, { owner });
       await appendChange(tx, resendChange(resent, keyId));
       return { kind: 'resent', eventId: resent.was.eventId };
     });

@@ -1,3 +1,4 @@
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
@@ -42,8 +43,6 @@ export class NotResendable extends Refused {
 }
 
 interface ResendOptions {
-  /** The event type that the monthly limit is for. */
-  readonly testEventType: string;
   /** Refuse one that was delivered once, or cancelled. Default: false. */
   readonly undeliveredOnly?: boolean;
   /** 0: with what is live; 1: after all of that. Default: 0. */
@@ -62,9 +61,9 @@ interface ResendOptions {
 export async function resendNotification(
   tx: DbOrTransaction,
   notificationId: string,
-  options: ResendOptions,
+  options: ResendOptions = {},
 ): Promise<ResentNotification> {
-  const { testEventType, undeliveredOnly = false, priority = 0, recoveryId = null, owner } = options;
+  const { undeliveredOnly = false, priority = 0, recoveryId = null, owner } = options;
   const was = await lockNotification(tx, notificationId, owner);
   if (was === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
   if (was.state === 'pending' || was.state === 'started') {
@@ -73,7 +72,7 @@ export async function resendNotification(
       `Notification ${notificationId} is under way: use retry-now instead.`,
     );
   }
-  if (owner !== undefined && was.eventType === testEventType) {
+  if (owner !== undefined && was.eventType === TEST_EVENT_TYPE) {
     throw new NotResendable('test', `Notification ${notificationId} is a test: send a new one.`);
   }
   if (undeliveredOnly && (was.deliveredAt !== null || was.state === 'cancelled')) {
@@ -88,7 +87,7 @@ export async function resendNotification(
   }
   if (!(await activeEndpointExists(tx, was))) throw new EndpointMissing(was);
   const generation = was.generation + 1;
-  const reservedMonth = was.eventType === testEventType ? await unitOfTest(tx, was) : null;
+  const reservedMonth = was.eventType === TEST_EVENT_TYPE ? await unitOfTest(tx, was) : null;
   await applyEvent(tx, was, 'resend', {
     priority: sql`${priority}`,
     reserved_month: sql`${reservedMonth}::date`,

@@ -10,7 +10,6 @@ const PROGRESS_EVERY_MS = 1_000;
 interface RecoveryRun {
   readonly db: Db;
   readonly actor: string;
-  readonly testEventType: string;
   readonly interrupted: AbortSignal;
   readonly onProgress: (recovery: Pick<Recovery, 'found' | 'sent' | 'skipped'>) => void;
 }
@@ -25,14 +24,10 @@ export async function runRecovery(
   recovery: Recovery,
   run: RecoveryRun,
 ): Promise<'interrupted' | EndpointMissing | null> {
-  const { db, actor, testEventType, interrupted, onProgress } = run;
+  const { db, actor, interrupted, onProgress } = run;
   const { recoveryId, runner, partnerId, environment, found, perSecond } = recovery;
   const span = { since: recovery.since.toISOString(), until: recovery.until.toISOString() };
-  const items = await listRecoverable(
-    db,
-    { partnerId, environment, ...span },
-    { testEventType, after: cursorOf(recovery) },
-  );
+  const items = await listRecoverable(db, { partnerId, environment, ...span }, cursorOf(recovery));
   let { sent, skipped } = recovery;
   const startedAt = performance.now();
   let toldAt = startedAt;
@@ -40,7 +35,7 @@ export async function runRecovery(
     await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
     if (interrupted.aborted) return 'interrupted';
     const who = { recoveryId, runner, actor };
-    const outcome = await recoverOne(db, who, item, testEventType).catch((error: unknown) => {
+    const outcome = await recoverOne(db, who, item).catch((error: unknown) => {
       if (error instanceof EndpointMissing) return error;
       throw error;
     });

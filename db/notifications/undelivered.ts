@@ -1,4 +1,5 @@
-import { sql, type SQL } from 'drizzle-orm';
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
+import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
 import { STATUS_SQL } from '../schema';
@@ -42,8 +43,8 @@ const inSpan = ({ partnerId, environment, since, until }: RecoverySpan) => sql`
 export const RECOVERABLE = sql.raw(`(${STATUS_SQL}) in ('failed', 'held', 'expired')`);
 
 /** Tests have a strict limit, and a test of yesterday tells nobody anything: they are resent one by one. */
-const plan = (testEventType: string): SQL => sql`
-  case when n.event_type = ${testEventType} then 'test'
+const PLAN = sql`
+  case when n.event_type = ${TEST_EVENT_TYPE} then 'test'
     when n.state in ('pending', 'started') then 'under_way'
     when n.state = 'cancelled' then 'cancelled'
     when n.body = '' then 'body_removed'
@@ -51,13 +52,9 @@ const plan = (testEventType: string): SQL => sql`
     else 'send' end`;
 
 /** Counts what was never delivered in a span, by what a recovery would do with it. Changes nothing. */
-export async function countUndelivered(
-  db: DbOrTransaction,
-  span: RecoverySpan,
-  testEventType: string,
-): Promise<UndeliveredCount[]> {
+export async function countUndelivered(db: DbOrTransaction, span: RecoverySpan): Promise<UndeliveredCount[]> {
   const rows = await db.execute(sql`
-    select n.environment, n.event_type as "eventType", n.state, ${plan(testEventType)} as plan, count(*)::int as count
+    select n.environment, n.event_type as "eventType", n.state, ${PLAN} as plan, count(*)::int as count
     from notifications n where ${inSpan(span)} group by 1, 2, 3, 4 order by 1, 2, 3, 4`);
   return [...rows] as unknown as UndeliveredCount[];
 }
@@ -70,13 +67,13 @@ export async function countUndelivered(
 export async function listRecoverable(
   db: DbOrTransaction,
   span: RecoverySpan,
-  { testEventType, after }: { testEventType: string; after: RecoveryItem },
+  after: RecoveryItem,
 ): Promise<RecoveryItem[]> {
   const rows = await db.execute(sql`
     select notification_id as "notificationId", application, sequence from (
       select n.notification_id, coalesce(n.application_id, '') collate "C" as application,
         coalesce(n.sequence, 0) as sequence
-      from notifications n where ${inSpan(span)} and ${RECOVERABLE} and (${plan(testEventType)}) = 'send') due
+      from notifications n where ${inSpan(span)} and ${RECOVERABLE} and (${PLAN}) = 'send') due
     where (application, sequence, notification_id) > (${after.application}, ${after.sequence}::int, ${after.notificationId})
     order by application, sequence, notification_id`);
   return [...rows] as unknown as RecoveryItem[];

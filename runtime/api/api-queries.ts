@@ -16,7 +16,6 @@ import { recoverForPartner } from '../../db/notifications/recover-for-partner';
 import { recoveryProgress } from '../../db/notifications/recovery-progress';
 import { resendForPartner } from '../../db/notifications/resend-for-partner';
 import { createCursors } from '../../api/notifications/cursor';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { Database, Sql } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
 import type { Config } from '../config/config';
@@ -52,13 +51,9 @@ export function apiQueries(
       listNotifications: (wanted) => inTime(listForPartner(pages, wanted), 'notifications'),
       findNotification: (id, owner) => inTime(findForPartner(pages, id, owner), 'notification'),
       resendNotification: (id, by) =>
-        step('resend notification', () =>
-          inTime(resendForPartner(db, id, { ...by, testEventType: TEST_EVENT_TYPE }), 'resend'),
-        ),
+        step('resend notification', () => inTime(resendForPartner(db, id, by), 'resend')),
       recoverNotifications: (wanted) =>
-        step('store recovery', () =>
-          inTime(recoverForPartner(db, { ...wanted, testEventType: TEST_EVENT_TYPE }), 'recovery'),
-        ),
+        step('store recovery', () => inTime(recoverForPartner(db, wanted), 'recovery')),
       recoveryProgress: (id, owner) => inTime(recoveryProgress(pages, id, owner), 'recovery'),
       findPartnerApplication: (id, owner) =>
         inTime(findApplicationForPartner(pages, id, owner), 'credit application'),

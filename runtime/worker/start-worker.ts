@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 import { createActivities, createSendSlots, type SendWebhook } from '../../activities';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { createRetentionActivities } from '../../activities/remove-expired';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
@@ -103,7 +102,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     mostSends: options.mostSends,
     ofProcess: options.besideApi !== true,
   });
-  createFigureMetrics(metrics.registry, () => deliveryFigures(sql, TEST_EVENT_TYPE));
+  createFigureMetrics(metrics.registry, () => deliveryFigures(sql));
   createSupplyMetrics(metrics.registry, () => databaseFigures(db), options.temporal);
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const sendSlots = createSendSlots({

@@ -1,47 +1,90 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+import type { OperatorEvent } from '../../db/audit/operator-events';
 import type { Db } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
 import { expireHeld, warnOfExpiry } from '../../db/notifications/expire';
 import { healthFigures } from '../../db/endpoints/figures';
-import { holdPending, queuesToHold } from '../../db/notifications/hold';
+import { holdPending, queuesToHold, type EndpointQueue } from '../../db/notifications/hold';
 import { queuesToRelease, releaseHeld } from '../../db/notifications/release';
-import { startKeeper } from '../../dispatcher/keeper';
-import type { Loop } from '../../timing/loop';
 import { describeOperatorEvent } from '../../domain/operator-event';
+import { startLoop, type Loop } from '../../timing/loop';
 import { createHealthMetrics } from '../telemetry/health-metrics';
+
+/** Notifications moved in one transaction: some tens of milliseconds of row locks. */
+const BATCH = 200;
+/** Warnings are given once a day; looking for them reads all that is about to expire. */
+const WARN_EVERY_MS = 300_000;
 
 /** What the loops of a worker process share. */
 export interface WorkerLoopOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly registry: Registry;
+  /** Longest time until what was not heard of is found, in milliseconds. */
   readonly everyMs: number;
 }
 
-/** The keeper of a worker process, with its metrics and its lines in the log. */
+/**
+ * Holds notifications for which there is no endpoint, releases them in sequence once there is one, and lets them expire.
+ * Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
+ */
 export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
-  return startKeeper({
-    queuesToHold: () => inRound(queuesToHold(db), 'keeper'),
-    hold: (queue, limit) =>
-      inRound(holdPending(db, queue, { limit, testEventType: TEST_EVENT_TYPE }), 'keeper'),
-    queuesToRelease: () => inRound(queuesToRelease(db), 'keeper'),
-    release: (queue, limit) => inRound(releaseHeld(db, queue, { limit }), 'keeper'),
-    expire: (limit) => inRound(expireHeld(db, { limit }), 'keeper'),
-    warn: () => inRound(warnOfExpiry(db), 'keeper'),
-    onMoved(what, { partnerId, environment }, count) {
-      if (what === 'released') metrics.released.inc(count);
-      logger.info({ partnerId, environment, count }, `notifications were ${what}`);
-    },
-    onEvent({ kind, partnerId, environment, endpointId, details }) {
-      if (kind === 'notifications_expired') metrics.expired.inc(Number(details['count']));
-      const message = describeOperatorEvent(kind, details);
-      logger.warn({ kind, partnerId, environment, endpointId, ...details }, message);
-    },
-    onError: (error, what) => logger.warn({ err: error }, what),
-    monotonicMs: () => performance.now(),
+  const inTime = <T>(query: PromiseLike<T>) => inRound(query, 'keeper');
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+
+  async function round(stopped: () => boolean): Promise<void> {
+    const limit = BATCH;
+    await move('held', await inTime(queuesToHold(db)), (queue) => holdPending(db, queue, { limit }), stopped);
+    const released = await inTime(queuesToRelease(db));
+    await move('released', released, (queue) => releaseHeld(db, queue, { limit }), stopped);
+    for (let more = true; more && !stopped();) {
+      const expired = await inTime(expireHeld(db, { limit }));
+      expired.forEach(report);
+      more = expired.length > 0;
+    }
+    if (stopped() || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+    (await inTime(warnOfExpiry(db))).forEach(report);
+    warnedAtMs = performance.now();
+  }
+
+  /** Batch by batch, queue after queue, so that one partner's backlog holds up no other's. */
+  async function move(
+    what: 'held' | 'released',
+    queues: readonly EndpointQueue[],
+    one: (queue: EndpointQueue) => Promise<number>,
+    stopped: () => boolean,
+  ): Promise<void> {
+    const totals = new Map<EndpointQueue, number>();
+    try {
+      for (let left = queues; left.length > 0;) {
+        const full: EndpointQueue[] = [];
+        for (const queue of left) {
+          if (stopped()) return;
+          const count = await inTime(one(queue));
+          if (count > 0) totals.set(queue, (totals.get(queue) ?? 0) + count);
+          if (count === BATCH) full.push(queue);
+        }
+        left = full;
+      }
+    } finally {
+      for (const [{ partnerId, environment }, count] of totals) {
+        if (what === 'released') metrics.released.inc(count);
+        logger.info({ partnerId, environment, count }, `notifications were ${what}`);
+      }
+    }
+  }
+
+  function report({ kind, partnerId, environment, endpointId, details }: OperatorEvent): void {
+    if (kind === 'notifications_expired') metrics.expired.inc(Number(details['count']));
+    const message = describeOperatorEvent(kind, details);
+    logger.warn({ kind, partnerId, environment, endpointId, ...details }, message);
+  }
+
+  return startLoop({
+    round,
     everyMs,
+    onError: (error) => logger.warn({ err: error }, 'held notifications could not be looked after'),
   });
 }

@@ -6,13 +6,18 @@ import {
   overdueApplications,
   waitingFigures,
 } from '../../db/applications/apply-overdue-events';
-import { startOverdueEvents } from '../../dispatcher/overdue-events';
 import { describeOperatorEvent } from '../../domain/operator-event';
-import type { Loop } from '../../timing/loop';
+import { startLoop, type Loop } from '../../timing/loop';
 import { sharedGauges } from '../telemetry/shared-gauges';
 import type { WorkerLoopOptions } from './worker-keeper';
 
-/** What a worker process does for lenders' events that wait, with its metrics and its lines in the log. */
+/** Applications of one round; each is a transaction of some milliseconds. */
+const PER_ROUND = 200;
+
+/**
+ * Applies lenders' events whose wait for the steps before them is over. Every worker runs one; the lock of the
+ * application's row lets one of them apply each. It needs no Temporal.
+ */
 export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const gauge = sharedGauges(registry, () => waitingFigures(db));
   gauge(
@@ -35,14 +40,30 @@ export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: Work
     help: 'Applications that moved on without steps that their lender never sent.',
     registers: [registry],
   });
-  return startOverdueEvents({
-    overdue: (limit) => inRound(overdueApplications(db, limit), 'overdue lender events'),
-    apply: (id) => inRound(applyOverdueEvents(db, id, applicationEventText), 'overdue lender events'),
-    onEvent({ kind, partnerId, environment, details }) {
-      missing.inc();
-      logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));
-    },
-    onError: (error, what) => logger.warn({ err: error }, what),
+  const inTime = <T>(query: PromiseLike<T>) => inRound(query, 'overdue lender events');
+
+  async function round(stopped: () => boolean): Promise<'again' | void> {
+    let applied = 0;
+    for (const applicationId of await inTime(overdueApplications(db, PER_ROUND))) {
+      if (stopped()) break;
+      // An application whose event cannot be applied must not hold up the others.
+      try {
+        const event = await inTime(applyOverdueEvents(db, applicationId, applicationEventText));
+        if (event === null) continue;
+        applied += 1;
+        missing.inc();
+        const { kind, partnerId, environment, details } = event;
+        logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));
+      } catch (error) {
+        logger.warn({ err: error }, `overdue lender events of ${applicationId} could not be applied`);
+      }
+    }
+    if (applied === PER_ROUND) return 'again';
+  }
+
+  return startLoop({
+    round,
     everyMs,
+    onError: (error) => logger.warn({ err: error }, 'overdue lender events cannot be read for now'),
   });
 }

@@ -1,40 +1,67 @@
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { claimRecovery, giveBackRecovery } from '../../db/notifications/claim-recovery';
-import { endRecovery, TakenOver } from '../../db/notifications/recoveries';
+import { endRecovery, TakenOver, type Recovery } from '../../db/notifications/recoveries';
 import { runRecovery } from '../../db/notifications/run-recovery';
 import { inRound } from '../../db/postgres/deadline';
-import { startRecoverer } from '../../dispatcher/recoverer';
-import type { Loop } from '../../timing/loop';
+import { startLoop, type Loop } from '../../timing/loop';
 import type { WorkerLoopOptions } from './worker-keeper';
 
-/** What a worker process does for the recoveries that partners ask for, with its lines in the log. */
-export function startWorkerRecoverer(options: Omit<WorkerLoopOptions, 'registry'>): Loop {
-  const { db, logger, everyMs } = options;
-  return startRecoverer({
-    claim: () => inRound(claimRecovery(db), 'recoveries'),
-    async run(recovery, interrupted) {
-      const { recoveryId, runner, partnerId, environment, keyId } = recovery;
-      const actor = keyId ?? 'worker';
-      try {
-        const stop = await runRecovery(recovery, {
-          db,
-          actor,
-          testEventType: TEST_EVENT_TYPE,
-          interrupted,
-          onProgress: () => undefined,
+/** Of one worker at a time; each sends ten notifications a second at most, and they leave after everything that is live. */
+const MOST_AT_A_TIME = 8;
+
+/**
+ * Carries out the recoveries that partners have asked for. Every worker runs one; a lease in the recovery's row keeps them out of
+ * each other's way, and one that a dead worker leaves is taken up by another. It needs no Temporal.
+ */
+export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'registry'>): Loop {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function round(stopped: () => boolean): Promise<void> {
+    while (!stopped() && running.size < MOST_AT_A_TIME) {
+      const recovery = await inRound(claimRecovery(db), 'recoveries');
+      if (recovery === null) return;
+      const task = carryOut(recovery)
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, 'a recovery was interrupted; it is taken up again'),
+        )
+        .finally(() => {
+          running.delete(task);
+          loop.wake();
         });
-        if (stop === 'interrupted') return await giveBackRecovery(db, recovery);
-        const state = stop === null ? 'done' : 'interrupted';
-        const { found, sent, skipped } = await endRecovery(db, { recoveryId, runner, actor }, state);
-        const about = { recoveryId, partnerId, environment, found, sent, skipped };
-        if (stop === null) logger.info(about, 'a recovery is done');
-        else logger.warn({ ...about, err: stop }, 'a recovery was stopped');
-      } catch (error) {
-        if (!(error instanceof TakenOver)) throw error;
-        logger.info({ recoveryId, partnerId, environment }, 'a recovery was stopped, or taken over');
-      }
-    },
-    onError: (error, what) => logger.warn({ err: error }, what),
+      running.add(task);
+    }
+  }
+
+  /** Writes down how it ended, or gives it back when the worker stops. */
+  async function carryOut(recovery: Recovery): Promise<void> {
+    const { recoveryId, runner, partnerId, environment, keyId } = recovery;
+    const actor = keyId ?? 'worker';
+    try {
+      const interrupted = stopping.signal;
+      const stop = await runRecovery(recovery, { db, actor, interrupted, onProgress: () => undefined });
+      if (stop === 'interrupted') return await giveBackRecovery(db, recovery);
+      const state = stop === null ? 'done' : 'interrupted';
+      const { found, sent, skipped } = await endRecovery(db, { recoveryId, runner, actor }, state);
+      const about = { recoveryId, partnerId, environment, found, sent, skipped };
+      if (stop === null) logger.info(about, 'a recovery is done');
+      else logger.warn({ ...about, err: stop }, 'a recovery was stopped');
+    } catch (error) {
+      if (!(error instanceof TakenOver)) throw error;
+      logger.info({ recoveryId, partnerId, environment }, 'a recovery was stopped, or taken over');
+    }
+  }
+
+  const loop = startLoop({
+    round,
     everyMs,
+    onError: (error) => logger.warn({ err: error }, 'recoveries cannot be looked for now'),
   });
+  return {
+    wake: () => loop.wake(),
+    async stop() {
+      stopping.abort();
+      await loop.stop();
+      await Promise.all(running);
+    },
+  };
 }

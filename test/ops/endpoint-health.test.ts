@@ -1,4 +1,3 @@
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { holdPending } from '../../db/notifications/hold';
 import { openAttempt } from '../../db/notifications/open-attempt';
 import { recordAttempt } from '../../db/notifications/record-attempt';
@@ -42,7 +41,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   });
   await attempt(410);
   for (let nth = 0; nth < 3; nth += 1) await storeStatus(ops.database, LANE);
-  await holdPending(ops.database.db, LANE, { limit: 10, testEventType: TEST_EVENT_TYPE });
+  await holdPending(ops.database.db, LANE, { limit: 10 });
 
   const [listed] = await ops.json('webhooks', 'list', '--partner', LANE.partnerId);
   const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };

@@ -138,9 +138,7 @@ test('goes application by application, by sequence, whatever the ids say', async
   const span = { partnerId, environment: null, since: '2000-01-01T00:00Z', until: '2100-01-01T00:00Z' };
   const none = { application: '', sequence: 0, notificationId: '' };
   const list = async (after = none) =>
-    (await listRecoverable(ops.database.db, span, { testEventType: TEST, after })).map(
-      ({ notificationId }) => notificationId,
-    );
+    (await listRecoverable(ops.database.db, span, after)).map(({ notificationId }) => notificationId);
   expect(await list()).toEqual([ids.a1, ids.a2, ids.b1, ids.b2]);
   expect(await list({ application: 'app_A', sequence: 2, notificationId: ids.a2 })).toEqual([ids.b1, ids.b2]);
 });
@@ -194,9 +192,9 @@ test('a process whose recovery was resumed by another has no say any more', asyn
   const old = await beginRecovery(db, { ...span, perSecond: 1, found: 1, actor });
   const { recoveryId, runner } = await resumeRecovery(db, old.recoveryId, { actor, perSecond: undefined });
   const item = { notificationId, application: '', sequence: 0 };
-  await expect(recoverOne(db, { ...old, actor }, item, TEST)).rejects.toThrow(TakenOver);
-  expect(await recoverOne(db, { recoveryId, runner, actor }, item, TEST)).toBe('sent');
-  expect(await recoverOne(db, { recoveryId, runner, actor }, item, TEST)).toBe('skipped');
+  await expect(recoverOne(db, { ...old, actor }, item)).rejects.toThrow(TakenOver);
+  expect(await recoverOne(db, { recoveryId, runner, actor }, item)).toBe('sent');
+  expect(await recoverOne(db, { recoveryId, runner, actor }, item)).toBe('skipped');
 });
 
 test('keeps to its rate', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const figures = () => deliveryFigures(database.db, TEST_EVENT_TYPE);
+const figures = () => deliveryFigures(database.db);
 
 test('how long the oldest pause has lasted is shown, and nothing of deliveries that go on', async () => {
   const started = inState('started');

@@ -3,7 +3,6 @@ import { forgetAttempt, openAttempt } from '../../../db/notifications/open-attem
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { resendNotification } from '../../../db/notifications/resend';
-import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
@@ -81,8 +80,7 @@ it('begins anew with the next generation: sent again, or restarted', async () =>
     { notificationId, generation: 1 },
     { state: 'failed', reason: 'exhausted' },
   );
-  const options = { testEventType: TEST_EVENT_TYPE };
-  await database.db.transaction((tx) => resendNotification(tx, notificationId, options));
+  await database.db.transaction((tx) => resendNotification(tx, notificationId));
   expect(await first(notificationId)).toEqual({ at: null, taken: false });
 
   await attempt(notificationId, 2, '2027-03-02T10:00:00Z');

@@ -1,5 +1,4 @@
 import { ulid } from 'ulid';
-import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { expireHeld, warnOfExpiry } from '../../../db/notifications/expire';
 import { healthFigures } from '../../../db/endpoints/figures';
@@ -50,7 +49,7 @@ const set = (state: 'active' | 'disabled') =>
   database.db.transaction((tx) =>
     setEndpointState(tx, endpointId, state === 'active' ? { state } : { state, reason: 'operator' }),
   );
-const hold = (limit = 500) => holdPending(database.db, queue, { limit, testEventType: TEST_EVENT_TYPE });
+const hold = (limit = 500) => holdPending(database.db, queue, { limit });
 const release = (limit = 500) => releaseHeld(database.db, queue, { limit });
 const store = async (times = 1): Promise<string[]> => {
   const ids: string[] = [];

@@ -1,5 +1,4 @@
 import { applicationEventText } from '../../../contracts/application-event';
-import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import { applyOverdueEvents } from '../../../db/applications/apply-overdue-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import { cancelNotification } from '../../../db/notifications/cancel';
@@ -154,7 +153,7 @@ test('nothing that stores or records a quote, a notification or an attempt waits
     await attempt(created, FAILED, 0);
     await attempt(created, DELIVERED, null);
     await step('cancelNotification', () => db.transaction((tx) => cancelNotification(tx, submitted, 1)));
-    const by = { owner: queue, keyId: 'key_test', testEventType: TEST_EVENT_TYPE };
+    const by = { owner: queue, keyId: 'key_test' };
     const resent = await step('resendForPartner', () => resendForPartner(db, created, by));
     expect(resent.kind).toBe('resent');
     const span = { since: new Date(0), until: new Date(), longestDays: 1e6, dryRun: false };

@@ -5,7 +5,6 @@ import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { resendNotification } from '../../../db/notifications/resend';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
-import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, claimAll, newKeyRingText, storeTest } from '../../support/notifications';
@@ -57,7 +56,7 @@ async function attempt(notificationId: string, generation: number, outcome: Deli
 }
 
 const resend = (notificationId: string) =>
-  database.db.transaction((tx) => resendNotification(tx, notificationId, { testEventType: TEST_EVENT_TYPE }));
+  database.db.transaction((tx) => resendNotification(tx, notificationId));
 const cancel = (notificationId: string, dead: number | null = null) =>
   database.db.transaction((tx) => cancelNotification(tx, notificationId, dead));
 const row = async (notificationId: string) =>

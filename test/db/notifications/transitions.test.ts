@@ -210,12 +210,7 @@ describe('a statement of its own', () => {
       state: 'pending',
       given: { end_reason: 'webhook_not_registered' },
       prepare: () => endpointIs('disabled'),
-      run: () =>
-        holdPending(
-          db(),
-          { partnerId: PARTNER_ID, environment: 'sandbox' },
-          { limit: 10, testEventType: 'credit_application.test' },
-        ),
+      run: () => holdPending(db(), { partnerId: PARTNER_ID, environment: 'sandbox' }, { limit: 10 }),
     },
     {
       name: 'releaseHeld',

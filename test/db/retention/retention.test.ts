@@ -158,9 +158,7 @@ test('payloads are emptied by the day and their rows stay; what lost its body ca
     [later]: ' null',
     [kept]: '{"a":1} ok',
   });
-  await expect(resendNotification(database.db, later, { testEventType: 'x' })).rejects.toThrow(
-    'its body was removed',
-  );
+  await expect(resendNotification(database.db, later)).rejects.toThrow('its body was removed');
   // The mark has waited for the one that had not ended.
   await database.sql`update notifications set ${database.sql(inState('expired'))} where notification_id = ${open}`;
   expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 1 });
