@@ -1,3 +1,4 @@
+import type { ClaimedNotification } from '../db/notifications/claim';
 import type { Db, Sql } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
@@ -39,15 +40,8 @@ export interface EndedNotification {
 }
 
 /** What is known of an attempt besides its outcome; nothing of it is secret. */
-export interface AttemptFacts {
-  readonly notificationId: string;
-  readonly generation: number;
+export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'> {
   readonly attemptNumber: number;
-  readonly requestId: string | null;
-  readonly traceParent: string | null;
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
-  readonly eventType: string;
   readonly endpointId: string;
   /** Milliseconds from the commit of the notification to the end of the attempt. */
   readonly ageMs: number;

@@ -18,49 +18,42 @@ export class ApiError extends Error {
   }
 }
 
+type Status = 400 | 401 | 404 | 409 | 422 | 429 | 500;
+
 /** The HTTP status of an error code (spec §7.4, §7.5; of the internal listener design §5). */
-export function statusOf(code: ErrorCode | InternalErrorCode): 400 | 401 | 404 | 409 | 422 | 429 | 500 {
-  switch (code) {
-    case 'INVALID_REQUEST':
-    case 'MISSING_FIELD':
-    case 'INVALID_AMOUNT_FORMAT':
-    case 'QUOTE_ID_MISMATCH':
-    case 'INVALID_LENDER_REFERENCE':
-      return 400;
-    case 'UNAUTHENTICATED':
-      return 401;
-    case 'MERCHANT_NOT_FOUND':
-    case 'NOT_FOUND':
-    case 'LENDER_NOT_FOUND':
-    case 'QUOTE_NOT_FOUND':
-    case 'APPLICATION_NOT_FOUND':
-    case 'NOTIFICATION_NOT_FOUND':
-    case 'RECOVERY_NOT_FOUND':
-      return 404;
-    case 'WEBHOOK_NOT_REGISTERED':
-    case 'NOTIFICATION_NOT_RESENDABLE':
-    case 'RECOVERY_UNDER_WAY':
-    case 'RECOVERY_DISABLED':
-    case 'APPLICATION_EXISTS':
-    case 'LENDER_EVENT_EXISTS':
-      return 409;
-    case 'AMOUNT_TOO_LOW':
-    case 'AMOUNT_TOO_HIGH':
-    case 'NOTHING_QUOTED':
-    case 'PRODUCT_NOT_QUOTED':
-    case 'AMOUNTS_NOT_QUOTED':
-    case 'MERCHANT_REFERENCE_MISMATCH':
-      return 422;
-    case 'RATE_LIMIT_EXCEEDED':
-    case 'TEST_NOTIFICATION_LIMIT_REACHED':
-      return 429;
-    case 'INTERNAL_SERVER_ERROR':
-    case 'MERCHANT_CONFIGURATION_INCOMPLETE':
-      return 500;
-    default:
-      return code satisfies never;
-  }
-}
+const STATUSES: Readonly<Record<ErrorCode | InternalErrorCode, Status>> = {
+  INVALID_REQUEST: 400,
+  MISSING_FIELD: 400,
+  INVALID_AMOUNT_FORMAT: 400,
+  QUOTE_ID_MISMATCH: 400,
+  INVALID_LENDER_REFERENCE: 400,
+  UNAUTHENTICATED: 401,
+  MERCHANT_NOT_FOUND: 404,
+  NOT_FOUND: 404,
+  LENDER_NOT_FOUND: 404,
+  QUOTE_NOT_FOUND: 404,
+  APPLICATION_NOT_FOUND: 404,
+  NOTIFICATION_NOT_FOUND: 404,
+  RECOVERY_NOT_FOUND: 404,
+  WEBHOOK_NOT_REGISTERED: 409,
+  NOTIFICATION_NOT_RESENDABLE: 409,
+  RECOVERY_UNDER_WAY: 409,
+  RECOVERY_DISABLED: 409,
+  APPLICATION_EXISTS: 409,
+  LENDER_EVENT_EXISTS: 409,
+  AMOUNT_TOO_LOW: 422,
+  AMOUNT_TOO_HIGH: 422,
+  NOTHING_QUOTED: 422,
+  PRODUCT_NOT_QUOTED: 422,
+  AMOUNTS_NOT_QUOTED: 422,
+  MERCHANT_REFERENCE_MISMATCH: 422,
+  RATE_LIMIT_EXCEEDED: 429,
+  TEST_NOTIFICATION_LIMIT_REACHED: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  MERCHANT_CONFIGURATION_INCOMPLETE: 500,
+};
+
+export const statusOf = (code: ErrorCode | InternalErrorCode): Status => STATUSES[code];
 
 const INTERNAL_ERROR = new ApiError(
   'INTERNAL_SERVER_ERROR',

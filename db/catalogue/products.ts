@@ -7,15 +7,12 @@ import { toColumns, toDefinition, type ProductDefinition } from './product-row';
 import { Refused } from '../refused';
 
 /** A product, switched on or not, with its current terms. */
-export interface StoredProduct {
-  readonly productId: string;
-  readonly merchantId: string;
-  readonly active: boolean;
+export interface StoredProduct extends Readonly<
+  Omit<typeof products.$inferSelect, 'currentVersion' | 'createdAt'>
+> {
   readonly version: number;
-  readonly displayOrder: number;
   /** Null: the current version does not exist, which only damage to the database brings about. */
   readonly definition: ProductDefinition | null;
-  readonly creditProduct: string;
 }
 
 interface ProductVersion {

@@ -26,43 +26,30 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
     (each) => sql`count(*) filter (
       where state = 'active' and failing_since <= service_now() - make_interval(hours => ${each}::int))`,
   );
-  const [row] = await db.execute<{
-    held: number;
-    oldest: number;
-    expiring: number;
-    operator: number;
-    gone: number;
-    failing: number;
-    counts: number[];
-    partners: number;
-  }>(sql`
+  type Row = Omit<HealthFigures, 'failing'> & { readonly counts: readonly number[] };
+  const [row] = await db.execute<Row>(sql`
     select h.*, e.*, p.* from (
       select count(*)::int as held,
-        coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as oldest,
+        coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as "oldestHeldMs",
         (count(*) filter (where held_at <= service_now() - make_interval(days => ${soon}::int)))::int as expiring
       from notifications where state = 'held') h,
     (
-      select (count(*) filter (where state = 'disabled' and disabled_reason = 'operator'))::int as operator,
-        (count(*) filter (where state = 'disabled' and disabled_reason = 'gone'))::int as gone,
-        (count(*) filter (where state = 'disabled' and disabled_reason = 'failing'))::int as failing,
+      select json_build_object(
+          'operator', count(*) filter (where state = 'disabled' and disabled_reason = 'operator'),
+          'gone', count(*) filter (where state = 'disabled' and disabled_reason = 'gone'),
+          'failing', count(*) filter (where state = 'disabled' and disabled_reason = 'failing')) as disabled,
         json_build_array(${sql.join(failing, sql`, `)}) as counts
       from webhook_endpoints) e,
     (
-      select count(*)::int as partners from webhook_endpoints w
+      select count(*)::int as "partnersFailing" from webhook_endpoints w
       where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'
         and exists (
           select from notifications n
           where n.state = 'started' and n.partner_id = w.partner_id and n.environment = w.environment
             and n.application_id is not null and n.next_attempt_at is not null)) p`);
   if (row === undefined) throw new Error('the figures of endpoints came back empty');
-  return {
-    held: row.held,
-    oldestHeldMs: row.oldest,
-    expiring: row.expiring,
-    disabled: { operator: row.operator, gone: row.gone, failing: row.failing },
-    failing: hours.map((each, at) => ({ hours: each, count: row.counts[at] ?? 0 })),
-    partnersFailing: row.partners,
-  };
+  const { counts, ...figures } = row;
+  return { ...figures, failing: hours.map((each, at) => ({ hours: each, count: counts[at] ?? 0 })) };
 }
 
 /** What has not been delivered yet, and since when the oldest of it waits. */

@@ -1,23 +1,15 @@
 import { sql, type SQL } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
+import type { apiKeys } from '../schema';
 import { checkOverlap, DEFAULT_OVERLAP_SECONDS } from '../overlap';
 import { Refused } from '../refused';
 
-export type KeyState = 'active' | 'inactive' | 'revoked';
-
 /** What keys of every kind have in common, as people see them. */
-export interface KeySummary {
-  readonly keyId: string;
-  readonly lastFour: string;
-  readonly state: KeyState;
+export interface KeySummary extends Readonly<
+  Omit<typeof apiKeys.$inferSelect, 'partnerId' | 'environment' | 'keyHash'>
+> {
   /** By the database's clock. */
   readonly expired: boolean;
-  /** From this moment on it answers 401; null: never. */
-  readonly expiresAt: Date | null;
-  readonly createdAt: Date;
-  readonly revokedAt: Date | null;
-  /** The key that rotation issued in its place. */
-  readonly replacedBy: string | null;
 }
 
 export interface Issued<S extends KeySummary> {

@@ -63,14 +63,8 @@ export async function claimDue(
   reader: Reader,
   { limit, slots, leaseMs, turn, everyMonth }: ClaimOptions,
 ): Promise<Claim> {
-  const [row] = await runPrepared<{
-    claimed: ClaimedNotification[];
-    waiting: boolean;
-    contended: boolean;
-    older: boolean;
-    partner: string;
-    environment: string;
-  }>(reader, CLAIM, [
+  type Row = Omit<Claim, 'turn'> & { readonly partner: string; readonly environment: string };
+  const [row] = await runPrepared<Row>(reader, CLAIM, [
     limit,
     slots,
     leaseMs / 1_000,
@@ -80,8 +74,8 @@ export async function claimDue(
     everyMonth,
   ]);
   if (row === undefined) throw new Error('the claim came to nothing');
-  const { claimed, waiting, contended, older, partner, environment } = row;
-  return { claimed, waiting, contended, older, turn: { partnerId: partner, environment } };
+  const { partner: partnerId, environment, ...claim } = row;
+  return { ...claim, turn: { partnerId, environment } };
 }
 
 const MARK_STARTED = `

@@ -1,15 +1,13 @@
 import { hint } from '../postgres/hints';
 import { runPrepared, type Reader } from '../postgres/prepared';
+import type { Notification } from './read';
 import { SOMETHING_IS_DUE } from './channels';
 import { addMonth, monthUse, type MonthUse, OF_THIS_MONTH, TAKE_UNIT, TEST_LIMIT_PER_MONTH } from './quota';
 
-export interface NewTestNotification {
-  readonly notificationId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
-  readonly body: string;
+export interface NewTestNotification extends Pick<
+  Notification,
+  'notificationId' | 'eventId' | 'eventType' | 'partnerId' | 'environment' | 'body'
+> {
   readonly requestId: string;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;

@@ -41,19 +41,10 @@ const MONTH = `
   group by environment`;
 
 export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
-  const [open] = await runPrepared<{
-    pending: number;
-    started: number;
-    held: number;
-    oldestPausedMs: number;
-  }>(reader, UNDELIVERED);
+  type Open = DeliveryFigures['undelivered'] & Pick<DeliveryFigures, 'oldestPausedMs'>;
+  const [open] = await runPrepared<Open>(reader, UNDELIVERED);
   if (open === undefined) throw new Error('the figures of notifications came back empty');
   const { oldestPausedMs, ...undelivered } = open;
-  const month = await runPrepared<{
-    environment: 'sandbox' | 'live';
-    delivered: number;
-    failed: number;
-    limitUsed: number[];
-  }>(reader, MONTH);
+  const month = await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH);
   return { undelivered, oldestPausedMs, month };
 }

@@ -1,10 +1,9 @@
-import type { KeyEnvironment } from '../keys/key';
+import type { EndpointQueue } from './hold';
+import type { MonthOf } from './usage';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
 /** What a partner has sent again by itself, under its keys. */
-export interface SelfService {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
+export interface SelfService extends EndpointQueue {
   /** Single notifications. */
   readonly resends: number;
   readonly recoveries: number;
@@ -36,11 +35,7 @@ const COUNT = `
 /** Who has sent what again in a UTC month; partners that have not are left out. @param month its first day, `2026-11-01`. */
 export async function selfService(
   db: Reader,
-  {
-    month,
-    partnerId,
-    environment,
-  }: { month: string; partnerId?: string | undefined; environment?: KeyEnvironment | undefined },
+  { month, partnerId, environment }: MonthOf,
 ): Promise<SelfService[]> {
   return runPrepared<SelfService>(db, COUNT, [month, partnerId ?? null, environment ?? null]);
 }

@@ -1,15 +1,11 @@
 import type { KeyEnvironment } from '../keys/key';
+import type { Notification } from './read';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
 /** What an order to many looks for: what is paused, or what waits for its next attempt and is not. */
 export type UnderWayKind = 'paused' | 'retrying';
 
-export interface UnderWay {
-  readonly notificationId: string;
-  readonly generation: number;
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-}
+export type UnderWay = Pick<Notification, 'notificationId' | 'generation' | 'partnerId' | 'environment'>;
 
 // By the index of what is started; an application's events in their order.
 const UNDER_WAY = `

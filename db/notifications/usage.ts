@@ -5,21 +5,17 @@ import { monthlyCounts } from '../schema';
 import { given } from '../schema/columns';
 
 /** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
-export interface MonthlyCount {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-  readonly eventType: string;
-  readonly delivered: number;
-  readonly failed: number;
-  /** Places held by tests under way. */
-  readonly reserved: number;
+export type MonthlyCount = Readonly<Omit<typeof monthlyCounts.$inferSelect, 'month'>>;
+
+/** A month by its first day, `2026-11-01`, and whose of it; those of all when not named. */
+export interface MonthOf {
+  readonly month: string;
+  readonly partnerId?: string | undefined;
+  readonly environment?: KeyEnvironment | undefined;
 }
 
-/** The counts of a month, of one partner or all, by environment and event type. @param month its first day, `2026-11-01`. */
-export async function monthlyUsage(
-  db: DbOrTransaction,
-  wanted: { partnerId?: string | undefined; environment?: KeyEnvironment | undefined; month: string },
-): Promise<MonthlyCount[]> {
+/** The counts of a month, by partner, environment and event type. `reserved` are the units of tests under way. */
+export async function monthlyUsage(db: DbOrTransaction, wanted: MonthOf): Promise<MonthlyCount[]> {
   const { month, partnerId, environment, eventType, delivered, failed, reserved } = monthlyCounts;
   return db
     .select({ partnerId, environment, eventType, delivered, failed, reserved })

@@ -1,9 +1,8 @@
-import type { KeyEnvironment } from '../keys/key';
+import type { EndpointQueue } from '../notifications/hold';
+import type { MonthOf } from '../notifications/usage';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
-export interface QuoteCount {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
+export interface QuoteCount extends EndpointQueue {
   readonly quotes: number;
 }
 
@@ -18,11 +17,7 @@ const COUNT = `
 /** Quotes given in a UTC month. @param month its first day, `2026-11-01`. */
 export async function countQuotes(
   db: Reader,
-  {
-    month,
-    partnerId,
-    environment,
-  }: { month: string; partnerId?: string | undefined; environment?: KeyEnvironment | undefined },
+  { month, partnerId, environment }: MonthOf,
 ): Promise<QuoteCount[]> {
   return runPrepared<QuoteCount>(db, COUNT, [month, partnerId ?? null, environment ?? null]);
 }
