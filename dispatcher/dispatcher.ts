@@ -17,7 +17,7 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
-/** What is open is of this month or the last, as good as always: other months are looked at this often, in milliseconds. */
+/** What is open is of this month or the last, as good as always: a claim looks into others when none has for so long, in milliseconds. */
 const EVERY_MONTH_MS = 1_000;
 /** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
 const CONTENDED_SWEEP_MS = 20;
@@ -55,8 +55,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** The last claim left something due behind. */
   let waiting = false;
   let contended = false;
-  /** Whether the last claim looked at every month, when one last did, and whether it found something in an older one. */
-  let everyMonth = true;
+  /** When a claim last looked at every month, and whether it found something in an older one. */
   let everyMonthAtMs = Number.NEGATIVE_INFINITY;
   let older = false;
   let turn = FIRST_TURN;
@@ -73,12 +72,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const loop = startLoop({
     round,
-    everyMs: () =>
-      Math.min(
-        contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs,
-        everyMonth ? sweepMs : EVERY_MONTH_MS,
-        sweepMs,
-      ),
+    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
     restMs: () => pace.restMs(starting),
   });
@@ -92,7 +86,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       return;
     }
     const nowMs = deps.monotonicMs();
-    everyMonth = older || nowMs - everyMonthAtMs >= EVERY_MONTH_MS;
+    const everyMonth = older || nowMs - everyMonthAtMs >= EVERY_MONTH_MS;
     if (everyMonth) everyMonthAtMs = nowMs;
     const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn, everyMonth }));
     ({ waiting, contended, older, turn } = left);

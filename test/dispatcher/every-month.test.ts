@@ -3,16 +3,15 @@ import { startDispatcher } from '../../dispatcher/dispatcher';
 
 const NOTHING: Claim = { claimed: [], waiting: false, contended: false, older: false, turn: FIRST_TURN };
 
-/** Wakes a dispatcher after each claim, as often as told, and lets it be then. @returns which claims looked at every month. */
-async function looks({ claims, wakes, older }: { claims: number; wakes: number; older: boolean }) {
+/** Lets a dispatcher claim at moments of its clock (milliseconds). @returns which claims looked at every month. */
+async function looks(atMs: readonly number[], older: boolean): Promise<boolean[]> {
   const asked: boolean[] = [];
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
   const dispatcher = startDispatcher({
     claim: async ({ everyMonth }: Pick<ClaimOptions, 'everyMonth'>) => {
       asked.push(everyMonth);
-      if (asked.length <= wakes) setTimeout(() => dispatcher.wake(), 1);
-      if (asked.length === claims) end();
+      if (asked.length === atMs.length) end();
       return { ...NOTHING, older };
     },
     markStarted: async () => undefined,
@@ -20,20 +19,19 @@ async function looks({ claims, wakes, older }: { claims: number; wakes: number; 
     start: async () => undefined,
     onStarted: () => undefined,
     onError: () => undefined,
-    monotonicMs: () => performance.now(),
-    // None of these claims comes of the sweep.
-    sweepMs: 3_600_000,
+    monotonicMs: () => atMs[asked.length] ?? Number.NaN,
+    sweepMs: 5,
     batch: 64,
   });
   await ended;
   await dispatcher.stop();
-  return asked;
+  return asked.slice(0, atMs.length);
 }
 
-test('every month is looked at by the first claim, and again within a second though nobody wakes the dispatcher', async () => {
-  expect(await looks({ claims: 4, wakes: 2, older: false })).toEqual([true, false, false, true]);
+test('every month is looked at by the first claim, and by the next one when a second has passed', async () => {
+  expect(await looks([0, 1, 999, 1_000, 1_001], false)).toEqual([true, false, false, true, false]);
 });
 
 test('while something of an older month is open, every claim looks', async () => {
-  expect(await looks({ claims: 3, wakes: 2, older: true })).toEqual([true, true, true]);
+  expect(await looks([0, 1, 2], true)).toEqual([true, true, true]);
 });
