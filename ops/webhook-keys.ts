@@ -5,7 +5,7 @@ import type { KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { listed, snakeCased } from './output';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -13,11 +13,15 @@ Examples:
   ops webhook-keys rotate --partner P100001 --environment live                 old and new sign for 24 hours
   ops webhook-keys rotate --partner P100001 --environment live --overlap 0     it leaked: the old ones end now`;
 
-const keyPairView = ({ keyPairId, live, keyId, ...rest }: KeyPairSummary) => ({
-  webhook_key_id: keyPairId,
-  ...snakeCased(rest),
-  signs: live,
-  sealed_with: keyId,
+const keyPairView = (pair: KeyPairSummary) => ({
+  webhook_key_id: pair.keyPairId,
+  partner_id: pair.partnerId,
+  environment: pair.environment,
+  public_key: pair.publicKey,
+  signs: pair.live,
+  created_at: pair.createdAt,
+  expires_at: pair.expiresAt,
+  sealed_with: pair.keyId,
 });
 
 interface RotateOptions {

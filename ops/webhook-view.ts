@@ -66,11 +66,13 @@ export function endpointTable(endpoints: readonly EndpointWithQueue[], at: Date)
   });
 }
 
-/** A secret without the secret itself. */
-export const secretView = ({ live, keyId, ...rest }: SecretSummary) => ({
-  ...snakeCased(rest),
-  signs: live,
-  sealed_with: keyId,
+/** A secret without the secret itself: what is shown is named one by one. */
+export const secretView = (secret: SecretSummary) => ({
+  secret_id: secret.secretId,
+  sealed_with: secret.keyId,
+  signs: secret.live,
+  created_at: secret.createdAt,
+  expires_at: secret.expiresAt,
 });
 
 export const secretTable = (secrets: readonly SecretSummary[]) =>
