@@ -29,4 +29,4 @@ RUN mkdir /certificates && cd /certificates \
   && install -d -o node -g node -m 700 authority server client \
   && install -d -o node -g node -m 750 console
 USER node
-CMD ["node", "--max-semi-space-size=64", "dist/bin/api.js"]
+CMD ["node", "--max-semi-space-size=32", "--no-allocation-site-pretenuring", "dist/bin/api.js"]

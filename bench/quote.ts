@@ -1,3 +1,4 @@
+import { API_NODE_ARGS } from './node-args';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +36,7 @@ const { values: options } = parseArgs({
     /** Writes a CPU profile of each server into this folder. */
     profile: { type: 'string' },
     /** Arguments for Node, for both servers; by default those that docs/operations/run.md starts the API with. */
-    node: { type: 'string', default: '--max-semi-space-size=64' },
+    node: { type: 'string', default: API_NODE_ARGS.join(' ') },
   },
 });
 

@@ -1,3 +1,4 @@
+import { API_NODE_ARGS } from './node-args';
 import { parseArgs } from 'node:util';
 import type { Sql } from '../db/postgres/connect';
 import { seedDemo } from '../dev/seed';
@@ -86,7 +87,7 @@ async function main(): Promise<void> {
 async function quotes(directory: string, { database: { sql }, postgres }: Stage): Promise<void> {
   const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
   const body = quoteBody(partnerId, options.merchant);
-  const common = { databaseUrl: postgres.url, directory, nodeArgs: ['--max-semi-space-size=64'], body };
+  const common = { databaseUrl: postgres.url, directory, nodeArgs: API_NODE_ARGS, body };
   const api = await startOurs({ ...common, key: apiKeys.test });
   const send = async (requests: number) => {
     const { failures } = await load({ ...api, connections: 64, requests });

@@ -1,3 +1,4 @@
+import { API_NODE_ARGS } from './node-args';
 import { createWriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
@@ -70,7 +71,7 @@ async function main(): Promise<void> {
   const quotes = Number(options.quotes);
   const deliveries = Number(options.deliveries);
   const { directory, remove } = await benchDirectory('steady');
-  const nodeArgs = ['--max-semi-space-size=64'];
+  const nodeArgs = API_NODE_ARGS;
   const stage = await setStage({ directory, nodeArgs: [], say });
   try {
     const { partnerId, apiKeys } = await seedDemo(stage.postgres.url, undefined);

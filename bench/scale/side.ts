@@ -1,3 +1,4 @@
+import { API_NODE_ARGS } from '../node-args';
 import { randomBytes } from 'node:crypto';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
@@ -59,7 +60,7 @@ export async function openSide({ name, postgres, directory, past, say }: SideOpt
   say(`${name}: storing ${past.quotes} quotes and ${past.notifications} notifications`);
   await storePast(owner, partners, past, (line) => say(`${name}: ${line}`));
   const body = quoteBody(partnerId, 'M1000002');
-  const nodeArgs = ['--max-semi-space-size=64'];
+  const nodeArgs = API_NODE_ARGS;
   const api = await startOurs({ databaseUrl: url, directory, nodeArgs, body, key: apiKeys.test });
   closers.push(() => end(api));
   return {

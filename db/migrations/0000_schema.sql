@@ -640,6 +640,7 @@ DECLARE
   months timestamp;
   low text;
   high text;
+  earlier text;
   queue record;
   partners text[] := '{}';
   environments text[] := '{}';
@@ -679,6 +680,8 @@ BEGIN
     low := '';
     high := 'ntf~';
   END IF;
+  -- What is held has been so for 30 days at most, which may be a month more.
+  earlier := CASE WHEN older THEN '' ELSE 'ntf_' || ulid_floor((months - interval '2 months') AT TIME ZONE 'UTC') END;
 
   -- The queues in turn, from one to the next by the index: a backlog costs no more than a row. Step 0 is where it begins.
   FOR queue IN
@@ -788,6 +791,7 @@ BEGIN
           AND (n.application_id IS NULL OR n.sequence = 1 OR NOT EXISTS (
             SELECT FROM notifications b
             WHERE b.application_id = n.application_id AND b.sequence < n.sequence
+              AND b.notification_id >= earlier AND b.notification_id < high
               AND (b.state IN ('pending', 'started') OR b.state = 'held' AND l.active)
               AND b.priority <= n.priority AND b.delivered_at IS NULL
               AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - order_wait)))
