@@ -1,4 +1,3 @@
-import { API_NODE_ARGS } from './node-args';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { seedDemo } from '../dev/seed';
 import { freePort } from '../test/support/free-port';
 import { migrateWithLogins } from '../test/support/roles';
 import { createTestTls } from '../test/support/tls';
+import { API_NODE_ARGS } from './node-args';
 import { quoteBody } from './quote-body';
 import { compare, jsonFigures, tableHead, tableRows, type Comparison } from './figures';
 import { load } from './load';

@@ -1,8 +1,8 @@
-import { API_NODE_ARGS } from './node-args';
 import { parseArgs } from 'node:util';
 import type { Sql } from '../db/postgres/connect';
 import { seedDemo } from '../dev/seed';
 import { DATABASES } from '../dev/temporal-postgres/schema';
+import { API_NODE_ARGS } from './node-args';
 import { benchDirectory } from './directory';
 import { quoteBody } from './quote-body';
 import { tableBytes } from './table-bytes';

@@ -1,7 +1,7 @@
-import { API_NODE_ARGS } from './node-args';
 import { createWriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
+import { API_NODE_ARGS } from './node-args';
 import { benchDirectory } from './directory';
 import { printFigures, say } from './report';
 import { storeChange } from './delivery/feed';
@@ -71,7 +71,6 @@ async function main(): Promise<void> {
   const quotes = Number(options.quotes);
   const deliveries = Number(options.deliveries);
   const { directory, remove } = await benchDirectory('steady');
-  const nodeArgs = API_NODE_ARGS;
   const stage = await setStage({ directory, nodeArgs: [], say });
   try {
     const { partnerId, apiKeys } = await seedDemo(stage.postgres.url, undefined);
@@ -79,7 +78,7 @@ async function main(): Promise<void> {
     const api = await startOurs({
       databaseUrl: stage.postgres.url,
       directory,
-      nodeArgs,
+      nodeArgs: API_NODE_ARGS,
       body,
       key: apiKeys.test,
     });

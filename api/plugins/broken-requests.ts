@@ -45,8 +45,12 @@ export function answerBrokenRequests(
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {
       closeAfter(answer, socket);
-      // A request that is whole keeps its own answer: the fault lies behind it.
-      if (!answer.req.complete && !answer.headersSent) failBody(answer.req, fault);
+      // A request that is whole keeps its own answer, however slowly it is taken: the fault lies behind it.
+      if (!answer.req.complete && !answer.headersSent) {
+        // A client that vanished in the middle of its body never takes the refusal.
+        answer.once('prefinish', () => destroyLater(socket));
+        failBody(answer.req, fault);
+      }
     } else if (parser?.incoming?.complete === false) {
       // It was refused before its end, and has its answer.
       end(socket);
@@ -103,9 +107,6 @@ function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
   // Node calls it after an answer that says `close`. Its own destroys the socket without reading what still arrives.
   socket.destroySoon = () => end(socket);
-  // An answer to a client that is gone never finishes: what counts is that all of it has been written.
-  if (answer.writableEnded) destroyLater(socket);
-  else answer.once('prefinish', () => destroyLater(socket));
   answer.once('finish', () => end(socket));
 }
 

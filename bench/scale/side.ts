@@ -1,4 +1,3 @@
-import { API_NODE_ARGS } from '../node-args';
 import { randomBytes } from 'node:crypto';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
@@ -8,6 +7,7 @@ import { asRole, migrateWithLogins } from '../../test/support/roles';
 import { addPartners } from '../delivery/partners';
 import { quoteBody } from '../quote-body';
 import { end, startOurs, type Target } from '../targets';
+import { API_NODE_ARGS } from '../node-args';
 import { storePast, type Past } from './past';
 
 /** A database of the bench with what works on it. */
@@ -60,8 +60,13 @@ export async function openSide({ name, postgres, directory, past, say }: SideOpt
   say(`${name}: storing ${past.quotes} quotes and ${past.notifications} notifications`);
   await storePast(owner, partners, past, (line) => say(`${name}: ${line}`));
   const body = quoteBody(partnerId, 'M1000002');
-  const nodeArgs = API_NODE_ARGS;
-  const api = await startOurs({ databaseUrl: url, directory, nodeArgs, body, key: apiKeys.test });
+  const api = await startOurs({
+    databaseUrl: url,
+    directory,
+    nodeArgs: API_NODE_ARGS,
+    body,
+    key: apiKeys.test,
+  });
   closers.push(() => end(api));
   return {
     name,

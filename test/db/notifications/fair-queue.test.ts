@@ -197,18 +197,6 @@ describe('slots of an endpoint', () => {
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
   });
 
-  it('leaves what is of an older month to a claim that looks at every month, which says so', async () => {
-    const ids = await store(await newPartner(), 2);
-    await database.sql`
-      update notifications set notification_id = 'ntf_'
-        || substr(ulid_floor(service_now() - interval '100 days'), 1, 10) || substr(notification_id, 15)
-      where notification_id = ${ids[0] ?? ''}`;
-    const recent = await claim({ everyMonth: false });
-    expect(recent).toMatchObject({ waiting: false, older: false });
-    expect(idsOf(recent)).toEqual(ids.slice(1));
-    expect(await claim()).toMatchObject({ claimed: { length: 1 }, older: true });
-  });
-
   it('is given back by a dispatcher that dies', async () => {
     const one = await newPartner();
     await store(one, 20);
