@@ -1,6 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import { internalOpenApiDocument } from '../contracts/internal-openapi';
+import openApi from '../contracts/internal-openapi.json';
 import type { ServiceKeySummary } from '../db/keys/service-keys';
 import type { ApiMetrics } from './metrics';
 import { markAnswers, requestIdOf } from './plugins/answer-headers';
@@ -75,7 +75,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
 }
 
 function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logger: FastifyBaseLogger): void {
-  const document = JSON.stringify(internalOpenApiDocument());
+  const document = JSON.stringify(openApi);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   void app.register(async (keyed) => {
     // Before the key: what it refuses is counted and logged too.

@@ -50,7 +50,9 @@ function checkOpenApi() {
   for (const name of readdirSync(scratch).filter((name) => name.endsWith('.json'))) {
     const committed = join(root, 'contracts', name);
     if (existsSync(committed) && readFileSync(committed).equals(readFileSync(join(scratch, name)))) continue;
-    faults.push(`contracts/${name} does not follow from contracts/; run npm run openapi.`);
+    faults.push(
+      `contracts/${name} does not follow from contracts/ and scripts/openapi/; run npm run openapi.`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { internalOpenApiDocument } from '../contracts/internal-openapi';
-import { openApiDocument } from '../contracts/openapi';
+import { internalOpenApiDocument } from './openapi/internal-document';
+import { openApiDocument } from './openapi/document';
 
 /** Writes the OpenAPI documents; `--out DIR` writes it elsewhere, for the drift check. */
 const at = process.argv.indexOf('--out');

@@ -88,44 +88,37 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** How many top-level keys a JSON object (known to be valid) has in its text. */
-function countKeys(text: string): number {
-  let keys = 0;
+/** Calls `found` with where each top-level key of a JSON object (known to be valid) stands in its text, quotes included. */
+function eachKey(text: string, found: (start: number, last: number) => void): void {
   let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at);
-    if (character === 0x22 /* " */) at = endOfString(text, at);
-    else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
-    else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
-    else if (character === 0x3a /* : */ && depth === 1) keys += 1;
-  }
-  return keys;
-}
-
-/** The first top-level key that a JSON object (known to be valid) holds twice, if any. One pass over the text. */
-function duplicateKey(text: string): string | undefined {
-  const seen = new Set<string>();
-  let depth = 0;
-  let expectsKey = false;
+  let start = 0;
+  let last = 0;
   for (let at = 0; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
     if (character === 0x22 /* " */) {
-      const start = at;
-      at = endOfString(text, start);
-      if (expectsKey) {
-        const key = JSON.parse(text.slice(start, at + 1)) as string;
-        if (seen.has(key)) return key;
-        seen.add(key);
-        expectsKey = false;
-      }
-    } else if (character === 0x7b /* { */ || character === 0x5b /* [ */) {
-      depth += 1;
-      expectsKey = depth === 1;
-    } else if (character === 0x7d /* } */ || character === 0x5d /* ] */) {
-      depth -= 1;
-    } else if (character === 0x2c /* , */ && depth === 1) {
-      expectsKey = true;
-    }
+      start = at;
+      last = at = endOfString(text, at);
+    } else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
+    else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
+    // The string before it is a key.
+    else if (character === 0x3a /* : */ && depth === 1) found(start, last);
   }
-  return undefined;
+}
+
+function countKeys(text: string): number {
+  let keys = 0;
+  eachKey(text, () => (keys += 1));
+  return keys;
+}
+
+/** The first top-level key that a JSON object (known to be valid) holds twice, if any. */
+function duplicateKey(text: string): string | undefined {
+  const seen = new Set<string>();
+  let twice: string | undefined;
+  eachKey(text, (start, last) => {
+    const key = JSON.parse(text.slice(start, last + 1)) as string;
+    if (seen.has(key)) twice ??= key;
+    seen.add(key);
+  });
+  return twice;
 }

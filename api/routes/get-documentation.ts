@@ -4,7 +4,7 @@ import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { LLMS_TEXT } from '../documentation/llms-text';
 import { pagePolicy, readServedFiles } from '../documentation/served-files';
-import { openApiDocument } from '../../contracts/openapi';
+import openApi from '../../contracts/openapi.json';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
 /** In place of the framework's own; it leads to the guide. */
@@ -29,8 +29,7 @@ const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
 /** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, what the guide links, and `/llms.txt`. None needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
-  const document = openApiDocument();
-  const text = JSON.stringify(document);
+  const text = JSON.stringify(openApi);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
   app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(LLMS_TEXT));
   const { pages, markdown, sources } = readServedFiles();
@@ -48,7 +47,7 @@ export function getDocumentation(app: FastifyInstance): void {
   }
   void app.register(fastifySwagger, {
     mode: 'static',
-    specification: { document: document as never },
+    specification: { document: openApi as never },
   });
   void app.register(async (page) => {
     page.addHook('onRequest', (request, _reply, done) => {

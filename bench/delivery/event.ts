@@ -1,4 +1,4 @@
-import { APPLICATION_EVENT_EXAMPLES } from '../../contracts/examples';
+import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import type { ApplicationEvent } from '../../contracts/webhook-event';
 
 const { value: example } = APPLICATION_EVENT_EXAMPLES.accepted;

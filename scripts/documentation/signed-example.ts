@@ -1,5 +1,5 @@
-import { TEST_EVENT_EXAMPLES } from '../../contracts/examples';
-import { WEBHOOK_KEYS_EXAMPLES } from '../../contracts/event-examples';
+import { TEST_EVENT_EXAMPLES } from '../openapi/examples';
+import { WEBHOOK_KEYS_EXAMPLES } from '../openapi/partner-examples';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { statusOf } from '../../api/errors';
 import { errorCodes } from '../../contracts/errors';
-import { openApiDocument } from '../../contracts/openapi';
+import { openApiDocument } from '../../scripts/openapi/document';
 import {
   APPLICATION_EVENT_EXAMPLES,
   QUOTE_REQUEST_EXAMPLES,
@@ -10,8 +10,8 @@ import {
   TEST_ENDED_EXAMPLES,
   TEST_EVENT_EXAMPLES,
   TEST_PENDING_EXAMPLES,
-} from '../../contracts/examples';
-import * as events from '../../contracts/event-examples';
+} from '../../scripts/openapi/examples';
+import * as events from '../../scripts/openapi/partner-examples';
 import {
   readRecoverRequest,
   recoverDryRunSchema,

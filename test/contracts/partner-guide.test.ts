@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { TEST_EVENT_EXAMPLES } from '../../contracts/examples';
+import { TEST_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import {
   recoverDryRunSchema,

@@ -6,7 +6,7 @@ import { addEndpoint } from '../../../test/support/notifications';
 import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
 import type { WebhookReceiver } from '../../../test/support/webhook-receiver';
-import { openApiDocument } from '../../../contracts/openapi';
+import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair } from '../../../db/endpoints/key-pair';
 import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
@@ -147,8 +147,7 @@ test('every operation of the contract has a method', async () => {
     payload: 'credit_application.test',
     answers: ['NOTIFICATION_NOT_RESENDABLE', 0, 'done', 'RECOVERY_NOT_FOUND', 'APPLICATION_NOT_FOUND', 1],
   });
-  const { paths } = openApiDocument() as { paths: Record<string, object> };
-  const operations = Object.entries(paths).flatMap(([path, item]) =>
+  const operations = Object.entries<object>(openApi.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) =>
       `${method.toUpperCase()} ${path}`
         .replace('{notification_id}', id)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ErrorCode } from './errors';
-import * as examples from './event-examples';
-import { listNotificationsQuerySchema } from './notifications';
+import type { ErrorCode } from '../../contracts/errors';
+import * as examples from './partner-examples';
+import { listNotificationsQuerySchema } from '../../contracts/notifications';
 import {
   errorResponse,
   keyedAnswer,
@@ -14,8 +14,8 @@ import {
   tooMany,
   unauthenticated,
   type Json,
-} from './openapi-parts';
-import { ID_PATTERNS } from './partner-fields';
+} from './parts';
+import { ID_PATTERNS } from '../../contracts/partner-fields';
 
 /** The partners' own endpoints (design §11), as paths of the document. */
 

@@ -1,4 +1,4 @@
-import { errorSchema } from './errors';
+import { errorSchema } from '../../contracts/errors';
 import {
   componentSchemas,
   errorResponse,
@@ -13,23 +13,27 @@ import {
   tooMany,
   unauthenticated,
   type Json,
-} from './openapi-parts';
-import { sendTestNotification } from './openapi-test-notification';
-import { eventPaths } from './openapi-events';
+} from './parts';
+import { sendTestNotification } from './test-notification';
+import { eventPaths } from './partner-paths';
 import {
   recoverDryRunSchema,
   recoverRequestSchema,
   recoverResponseSchema,
   recoveryResponseSchema,
-} from './notification-recovery';
-import { notificationListSchema, notificationResponseSchema, resendResponseSchema } from './notifications';
-import { partnerApplicationSchema } from './partner-application';
-import { webhooks } from './openapi-webhooks';
-import { testNotificationResponseSchema } from './test-notification';
-import { webhookKeysSchema } from './webhook-keys';
-import { applicationEventSchema, testEventSchema } from './webhook-event';
-import { quoteRequestSchema } from './quote-request';
-import { quoteResponseSchema } from './quote-response';
+} from '../../contracts/notification-recovery';
+import {
+  notificationListSchema,
+  notificationResponseSchema,
+  resendResponseSchema,
+} from '../../contracts/notifications';
+import { partnerApplicationSchema } from '../../contracts/partner-application';
+import { webhooks } from './webhooks';
+import { testNotificationResponseSchema } from '../../contracts/test-notification';
+import { webhookKeysSchema } from '../../contracts/webhook-keys';
+import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
+import { quoteRequestSchema } from '../../contracts/quote-request';
+import { quoteResponseSchema } from '../../contracts/quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
 
 const financeQuote: Json = {

@@ -9,8 +9,8 @@ import {
   tooMany,
   unauthenticated,
   type Json,
-} from './openapi-parts';
-import { testLenders } from './test-notification';
+} from './parts';
+import { testLenders } from '../../contracts/test-notification';
 
 /** `POST /v1/notifications/test`. */
 export const sendTestNotification: Json = {

@@ -1,5 +1,5 @@
 import { APPLICATION_EVENT_EXAMPLES, TEST_EVENT_EXAMPLES } from './examples';
-import { ref, type Json } from './openapi-parts';
+import { ref, type Json } from './parts';
 
 const header = (name: string, description: string, schema: Json): Json => ({
   name,

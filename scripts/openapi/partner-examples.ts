@@ -1,7 +1,12 @@
-import type { RecoverBody, RecoverDryRunBody, RecoveryBody } from './notification-recovery';
-import type { NotificationBody, NotificationItem, NotificationListBody, ResendBody } from './notifications';
-import type { PartnerApplicationBody } from './partner-application';
-import type { WebhookKeysBody } from './webhook-keys';
+import type { RecoverBody, RecoverDryRunBody, RecoveryBody } from '../../contracts/notification-recovery';
+import type {
+  NotificationBody,
+  NotificationItem,
+  NotificationListBody,
+  ResendBody,
+} from '../../contracts/notifications';
+import type { PartnerApplicationBody } from '../../contracts/partner-application';
+import type { WebhookKeysBody } from '../../contracts/webhook-keys';
 import { APPLICATION_EVENT_EXAMPLES } from './examples';
 
 /** Examples of the partners' own endpoints. A test holds them against the schemas. */

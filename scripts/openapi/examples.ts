@@ -1,6 +1,6 @@
-import { testEvent } from './test-event';
-import type { TestFailureReason, TestNotificationBody } from './test-notification';
-import type { ApplicationEvent } from './webhook-event';
+import { testEvent } from '../../contracts/test-event';
+import type { TestFailureReason, TestNotificationBody } from '../../contracts/test-notification';
+import type { ApplicationEvent } from '../../contracts/webhook-event';
 
 /** Examples of the document. A test sends the requests and compares the responses. */
 

@@ -1,7 +1,10 @@
-import { applicationByLinkSchema, applicationByParametersSchema } from './credit-application';
-import { applicationResponseSchema, createdApplicationSchema } from './credit-application-response';
-import { INTERNAL_ERROR_CAUSES, internalErrorSchema, type InternalErrorCode } from './internal-errors';
-import { lenderEventRequestSchema, lenderEventResponseSchema } from './lender-event';
+import { applicationByLinkSchema, applicationByParametersSchema } from '../../contracts/credit-application';
+import {
+  applicationResponseSchema,
+  createdApplicationSchema,
+} from '../../contracts/credit-application-response';
+import { internalErrorSchema, type InternalErrorCode } from '../../contracts/internal-errors';
+import { lenderEventRequestSchema, lenderEventResponseSchema } from '../../contracts/lender-event';
 import {
   componentSchemas,
   headers,
@@ -12,7 +15,29 @@ import {
   requestIdRefs,
   unauthenticatedHeaders,
   type Json,
-} from './openapi-parts';
+} from './parts';
+
+/** When each `error.code` is sent. */
+const CAUSES: Readonly<Record<InternalErrorCode, string>> = {
+  INVALID_REQUEST:
+    'a field, the link, the body (which must not be compressed) or the protocol is not as it must be',
+  MISSING_FIELD: 'required fields are absent or null',
+  INVALID_AMOUNT_FORMAT: 'an amount has more than two decimal places',
+  QUOTE_ID_MISMATCH: '`service_quote_id` and `quote_id` are both there and differ',
+  INVALID_LENDER_REFERENCE: "the reference is not of the lender's form",
+  UNAUTHENTICATED: 'the service key is missing, unknown, expired, inactive or revoked',
+  NOT_FOUND: 'there is no such path or method',
+  LENDER_NOT_FOUND: 'there is no such lender for this key',
+  QUOTE_NOT_FOUND: 'there is no such quote for this key, or its month has been dropped',
+  APPLICATION_NOT_FOUND: 'there is no such application for this key',
+  APPLICATION_EXISTS: "the lender's reference stands for another application of this environment",
+  LENDER_EVENT_EXISTS: "the lender's event id stands for another event",
+  NOTHING_QUOTED: 'no product fitted when the quote was made',
+  PRODUCT_NOT_QUOTED: 'the product did not fit when the quote was made',
+  AMOUNTS_NOT_QUOTED: 'the amounts are not those that were quoted',
+  MERCHANT_REFERENCE_MISMATCH: "the reference is not the quote's",
+  INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
+};
 
 const answer = (description: string, schema: string): Json => ({
   description,
@@ -22,7 +47,7 @@ const answer = (description: string, schema: string): Json => ({
 
 /** Refusals of a status, with what each of their codes means. */
 const refusals = (...codes: readonly InternalErrorCode[]): Json =>
-  answer(codes.map((code) => `\`${code}\`: ${INTERNAL_ERROR_CAUSES[code]}.`).join(' '), 'Error');
+  answer(codes.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error');
 
 const unauthenticated: Json = { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders };
 
