@@ -1,31 +1,16 @@
-import { startTestApi, type TestApi } from '../support/api';
-import {
-  exchange,
-  expectNoFaultLogged,
-  expectRefusal,
-  goodRequests,
-  LISTENERS,
-  requestBytes,
-  type GoodRequest,
-} from './raw';
+import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes, type GoodRequest } from './raw';
 
 /** Fault 70: everything an Authorization header can hold. */
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi();
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
+const target = hostileTarget();
+afterAll(() => {
   // Whatever was tried: no key is in the log.
-  for (const { key } of Object.values(requests)) expect(api.logs.join('')).not.toContain(key.slice(8));
-  await api.close();
+  for (const { key } of Object.values(target.requests))
+    expect(target.api.logs.join('')).not.toContain(key.slice(8));
 });
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
-  const good = (): GoodRequest => requests[listener];
+  const good = (): GoodRequest => target.requests[listener];
 
   /** `KEY` stands for the valid key. */
   async function send(...lines: string[]) {

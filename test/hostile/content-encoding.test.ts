@@ -1,33 +1,14 @@
 import { gzipSync } from 'node:zlib';
-import { startTestApi, type TestApi } from '../support/api';
-import {
-  exchange,
-  expectLimits,
-  expectNoFaultLogged,
-  expectRefusal,
-  goodRequests,
-  LISTENERS,
-  requestBytes,
-  titled,
-} from './raw';
+import { exchange, expectLimits, expectRefusal, hostileTarget, LISTENERS, requestBytes, titled } from './raw';
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi();
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget();
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
   async function post(
     lines: string[],
     parts: { body?: string | Buffer; without?: string[]; line?: string } = {},
   ) {
-    const good = requests[listener];
+    const good = target.requests[listener];
     return (await exchange(good, requestBytes(good, { ...parts, headers: lines }))).answers[0];
   }
 
@@ -58,7 +39,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   });
 
   test('a body that is compressed indeed is refused, chunked or not', async () => {
-    const zipped = gzipSync(requests[listener].body);
+    const zipped = gzipSync(target.requests[listener].body);
     expectRefusal(await post(['Content-Encoding: gzip'], { body: zipped }), 400, 'INVALID_REQUEST');
     const chunks = Buffer.concat([
       Buffer.from(`${zipped.length.toString(16)}\r\n`),
@@ -94,7 +75,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
 });
 
 test('where there is no body it says nothing', async () => {
-  const good = requests.public;
+  const good = target.requests.public;
   const parts = { line: 'POST /v1/notifications/test HTTP/1.1', headers: ['Content-Encoding: gzip'] };
   const none = await exchange(
     good,

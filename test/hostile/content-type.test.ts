@@ -1,31 +1,13 @@
-import { startTestApi, type TestApi } from '../support/api';
-import {
-  exchange,
-  expectNoFaultLogged,
-  expectRefusal,
-  goodRequests,
-  LISTENERS,
-  requestBytes,
-  titled,
-} from './raw';
+import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes, titled } from './raw';
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi();
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget();
 
 const bad = JSON.stringify({ merchant_id: 'nonsense' });
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
   /** Sends these header lines in place of the Content-Type. */
   async function post(lines: string[], body?: string) {
-    const good = requests[listener];
+    const good = target.requests[listener];
     const bytes = requestBytes(good, { without: ['content-type'], headers: lines, ...(body && { body }) });
     return (await exchange(good, bytes)).answers[0];
   }

@@ -1,9 +1,7 @@
-import { startTestApi, type TestApi } from '../support/api';
 import {
   exchange,
-  expectNoFaultLogged,
   expectRefusal,
-  goodRequests,
+  hostileTarget,
   LISTENERS,
   requestBytes,
   titled,
@@ -13,22 +11,12 @@ import {
 
 /** Fault 69: header bombs, line breaks in a request id, request ids of 10 kB. */
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi();
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  expect(await api.quote()).toMatchObject({ status: 200 });
-  await api.close();
-});
+const target = hostileTarget();
 
 const OURS = /^rq_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
-  const good = (): GoodRequest => requests[listener];
+  const good = (): GoodRequest => target.requests[listener];
 
   async function send(parts: RequestParts) {
     return (await exchange(good(), requestBytes(good(), parts))).answers[0];

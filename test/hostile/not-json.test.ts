@@ -1,17 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, goodRequests, LISTENERS, requestBytes } from './raw';
+import { goodQuote } from '../support/api';
+import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes } from './raw';
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi();
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget();
 
 const good = JSON.stringify(goodQuote);
 
@@ -63,12 +54,16 @@ function notJson(good: string): [what: string, body: string | Buffer][] {
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
   const send = async (body: string | Buffer, headers: string[] = []) => {
-    const good = requests[listener];
+    const good = target.requests[listener];
     return (await exchange(good, requestBytes(good, { body, headers }))).answers[0];
   };
 
   test.each(notJson(good).map(([what], at) => [what, at] as const))('%s is refused', async (_what, at) => {
-    expectRefusal(await send(notJson(requests[listener].body)[at]?.[1] ?? good), 400, 'INVALID_REQUEST');
+    expectRefusal(
+      await send(notJson(target.requests[listener].body)[at]?.[1] ?? good),
+      400,
+      'INVALID_REQUEST',
+    );
   });
 
   test('a compressed body is refused, declared or not', async () => {
@@ -78,7 +73,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   });
 
   test('names with a meaning to JavaScript and fields that stand there twice are refused', async () => {
-    const { body } = requests[listener];
+    const { body } = target.requests[listener];
     for (const extra of [
       '{"__proto__":{"loan_amount":"900.00"}}',
       '{"a":[{"b":{"__proto__":null}}]}',
@@ -90,7 +85,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   });
 
   test('16 KiB are read, and a byte more is too large', async () => {
-    const { body } = requests[listener];
+    const { body } = target.requests[listener];
     expect(await send(body.padEnd(16 * 1024, ' '))).toMatchObject({ status: 200 });
     const answer = await send(body.padEnd(16 * 1024 + 1, ' '));
     expectRefusal(answer, 400, 'INVALID_REQUEST');

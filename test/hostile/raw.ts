@@ -1,6 +1,6 @@
 import net, { type Socket } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { goodQuote, type TestApi } from '../support/api';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
 
@@ -139,7 +139,27 @@ const goodQuoteRequest = (api: TestApi): GoodRequest => ({
 /** The listeners whose requests are read by the same rules. */
 export const LISTENERS = ['public', 'internal'] as const;
 
-/** A good request to each of them. */
+/** An API for the tests of a file, and a good request to each of its listeners; filled before the first test. */
+export interface HostileTarget {
+  api: TestApi;
+  requests: Awaited<ReturnType<typeof goodRequests>>;
+}
+
+/** Starts it before the tests of a file. After them it still answers, and has logged no fault. */
+export function hostileTarget(options: Parameters<typeof startTestApi>[0] = {}): HostileTarget {
+  const target = {} as HostileTarget;
+  beforeAll(async () => {
+    target.api = await startTestApi(options);
+    target.requests = await goodRequests(target.api);
+  });
+  afterAll(async () => {
+    expectNoFaultLogged(target.api);
+    expect(await target.api.quote()).toMatchObject({ status: 200 });
+    await target.api.close();
+  });
+  return target;
+}
+
 export async function goodRequests(
   api: TestApi,
 ): Promise<Readonly<Record<(typeof LISTENERS)[number], GoodRequest>>> {

@@ -1,10 +1,8 @@
 import http from 'node:http';
-import { startTestApi, type TestApi } from '../support/api';
 import {
   exchange,
-  expectNoFaultLogged,
   expectRefusal,
-  goodRequests,
+  hostileTarget,
   LISTENERS,
   openConnections,
   pause,
@@ -14,16 +12,7 @@ import {
 
 /** An unknown path or method is 404 before anything else of the request is looked at: its key, its body (design §3). */
 
-let api: TestApi;
-let requests: Awaited<ReturnType<typeof goodRequests>>;
-beforeAll(async () => {
-  api = await startTestApi({ plain: true });
-  requests = await goodRequests(api);
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget({ plain: true });
 
 const PATHS = {
   public: [
@@ -72,7 +61,7 @@ function bytesOf(good: GoodRequest, line: string, sent: Sent, keyed: boolean): B
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
   const ask = async (method: string, path: string, sent: Sent, keyed: boolean) => {
-    const good = requests[listener];
+    const good = target.requests[listener];
     const { answers } = await exchange(good, bytesOf(good, `${method} ${path} HTTP/1.1`, sent, keyed));
     return answers[0];
   };
@@ -103,7 +92,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   );
 
   test('CONNECT to another host is 404 and ends the connection', async () => {
-    const good = requests[listener];
+    const good = target.requests[listener];
     const bytes = bytesOf(
       good,
       'CONNECT elsewhere.example:443 HTTP/1.1',
@@ -120,7 +109,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
       const headers = ['Connection: Upgrade', `Upgrade: ${protocol}`];
       expectRefusal(await ask('GET', '/v1/nothing', { headers }, true), 404, 'NOT_FOUND');
-      const good = requests[listener];
+      const good = target.requests[listener];
       const { answers } = await exchange(good, requestBytes(good, { headers }));
       expect(answers[0]).toMatchObject({ status: 200 });
     }
@@ -128,14 +117,14 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
 });
 
 test('the connection goes on where the body was whole', async () => {
-  const good = requests.public;
+  const good = target.requests.public;
   const wrong = bytesOf(good, 'PUT /v1/nothing HTTP/1.1', BODIES['too large'] as Sent, true);
   const { answers } = await exchange(good, Buffer.concat([wrong, requestBytes(good)]), { answers: 2 });
   expect(answers.map(({ status }) => status)).toEqual([404, 200]);
 });
 
 test('on the plain listener all of it is told to use HTTPS', async () => {
-  const plain = { ...requests.public, port: api.plainPort ?? 0, ca: null };
+  const plain = { ...target.requests.public, port: target.api.plainPort ?? 0, ca: null };
   for (const method of http.METHODS.filter((one) => one !== 'HEAD')) {
     for (const sent of Object.values(BODIES)) {
       const { answers } = await exchange(plain, bytesOf(plain, `${method} /v1/nothing HTTP/1.1`, sent, true));
@@ -145,6 +134,6 @@ test('on the plain listener all of it is told to use HTTPS', async () => {
 });
 
 test('no connection is left over', async () => {
-  for (let tries = 0; tries < 50 && (await openConnections(api)) > 3; tries += 1) await pause(100);
-  expect(await openConnections(api)).toBeLessThanOrEqual(3);
+  for (let tries = 0; tries < 50 && (await openConnections(target.api)) > 3; tries += 1) await pause(100);
+  expect(await openConnections(target.api)).toBeLessThanOrEqual(3);
 });

@@ -14,15 +14,8 @@ import {
   storeStatus,
   storeTest,
 } from '../../support/notifications';
+import { DELIVERED, FAILED } from '../../support/outcomes';
 
-const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: null,
-};
 const GONE: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
 const START = Date.parse('2026-11-02T09:00:00Z');
 const keyRing = parseKeyRing(newKeyRingText());

@@ -14,15 +14,9 @@ import {
   setServiceClock,
   storeTest,
 } from '../../support/notifications';
+import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../support/outcomes';
 
-const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: 1_000,
-};
+const FAILED = { ...FAILED_AT_ONCE, retryAfterMs: 1_000 };
 const keyRing = parseKeyRing(newKeyRingText());
 let database: OpenTestDatabase;
 let partners = 200_000;

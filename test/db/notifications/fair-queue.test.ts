@@ -21,15 +21,8 @@ import {
   storeStatus,
   storeTest,
 } from '../../support/notifications';
+import { DELIVERED, FAILED } from '../../support/outcomes';
 
-const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: null,
-};
 const keyRing = newKeyRingText();
 let database: OpenTestDatabase;
 let recordResult: (result: AttemptResult) => Promise<void>;

@@ -3,17 +3,10 @@ import { forgetAttempt, openAttempt } from '../../../db/notifications/open-attem
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { resendNotification } from '../../../db/notifications/resend';
-import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
+import { FAILED } from '../../support/outcomes';
 
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: null,
-};
 let database: OpenTestDatabase;
 const partnerId = 'P100001';
 

@@ -17,17 +17,10 @@ import { until } from '../../support/delivery';
 import { addEndpoint, inState, newKeyRingText, storeTest } from '../../support/notifications';
 import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
 import { migrateWithLogins } from '../../support/roles';
+import { DELIVERED, FAILED } from '../../support/outcomes';
 
 const partnerId = 'P100001';
 const queue = { partnerId, environment: 'sandbox' as const };
-const DELIVERED = { kind: 'delivered', httpStatus: 200, durationMs: 12 } as const;
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: null,
-};
 const LOCK_NOT_AVAILABLE = '55P03';
 
 let server: OwnPostgres;

@@ -8,15 +8,8 @@ import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, claimAll, newKeyRingText, storeTest } from '../../support/notifications';
+import { DELIVERED, FAILED } from '../../support/outcomes';
 
-const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 12 };
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 7,
-  retryAfterMs: null,
-};
 const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;
 const keyRing = parseKeyRing(newKeyRingText());
 let database: OpenTestDatabase;
