@@ -12,21 +12,25 @@ export interface ServerConfig {
   readonly postgresUrl: string;
   /** Two for each of {@link SERVICES}; the first is where clients go. */
   readonly ports: readonly number[];
-  /** In addition to {@link ONE_PARTITION}. */
+  /** In addition to {@link DEPLOYED_CONFIG}. */
   readonly dynamicConfig?: DynamicConfig | undefined;
 }
 
-/** As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and forwards. */
-export const ONE_PARTITION = {
+/**
+ * As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and
+ * forwards. 4,096 workflows in memory (30 to 80 KB each): by default 128,000 are kept, deliveries that ended long ago among them.
+ */
+export const DEPLOYED_CONFIG = {
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
+  'history.hostLevelCacheMaxSize': 4_096,
 } as const;
 
 /** Writes the server's configuration into a folder. @returns the arguments that make the server read it. */
 export async function writeServerConfig(folder: string, config: ServerConfig): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const dynamicFile = join(folder, 'dynamic.yaml');
-  const rules = Object.entries({ ...ONE_PARTITION, ...config.dynamicConfig }).map(([name, value]) => [
+  const rules = Object.entries({ ...DEPLOYED_CONFIG, ...config.dynamicConfig }).map(([name, value]) => [
     name,
     [{ value }],
   ]);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ONE_PARTITION } from '../../dev/temporal-postgres/config';
+import { DEPLOYED_CONFIG } from '../../dev/temporal-postgres/config';
 import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { roleOf } from '../../db/postgres/roles';
 import { SHUTDOWN_GRACE_MS } from '../../runtime/api/start-api';
@@ -194,7 +194,7 @@ test("Temporal's dynamic configuration is what the bench measures, and TLS among
   const file = readFileSync(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
   const rules = parse(file) as Record<string, { value: unknown }[]>;
   const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
-  expect(values).toEqual({ ...ONE_PARTITION, 'system.enableRingpopTLS': true });
+  expect(values).toEqual({ ...DEPLOYED_CONFIG, 'system.enableRingpopTLS': true });
 });
 
 test("Temporal's configuration is filled in from the variables that its service has", () => {
