@@ -9,13 +9,14 @@ import { fileURLToPath } from 'node:url';
 const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
 const read = (file) => readFileSync(join(root, file), 'utf8');
 const { version } = JSON.parse(read('package.json'));
-const { packages } = JSON.parse(read('package-lock.json'));
+const lock = JSON.parse(read('package-lock.json'));
 const client = 'clients/typescript';
 
 const others = {
   [`${client}/package.json`]: JSON.parse(read(`${client}/package.json`)).version,
-  'package-lock.json': packages[''].version,
-  [`package-lock.json, ${client}`]: packages[client].version,
+  'package-lock.json': lock.version,
+  'package-lock.json, packages': lock.packages[''].version,
+  [`package-lock.json, ${client}`]: lock.packages[client].version,
 };
 for (const [file, other] of Object.entries(others))
   if (other !== version) refuse(`${file} says ${other}, and package.json ${version}`);
@@ -23,16 +24,15 @@ for (const [file, other] of Object.entries(others))
 const [, ...sections] = read('docs/changelog.md').split(/^## /m);
 const section = sections.find((text) => text.startsWith(`${version} `));
 if (section === undefined) refuse(`docs/changelog.md has no section on ${version}`);
-else if (!/^\S+ \(\d{1,2} \w+ \d{4}\)\n/.test(section))
+if (!/^\S+ \(\d{1,2} \w+ \d{4}\)\n/.test(section))
   refuse(`docs/changelog.md: write the date of the release behind ${version}, as in "(1 December 2026)"`);
-else {
-  const body = section.slice(section.indexOf('\n')).trim();
-  // Headings and links without their signs: nobody follows them in `git show`.
-  const plain = body.replaceAll(/^### /gm, '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
-  process.stdout.write(`Partner Finance Quote Service ${version}\n\n${plain}\n`);
-}
+const body = section.slice(section.indexOf('\n')).trim();
+// Headings and links without their signs: nobody follows them in `git show`.
+const plain = body.replaceAll(/^### /gm, '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+process.stdout.write(`Partner Finance Quote Service ${version}\n\n${plain}\n`);
 
+/** Ends with 1, before anything that would pass for the text of a tag is written. */
 function refuse(what) {
   console.error(`${what}.`);
-  process.exitCode = 1;
+  process.exit(1);
 }
