@@ -18,7 +18,7 @@ export interface ServerConfig {
 
 /**
  * As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and
- * forwards. 4,096 workflows in memory (30 to 80 KB each): by default 128,000 are kept, deliveries that ended long ago among them.
+ * forwards. 4,096 workflows in memory (20 KB each): by default 128,000 are kept, deliveries that ended long ago among them.
  */
 export const DEPLOYED_CONFIG = {
   'matching.numTaskqueueReadPartitions': 1,
