@@ -1,22 +1,14 @@
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled } from './raw';
+import { goodQuote } from '../support/api';
+import { exchange, expectRefusal, hostileTarget, quoteBytes, titled } from './raw';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  expect(await api.quote()).toMatchObject({ status: 200 });
-  await api.close();
-});
+const target = hostileTarget();
 
 const good = JSON.stringify(goodQuote);
 /** A good body with this text in place of a field's value. */
 const withRaw = (field: string, raw: string) =>
   JSON.stringify({ ...goodQuote, [field]: '@@' }).replace('"@@"', () => raw);
 const post = async (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
-  (await exchange(api, quoteBytes(api, { body, headers, without }))).answers[0];
+  (await exchange(target.api, quoteBytes(target.api, { body, headers, without }))).answers[0];
 
 describe('lone halves of surrogate pairs', () => {
   const fields = ['merchant_id', 'partner_id', 'loan_amount', 'customer_deposit', 'merchant_finance_url'];
@@ -180,7 +172,7 @@ describe('size and depth', () => {
     ['10 MB', 10_000_000],
   ])('%s is refused as too large', async (_what, size) => {
     const body = good.padEnd(size, ' ');
-    const { answers } = await exchange(api, quoteBytes(api, { body }));
+    const { answers } = await exchange(target.api, quoteBytes(target.api, { body }));
     expectRefusal(answers[0], 400, 'INVALID_REQUEST');
     expect(answers[0]?.body.error.message).toContain('16 KiB');
   });
@@ -201,7 +193,7 @@ describe('text that others may run', () => {
   test.each(['"', '<', '>', '`', '{', '}', '|', '^', '\\'])(
     'a URL with %s is none: it would end an attribute, or be rewritten',
     async (character) => {
-      const answer = await api.quote({ merchant_finance_url: `https://shop.example/a${character}b` });
+      const answer = await target.api.quote({ merchant_finance_url: `https://shop.example/a${character}b` });
       expect(answer).toMatchObject({
         status: 400,
         body: { error: { details: { field: 'merchant_finance_url' } } },
@@ -221,13 +213,13 @@ describe('text that others may run', () => {
     'https://xn--/',
     'https://a..b:x/',
   ])('the URL %s without a host is refused', async (merchant_finance_url) => {
-    expect(await api.quote({ merchant_finance_url })).toMatchObject({ status: 400 });
+    expect(await target.api.quote({ merchant_finance_url })).toMatchObject({ status: 400 });
   });
 
   test('a URL with all that it may hold stays text in the summary', async () => {
     const url =
       "https://münchen.example:8443/(größe)/%zz/%?a='b'&amp;lt;c=!*@$,;~[]&d=\u{1f600}#'onload='alert(1)";
-    const answer = await api.quote({ merchant_finance_url: url });
+    const answer = await target.api.quote({ merchant_finance_url: url });
     expect(answer.status).toBe(200);
     const { finance_offer_summary: summary } = answer.body.data.summary;
     expect(summary).toMatch(/^[^<>"&']+<a href="[^<>"']*">Learn more<\/a>$/);

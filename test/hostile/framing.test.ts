@@ -1,22 +1,14 @@
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { exchange, expectNoFaultLogged, expectRefusal, quoteBytes, titled, type RequestParts } from './raw';
+import { goodQuote } from '../support/api';
+import { exchange, expectRefusal, hostileTarget, quoteBytes, titled, type RequestParts } from './raw';
 
 /** Request lines, lengths and chunks that a client, or a proxy that disagrees with us, can send. */
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  expect(await api.quote()).toMatchObject({ status: 200 });
-  await api.close();
-});
+const target = hostileTarget();
 
 const good = JSON.stringify(goodQuote);
 
 async function send(parts: RequestParts) {
-  return (await exchange(api, quoteBytes(api, parts))).answers[0];
+  return (await exchange(target.api, quoteBytes(target.api, parts))).answers[0];
 }
 
 describe('request lines', () => {
@@ -123,23 +115,23 @@ describe('lengths that contradict each other', () => {
       `${chunked.slice(0, -2)}${'X-Trailer: x\r\n'.repeat(3_000)}\r\n`,
     ],
   ])('%s: 400, and the connection ends', async (_what, headers, body) => {
-    const bytes = quoteBytes(api, { without: ['content-length'], headers, body });
-    const { answers, closed } = await exchange(api, bytes, { untilClosed: true, patienceMs: 15_000 });
+    const bytes = quoteBytes(target.api, { without: ['content-length'], headers, body });
+    const { answers, closed } = await exchange(target.api, bytes, { untilClosed: true, patienceMs: 15_000 });
     expectRefusal(answers[0], 400, 'INVALID_REQUEST');
     expect(answers).toHaveLength(1);
     expect(closed).toBe(true);
   });
 
   test('a trailer is no header', async () => {
-    const body = `${chunked.slice(0, -2)}Authorization: Bearer ${api.keys.test}\r\n\r\n`;
+    const body = `${chunked.slice(0, -2)}Authorization: Bearer ${target.api.keys.test}\r\n\r\n`;
     const headers = ['Transfer-Encoding: chunked'];
     const answer = await send({ without: ['authorization', 'content-length'], headers, body });
     expectRefusal(answer, 401, 'UNAUTHENTICATED');
   });
 
   test('a body one byte short of its length is not acted on', async () => {
-    const { answers } = await exchange(api, '', {
-      drive: (socket) => socket.end(quoteBytes(api, { body: good }).subarray(0, -1)),
+    const { answers } = await exchange(target.api, '', {
+      drive: (socket) => socket.end(quoteBytes(target.api, { body: good }).subarray(0, -1)),
     });
     expectRefusal(answers[0], 400, 'INVALID_REQUEST');
   });
@@ -148,8 +140,10 @@ describe('lengths that contradict each other', () => {
 describe('several requests at once', () => {
   test('good ones are answered in order', async () => {
     const ids = ['one', 'two', 'three'];
-    const bytes = Buffer.concat(ids.map((id) => quoteBytes(api, { headers: [`X-Request-Id: ${id}`] })));
-    const { answers } = await exchange(api, bytes, { answers: 3 });
+    const bytes = Buffer.concat(
+      ids.map((id) => quoteBytes(target.api, { headers: [`X-Request-Id: ${id}`] })),
+    );
+    const { answers } = await exchange(target.api, bytes, { answers: 3 });
     expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual(
       ids.map((id) => [200, id]),
     );
@@ -157,19 +151,19 @@ describe('several requests at once', () => {
 
   test('garbage after a good one never takes its answer', async () => {
     const bytes = Buffer.concat([
-      quoteBytes(api, { headers: ['X-Request-Id: good'] }),
+      quoteBytes(target.api, { headers: ['X-Request-Id: good'] }),
       Buffer.from('garbage\r\n\r\n'),
     ]);
-    const { answers, closed } = await exchange(api, bytes, { untilClosed: true });
+    const { answers, closed } = await exchange(target.api, bytes, { untilClosed: true });
     expect(answers[0]).toMatchObject({ status: 200, headers: { 'x-request-id': 'good' } });
     for (const answer of answers.slice(1)) expectRefusal(answer, 400, 'INVALID_REQUEST');
     expect(closed).toBe(true);
   });
 
   test('a refused body is read to its end or the connection ends: it is never taken for a request', async () => {
-    const smuggled = quoteBytes(api, { headers: ['X-Request-Id: smuggled'] });
+    const smuggled = quoteBytes(target.api, { headers: ['X-Request-Id: smuggled'] });
     const body = Buffer.concat([Buffer.alloc(20_000, ' '), smuggled]);
-    const { answers } = await exchange(api, quoteBytes(api, { body }), {
+    const { answers } = await exchange(target.api, quoteBytes(target.api, { body }), {
       untilClosed: true,
       patienceMs: 2_000,
     });
