@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { generateKey } from '../../db/keys/key';
 import { generateKeyPair } from '../../db/endpoints/key-pair';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
-import { searchEmitted } from '../support/emitted';
-import { findLeaks } from '../support/leaks';
-import { newKeyRingText } from '../support/notifications';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { testServerUrl } from '../support/test-server';
+import { searchEmitted } from './emitted';
+import { findLeaks } from './leaks';
+import { newKeyRingText } from './notifications';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { testServerUrl } from './test-server';
 
 const digest = (encoding: 'hex' | 'base64') =>
   createHmac('sha256', randomBytes(32)).update('a body').digest(encoding);

@@ -1,5 +1,5 @@
 import { NOTIFICATION_STATUSES } from '../../domain/notification-status';
-import { notificationStatus } from '../support/notification-status';
+import { notificationStatus } from './notification-status';
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
 
 const facts = (state: (typeof NOTIFICATION_STATES)[number], set: string) => ({
