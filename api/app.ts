@@ -30,7 +30,7 @@ import { listenerOptions, type TlsFiles } from './server-options';
 import { trustedProxies } from './trusted-proxies';
 
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
-  /** For the partners' own endpoints (design §11). */
+  /** For the partners' own endpoints. */
   readonly events: ListNotificationsDeps &
     GetNotificationDeps &
     ResendNotificationDeps &
@@ -54,7 +54,7 @@ export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTes
 }
 
 /**
- * Builds the public listener without opening a port. Checks run in the order of design §3: HTTPS, path and method,
+ * Builds the public listener without opening a port. Checks run in this order: HTTPS, path and method,
  * key, rate limit, body, contract, merchant, limits.
  */
 export function buildApp(deps: AppDeps): FastifyInstance {

@@ -20,7 +20,7 @@ export class ApiError extends Error {
 
 type Status = 400 | 401 | 404 | 409 | 422 | 429 | 500;
 
-/** The HTTP status of an error code (spec §7.4, §7.5; of the internal listener design §5). */
+/** The HTTP status of an error code. */
 const STATUSES: Readonly<Record<ErrorCode | InternalErrorCode, Status>> = {
   INVALID_REQUEST: 400,
   MISSING_FIELD: 400,

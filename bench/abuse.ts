@@ -31,7 +31,6 @@ const { values: options } = parseArgs({
   },
 });
 
-/** Faults 85 and 90. */
 const MOST_P99_RATIO = 1.5;
 const MOST_TESTS_RATIO = 1.2;
 

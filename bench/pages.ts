@@ -14,7 +14,7 @@ import { end, startOurs } from './targets';
 
 /**
  * `npm run bench:pages`: eight clients of one partner page through all that it was sent, each with a key of its own at the rate
- * that the limit allows it, while deliveries go on (fault 102). Then the same as fast as they can, for information. Deliveries
+ * that the limit allows it, while deliveries go on. Then the same as fast as they can, for information. Deliveries
  * and an API process on one Postgres, a real Temporal server on another.
  */
 

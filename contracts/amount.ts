@@ -26,7 +26,7 @@ const DOCUMENTED = {
 } as const;
 
 /**
- * An amount in pounds: a string of digits with at most two decimals, or a JSON number (spec §2.2, design §3).
+ * An amount in pounds: a string of digits with at most two decimals, or a JSON number.
  * More than two decimals is `INVALID_AMOUNT_FORMAT`, anything else wrong is `INVALID_REQUEST`.
  */
 export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {

@@ -42,7 +42,7 @@ const errorDetailsSchema = z
 
 export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
 
-/** Every `error.code` partners can meet (spec §7.4, §7.5). Closed: a new one is a change of the contract. */
+/** Every `error.code` partners can meet. Closed: a new one is a change of the contract. */
 export const errorCodes = [
   'INVALID_REQUEST',
   'MISSING_FIELD',

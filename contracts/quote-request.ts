@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { amountSchema } from './amount';
 import { FINANCE_URL_PATTERN, financeUrlFault, isTooLong, LONGEST_FINANCE_URL } from './finance-url';
 
-/** `P` and six digits (spec §2.1). */
+/** `P` and six digits. */
 const partnerIdSchema = z
   .string()
   .regex(/^P\d{6}$/, 'partner_id must be the letter P followed by six digits.')
   .meta({ description: 'The partner that owns the API key.', examples: ['P100001'] });
 
-/** `M` and six or seven digits, or the alternative form `XX-XXXX-XXXX-XXXX` (spec §2.1). */
+/** `M` and six or seven digits, or the alternative form `XX-XXXX-XXXX-XXXX`. */
 const merchantIdSchema = z
   .string()
   .regex(
@@ -57,7 +57,7 @@ export const merchantReferenceSchema = z
     examples: ['basket 2041'],
   });
 
-/** Body of `POST /v1/finance-quote`, its fields in the order of spec §2.2, which is the order they are checked in. */
+/** Body of `POST /v1/finance-quote`, its fields in the order in which they are checked. */
 export const quoteRequestSchema = z
   .object({
     merchant_id: merchantIdSchema,

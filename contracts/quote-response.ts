@@ -5,7 +5,7 @@ import { FINANCE_URL_PATTERN } from './finance-url';
 
 const money = (description: string) => answeredAmount('1000.00', description);
 
-/** One representative example (spec §2.4). Field names are made for display: `_` becomes a space. */
+/** One representative example. Field names are made for display: `_` becomes a space. */
 export const productItemSchema = z
   .object({
     lender: z.string().meta({ description: 'Name of the lender.', examples: ['Example Bank'] }),

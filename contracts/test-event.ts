@@ -1,7 +1,7 @@
 import { TEST_EVENT_TYPE, type TestEvent } from './webhook-event';
 import type { TestLender } from './test-notification';
 
-/** Sample references: eight alphanumerics for `lender_a`, seven digits for `lender_b` (spec §4.2). */
+/** Sample references: eight alphanumerics for `lender_a`, seven digits for `lender_b`. */
 const SAMPLES: Readonly<Record<TestLender, string>> = { lender_a: 'TE5T0000', lender_b: '0000000' };
 
 /** Of the right form, and never given to a real application, quote or merchant. */

@@ -12,7 +12,7 @@ export type Validated<T> = { readonly value: T } | { readonly violation: Violati
 
 /**
  * Builds the check of one request body: an object first, then required fields (all that are absent or null), then
- * formats in the order of the schema's fields, of which the first fault is reported (design §3).
+ * formats in the order of the schema's fields, of which the first fault is reported.
  */
 export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown) => Validated<z.output<S>> {
   const required = Object.entries(schema.shape)

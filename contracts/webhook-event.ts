@@ -79,7 +79,7 @@ export const applicationEventSchema = z
 
 export type ApplicationEvent = z.infer<typeof applicationEventSchema>;
 
-/** The test event: the same shape and types, with placeholders for what there is none of (spec §6.1). */
+/** The test event: the same shape and types, with placeholders for what there is none of. */
 export const testEventSchema = z
   .object(
     event(z.literal(TEST_EVENT_TYPE), {

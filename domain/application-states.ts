@@ -1,4 +1,4 @@
-/** States of a credit application, in the order in which they are usually reached (design §5). */
+/** States of a credit application, in the order in which they are usually reached. */
 export const APPLICATION_STATES = [
   'created',
   'submitted',

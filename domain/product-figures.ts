@@ -11,7 +11,7 @@ const MOST_TOTAL_PENCE = 50_000_000_000;
 
 /**
  * How far an implied APR may be from the stated one, in percentage points: `0.05 + 12·k·(1 + APR)² / L`, with the
- * loan L in pounds and k = 1 for half-up, 2 for floor and ceil (design §4). The first part is the rounding of the
+ * loan L in pounds and k = 1 for half-up, 2 for floor and ceil. The first part is the rounding of the
  * APR to one decimal, the second that of the instalment to a penny.
  */
 export function aprTolerance(terms: ProductTerms, loanPence: number): number {

@@ -75,6 +75,6 @@ export interface Product extends ProductTerms {
   readonly validTo: string | null;
 }
 
-/** Lowest and highest loan any credit product can offer (spec §8), in pence. */
+/** Lowest and highest loan any credit product can offer, in pence. */
 export const LOWEST_LOAN_PENCE = 1_000;
 export const HIGHEST_LOAN_PENCE = 200_000_000;

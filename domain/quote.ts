@@ -97,7 +97,7 @@ function priceProduct(
 }
 
 /**
- * Prices every product of the merchant for one request (design §4). The purchase price never changes: a raised
+ * Prices every product of the merchant for one request. The purchase price never changes: a raised
  * deposit lowers the loan, and products are filtered after that. Nothing is thrown for a product that was accepted
  * by domain/product-check.ts.
  */

@@ -54,8 +54,8 @@ function termUnits({
 }
 
 /**
- * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment
- * (design §4). Without a deferral that is n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12.
+ * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment.
+ * Without a deferral that is n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12.
  * @param costPence ≥ 0, a safe integer.
  * @param loanPence > 0, a safe integer.
  */

@@ -42,7 +42,7 @@ function prepare(terms: ProductTerms): PreparedPlan {
   const rate = Math.expm1(logRate);
   // Interest runs from day 1; from the first payment on, the payments are an annuity due:
   //   level = L·growth·i / ((1 + i)·(1 − (1 + i)^−n)), which for a first payment at month f is
-  //   L·(1 + i)^(f − 1)·i / (1 − (1 + i)^−n)   (design §4).
+  //   L·(1 + i)^(f − 1)·i / (1 − (1 + i)^−n).
   const logGrowth = firstPaymentYears(terms) * 12 * logRate;
   return {
     terms,

@@ -1,7 +1,7 @@
 import { formatPounds } from './money';
 import { formatApr } from './rate';
 
-/** Longest summary in code points of visible text (spec §1, display rule 2). */
+/** Longest summary in code points of visible text. */
 export const LONGEST_SUMMARY = 80;
 
 const LEARN_MORE = 'Learn more';

@@ -114,7 +114,7 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
   },
 ];
 
-/** The designated test merchants by `merchant_id` (design §4), usable with any key. */
+/** The designated test merchants by `merchant_id`, usable with any key. */
 export const TEST_MERCHANTS: ReadonlyMap<string, TestMerchant> = new Map(
   TEST_MERCHANT_LIST.map((entry) => [entry.merchant.merchantId, entry]),
 );

@@ -52,7 +52,7 @@ const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const DOTTED_QUAD = /^\d+(\.\d+){3}$/;
 
 /**
- * Checks a webhook URL (spec §5.8): https, no user information, query or fragment, port 443 or one that is allowed, and
+ * Checks a webhook URL: https, no user information, query or fragment, port 443 or one that is allowed, and
  * a host that is a name. Says nothing of what the name resolves to.
  */
 export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): WebhookUrlCheck {

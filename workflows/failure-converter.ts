@@ -3,7 +3,7 @@ import { errorFacts, framesOf, nameError, plainText } from '../domain/error-fact
 
 /** The form of the reasons that we give ourselves (`retention_refused`); the SDK names what it wraps after a class. */
 const REASON = /^[a-z][a-z_]*$/;
-/** What a worker says of a build that lacks an activity: names of ours only, and the first thing to know (fault row 75). */
+/** What a worker says of a build that lacks an activity: names of ours only, and the first thing to know. */
 const NOT_REGISTERED = /^Activity function \w+ is not registered on this Worker/;
 const ELSEWHERE = "the worker's log says more";
 

@@ -5,7 +5,7 @@ import secureJson from 'secure-json-parse';
 import type { Validated } from '../../contracts/validate';
 import { ApiError } from '../errors';
 
-/** Largest body in bytes (design §3); the largest honest one is under 3 KiB. */
+/** Largest body in bytes; the largest honest one is under 3 KiB. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
 /** The media type itself; parameters such as charset follow after `;` and change nothing, as JSON is UTF-8. */

@@ -3,7 +3,7 @@ import { ApiError } from '../errors';
 import { timesSent } from './times-sent';
 
 /**
- * Refuses whatever did not come over HTTPS (spec §5.3), before anything else of the request is looked at. Fastify's
+ * Refuses whatever did not come over HTTPS, before anything else of the request is looked at. Fastify's
  * `protocol` is the socket's own, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; a header from
  * anybody else counts for nothing.
  */

@@ -3,7 +3,7 @@ import { ApiError } from '../errors';
 import type { RateLimiter, RateLimitState } from '../limits/rate-limiter';
 
 /**
- * Builds the check of the rate limit. Both forms of the headers go on every answer to a keyed call (spec §8):
+ * Builds the check of the rate limit. Both forms of the headers go on every answer to a keyed call:
  * `RateLimit-Reset` in seconds from now, rounded up, and `X-RateLimit-Reset` as the Unix second the window closes.
  */
 export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused: () => void) {

@@ -4,7 +4,7 @@ import { formatPence } from '../../domain/money';
 import type { DepositAdjustment, PricedProduct, Quote } from '../../domain/quote';
 import { formatApr, formatRate } from '../../domain/rate';
 
-/** The notice that goes with a list withheld for compliance (spec §2.6). */
+/** The notice that goes with a list withheld for compliance. */
 const NOT_AUTHORISED_NOTICE = {
   code: 'MERCHANT_FCA_NOT_AUTHORISED',
   message: 'The merchant is not authorised to communicate regulated credit promotions.',

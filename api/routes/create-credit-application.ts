@@ -12,7 +12,7 @@ export interface CreateCreditApplicationDeps {
   readonly createApplication: (wanted: NewApplication) => Promise<CreateApplicationAnswer>;
 }
 
-/** `POST /internal/v1/credit-applications` (design §5), for the keyed part of the internal listener. */
+/** `POST /internal/v1/credit-applications`, for the keyed part of the internal listener. */
 export function createCreditApplication(app: FastifyInstance, deps: CreateCreditApplicationDeps): void {
   const sendAnswer = answerer(createdApplicationSchema);
 

@@ -18,7 +18,7 @@ export interface GetApplicationForPartnerDeps {
 
 const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}', ID_PATTERNS);
 
-/** `GET /v1/credit-applications/{credit_application_id}` (design §11). */
+/** `GET /v1/credit-applications/{credit_application_id}`. */
 export function getApplicationForPartner(app: FastifyInstance, deps: GetApplicationForPartnerDeps): void {
   const sendAnswer = answerer(partnerApplicationSchema);
 

@@ -13,7 +13,7 @@ export interface GetCreditApplicationDeps {
   readonly applicationExists: (applicationId: string) => Promise<boolean>;
 }
 
-/** `GET /internal/v1/credit-applications/{credit_application_id}` (design §5). */
+/** `GET /internal/v1/credit-applications/{credit_application_id}`. */
 export function getCreditApplication(app: FastifyInstance, deps: GetCreditApplicationDeps): void {
   const sendAnswer = answerer(applicationResponseSchema);
 

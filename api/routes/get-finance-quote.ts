@@ -25,7 +25,7 @@ export interface GetFinanceQuoteDeps {
   readonly newQuoteId: (at: Date) => string;
 }
 
-/** `POST /v1/finance-quote` (spec §4.1), for the keyed part of the API. */
+/** `POST /v1/finance-quote`, for the keyed part of the API. */
 export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
   const { storeQuote, now, newQuoteId } = deps;
   // Designated test merchants exist for every key and are never read from anywhere.
@@ -99,7 +99,7 @@ function usable(found: CatalogueMerchant | undefined, merchantId: string, caller
   return found.setup.merchant;
 }
 
-/** The limits are those of credit products at large, not the merchant's own range (spec §7.4, rule 1). */
+/** The limits are those of credit products at large, not the merchant's own range. */
 function checkLimits(loan: QuoteRequestBody['loan_amount']): void {
   if (loan.pence < LOWEST_LOAN_PENCE) {
     throw new ApiError('AMOUNT_TOO_LOW', 'loan_amount is below the minimum of £10.00.', {

@@ -25,7 +25,7 @@ const { url, options } = idRoute('/v1/notifications/{notification_id}', ID_PATTE
 export const noSuchNotification = () =>
   new ApiError('NOTIFICATION_NOT_FOUND', 'The notification does not exist.', { field: 'notification_id' });
 
-/** `GET /v1/notifications/{notification_id}` (design §11). */
+/** `GET /v1/notifications/{notification_id}`. */
 export function getNotification(app: FastifyInstance, deps: GetNotificationDeps): void {
   const sendAnswer = answerer(notificationResponseSchema);
 

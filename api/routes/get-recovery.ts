@@ -22,7 +22,7 @@ interface RecoveryPath {
 
 const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}', ID_PATTERNS);
 
-/** `GET /v1/notifications/recoveries/{recovery_id}` (design §11). */
+/** `GET /v1/notifications/recoveries/{recovery_id}`. */
 export function getRecovery(app: FastifyInstance, deps: GetRecoveryDeps): void {
   const sendAnswer = answerer(recoveryResponseSchema);
 

@@ -21,7 +21,7 @@ export interface ListNotificationsDeps {
 /** Above every ULID. */
 const END = 'ntf_~';
 
-/** `GET /v1/notifications` (design §11). */
+/** `GET /v1/notifications`. */
 export function listNotifications(app: FastifyInstance, deps: ListNotificationsDeps): void {
   const sendAnswer = answerer(notificationListSchema);
 

@@ -8,7 +8,7 @@ export interface ListWebhookKeysDeps {
   readonly webhookKeys: (owner: KeyPairOwner) => Promise<readonly PublicKey[]>;
 }
 
-/** `GET /v1/webhook-keys` (design §11). */
+/** `GET /v1/webhook-keys`. */
 export function listWebhookKeys(app: FastifyInstance, deps: ListWebhookKeysDeps): void {
   const sendAnswer = answerer(webhookKeysSchema);
 

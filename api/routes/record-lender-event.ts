@@ -12,7 +12,7 @@ export interface RecordLenderEventDeps {
   readonly recordLenderEvent: (wanted: NewLenderEvent) => Promise<LenderEventAnswer>;
 }
 
-/** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events` (design §5). */
+/** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
 export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventDeps): void {
   const sendAnswer = answerer(lenderEventResponseSchema);
 

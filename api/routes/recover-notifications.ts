@@ -15,7 +15,7 @@ export interface RecoverNotificationsDeps {
   readonly recoverNotifications: (wanted: WantedRecovery) => Promise<PartnerRecovery>;
 }
 
-/** `POST /v1/notifications/recover` (design §11). */
+/** `POST /v1/notifications/recover`. */
 export function recoverNotifications(app: FastifyInstance, deps: RecoverNotificationsDeps): void {
   const sendCount = answerer(recoverDryRunSchema);
   const sendAnswer = answerer(recoverResponseSchema);

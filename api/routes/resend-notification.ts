@@ -24,7 +24,7 @@ const WHY_NOT: Readonly<Record<NonNullable<ErrorDetails['reason']>, string>> = {
   payload_removed: 'The payload of the notification has been removed, as its time of keeping is over.',
 };
 
-/** `POST /v1/notifications/{notification_id}/resend` (design §11). */
+/** `POST /v1/notifications/{notification_id}/resend`. */
 export function resendNotification(app: FastifyInstance, deps: ResendNotificationDeps): void {
   const sendAnswer = answerer(resendResponseSchema);
 

@@ -33,7 +33,7 @@ export interface SendTestNotificationDeps {
 }
 
 /**
- * `POST /v1/notifications/test` (spec §4.2, §7.5). The API only writes a row and waits for what becomes of it: without
+ * `POST /v1/notifications/test`. The API only writes a row and waits for what becomes of it: without
  * Temporal it answers 202 `queued`, and the event is sent once there is one.
  */
 export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {

@@ -1,4 +1,4 @@
--- The service's own clock. Only test databases replace this function (design, section 6).
+-- The service's own clock. Only test databases replace this function.
 CREATE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()';
 --> statement-breakpoint
 -- First day of the UTC month of that clock: the month that a delivery counts in, whatever the session's time zone.

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
-/** Successful test deliveries per partner, environment and UTC month (spec §8). */
+/** Successful test deliveries per partner, environment and UTC month. */
 export const TEST_LIMIT_PER_MONTH = 100;
 
 interface CountedBy {

@@ -33,7 +33,7 @@ export type PartnerRecovery =
   | { readonly kind: 'disabled' | 'too_long_ago' | 'empty_span' | 'no_endpoint' };
 
 /**
- * Writes down a recovery for a worker to carry out (dispatcher/recoverer.ts), or counts what it would send. That a partner has
+ * Writes down a recovery for a worker to carry out (runtime/worker/worker-recoverer.ts), or counts what it would send. That a partner has
  * one at a time in each environment is an index's to say, whatever is asked at once.
  */
 export async function recoverForPartner(db: Db, wanted: WantedRecovery): Promise<PartnerRecovery> {

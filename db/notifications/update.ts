@@ -32,7 +32,10 @@ function assignments(event: NotificationEvent): string[] {
   ];
 }
 
-/** `update notifications t set …` for an event, as a constant text to be prepared. No other text changes a notification. */
+/**
+ * `update notifications t set …` for an event, as a constant text to be prepared. Only `claim_notifications` (the
+ * migration) and the removal of bodies (db/retention/payloads.ts) change notifications without it.
+ */
 export function updateText<E extends NotificationEvent>(event: E, given: Given<E, string>): string {
   const all = [...assignments(event), ...Object.entries(given).map((one) => one.join(' = '))];
   return `update notifications t set ${all.join(', ')}`;

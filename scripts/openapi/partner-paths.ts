@@ -17,7 +17,7 @@ import {
 } from './parts';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
 
-/** The partners' own endpoints (design §11), as paths of the document. */
+/** The partners' own endpoints, as paths of the document. */
 
 /** What every keyed endpoint can answer, and the codes of this one. */
 function errors(own: {

@@ -307,7 +307,7 @@ describe('merchants of every kind', () => {
     });
   });
 
-  test('a corrupt product row stops its merchant alone (fault 71)', async () => {
+  test('a corrupt product row stops its merchant alone', async () => {
     const { sql } = api.database;
     await addMerchant(api.database, 'M100010');
     await sql`update product_versions set number_of_repayments = 0

@@ -3,7 +3,7 @@ import { newReference } from '../support/applications';
 import type { Answer } from '../support/http-call';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 
-/** Fault 86: a service key gives access to one lender and one environment; everything else does not exist for it. */
+/** A service key gives access to one lender and one environment; everything else does not exist for it. */
 let api: TestApi;
 let own: InternalClient;
 let otherLender: InternalClient;

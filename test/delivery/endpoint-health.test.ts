@@ -53,7 +53,7 @@ const enable = () =>
   api.database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
 const warned = (kind: string) => worker.logs.filter((line) => line.includes(`"kind":"${kind}"`));
 
-test('410 disables the endpoint: the others are held, a test call is 409, and enabling releases them in sequence (fault 36)', async () => {
+test('410 disables the endpoint: the others are held, a test call is 409, and enabling releases them in sequence', async () => {
   receiver.behave((nth) => (nth === 0 ? 503 : 410));
   const climbing = await store('app_climbing');
   await until(() => receiver.received.length === 1, 'its first attempt');
@@ -96,7 +96,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   ]);
 }, 90_000);
 
-test('an endpoint removed between two attempts: the notification is held, a test fails, and another endpoint gets it (fault 50)', async () => {
+test('an endpoint removed between two attempts: the notification is held, a test fails, and another endpoint gets it', async () => {
   receiver.behave(() => 503);
   const status = await store('app_1');
   const probe = await storeTest(api.database, { partnerId: api.partnerId });

@@ -136,7 +136,7 @@ async function sendOthers(count: number): Promise<number[]> {
   return took.toSorted((a, b) => a - b);
 }
 
-test('an endpoint that hangs with 500 due has sixteen under way, and others do not wait (fault 52)', async () => {
+test('an endpoint that hangs with 500 due has sixteen under way, and others do not wait', async () => {
   await startWorkers(1);
   let hanging: ReadonlySet<string> = new Set();
   const held = hold(() => hanging, null);
@@ -151,7 +151,7 @@ test('an endpoint that hangs with 500 due has sixteen under way, and others do n
   held.end();
 }, 120_000);
 
-test('500 due to a host that is dead do not keep another partner waiting (fault 52)', async () => {
+test('500 due to a host that is dead do not keep another partner waiting', async () => {
   await startWorkers(1);
   const dead = await newPartner(receiver.url.replace(String(receiver.port), String(closedPort)));
   await storeMany(dead, 500);
@@ -182,7 +182,7 @@ test('5,000 due to one partner are overtaken by the single notification of anoth
   expect(arrival(eventId) - before).toBeLessThan(200);
 }, 180_000);
 
-test('workers that come back to a backlog send sixteen at a time to each endpoint, by their ends and not by the sweep (fault 9)', async () => {
+test('workers that come back to a backlog send sixteen at a time to each endpoint, by their ends and not by the sweep', async () => {
   const all = await Promise.all([newPartner(), newPartner()]);
   const lanes = await Promise.all(
     all.map(async (partnerId) => ({
@@ -238,7 +238,7 @@ test("an application's events arrive one after the other, in their order", async
   expect(held.most()).toBe(1);
 }, 120_000);
 
-test('later events leave at once when a retry is delivered, though the endpoint was well in between (fault 97)', async () => {
+test('later events leave at once when a retry is delivered, though the endpoint was well in between', async () => {
   await startWorkers(1, { DISPATCH_SWEEP_MS: '1000', DELIVERY_LADDER_SECONDS: '0,2,60' });
   const partnerId = await newPartner();
   const applicationId = `app_${ulid()}`;

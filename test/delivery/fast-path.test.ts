@@ -87,7 +87,7 @@ test('paused after a first attempt that failed, it waits, and goes on', async ()
   await keepHistory('fast-then-paused', handle);
 });
 
-test('retry now, given during it, is for the next attempt and never beside it (fault 63)', async () => {
+test('retry now, given during it, is for the next attempt and never beside it', async () => {
   stage.receiver.behave((nth) =>
     nth > 0
       ? 200

@@ -260,7 +260,7 @@ test('cancelled while it is paused, it ends', async () => {
   expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled' });
 });
 
-test('a body that is no event ends at once as poison, unsent (fault 72)', async () => {
+test('a body that is no event ends at once as poison, unsent', async () => {
   const { notificationId } = await storeTest(stage.database, { partnerId: PARTNER_ID });
   await stage.database
     .sql`update notifications set body = '{"event_id":' where notification_id = ${notificationId}`;

@@ -122,7 +122,7 @@ const failures = (activityType: string) =>
     .split('\n')
     .filter((line) => line.includes('Activity failed') && line.includes(activityType));
 
-test('what a partner answers is for its attempts alone: not in histories, not in the log (row 89)', async () => {
+test('what a partner answers is for its attempts alone: not in histories, not in the log', async () => {
   const ids = await Promise.all(KINDS.map(send));
   await Promise.all(ids.map(ended));
   const attempts = await database.sql`

@@ -48,7 +48,7 @@ test('a history that went another way is found out', async () => {
   expect(errors.filter((error) => error?.name === 'DeterminismViolationError').length).toBeGreaterThan(5);
 }, 60_000);
 
-test('a workflow that was changed in place is found out by the kept histories (fault 74)', async () => {
+test('a workflow that was changed in place is found out by the kept histories', async () => {
   const directory = await temporaryDirectory('bundle');
   // The code of today, but for the name of one activity.
   const codePath = await bundleWith(directory, 'recordResult', 'recordSomething');

@@ -169,7 +169,7 @@ const run = (...args: unknown[]) =>
       (error: WorkflowFailedError) => (error.cause?.cause as ApplicationFailure | undefined)?.type,
     );
 
-test('what anybody tells its workflow removes nothing that the settings keep, and is logged as refused (row 81)', async () => {
+test('what anybody tells its workflow removes nothing that the settings keep, and is logged as refused', async () => {
   await makePastMonth(database, monthOf(60));
   await storeOldQuote(database, 60);
   await storeOldQuote(database, 1);

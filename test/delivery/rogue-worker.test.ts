@@ -9,7 +9,7 @@ import { addEndpoint, newKeyRingText, storeStatus } from '../support/notificatio
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
 
-/** A neighbour who reaches a Temporal without TLS, and answers in our place (fault 83). */
+/** A neighbour who reaches a Temporal without TLS, and answers in our place. */
 const temporal = testTemporal();
 const PARTNER = 'P100001';
 const keys = newKeyRingText();

@@ -14,7 +14,7 @@ import {
   type WebhookReceiver,
 } from '../support/webhook-receiver';
 
-/** Fault 103: key pairs that change while deliveries run, and events that are passed on. */
+/** Key pairs that change while deliveries run, and events that are passed on. */
 const temporal = testTemporal();
 let service: TestService;
 let api: TestApi;

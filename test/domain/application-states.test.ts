@@ -7,7 +7,7 @@ import {
   type ApplicationState,
 } from '../../domain/application-states';
 
-/** The table of the design, as it stands there. */
+/** The table of transitions, written out once more. */
 const DESIGNED = `
 | created | submitted, cancelled, expired |
 | submitted | referred, accepted, declined, cancelled, expired |

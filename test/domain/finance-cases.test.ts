@@ -27,7 +27,7 @@ function eachRow(name: string, takes: (row: Row) => boolean, check: (row: Row) =
 /**
  * `flat_rate_2dp` of the file is no published figure. In the rows with a deferral of d months it counts d + n months;
  * the last payment is due at month d − 1 + n (or after the days of the first interval and n − 1 months), and
- * `annual_interest_rate` counts to that (design §4). By hand: cost / loan / years.
+ * `annual_interest_rate` counts to that. By hand: cost / loan / years.
  */
 const DEFERRED_FLAT: Readonly<Record<string, string>> = {
   'sevenoaks-bnpl-900-12+48': '17.66', // 781.44 / 900.00 / (59 / 12)
@@ -45,7 +45,7 @@ function flatRate(row: Row): string {
   return given(DEFERRED_FLAT[row.id]);
 }
 
-/** The one published figure no profile reproduces: design §4 exempts its final payment. */
+/** The one published figure that no profile reproduces: its final payment is exempt. */
 const FINAL_EXEMPT = 'etika-450-6+24';
 
 eachRow(

@@ -15,7 +15,7 @@ afterEach(() => scene.stopProcesses());
 
 const DELIVERED = { state: 'delivered', generation: 1, attempts: ['delivered'] };
 
-test('the API killed before the commit: nothing is stored and no place used; a retry makes one (fault 1)', async () => {
+test('the API killed before the commit: nothing is stored and no place used; a retry makes one', async () => {
   const [victim, next] = await Promise.all([scene.api(), scene.api()]);
   const release = await scene.lock('month');
   const answer = scene.post(victim);
@@ -35,7 +35,7 @@ test('the API killed before the commit: nothing is stored and no place used; a r
   await Promise.all([worker.end('SIGTERM'), next.end('SIGTERM')]);
 }, 180_000);
 
-test('the API killed after the commit: the sweep finds the row, delivered once (fault 2)', async () => {
+test('the API killed after the commit: the sweep finds the row, delivered once', async () => {
   const victim = await scene.api();
   const answer = scene.post(victim);
   await until(async () => (await scene.rows()).length === 1, 'the row', 60_000);
@@ -54,7 +54,7 @@ test('the API killed after the commit: the sweep finds the row, delivered once (
 }, 180_000);
 
 test.each(PATHS)(
-  'the API killed before it answers: delivered all the same, and whoever asks again makes another (fault 3, %s)',
+  'the API killed before it answers: delivered all the same, and whoever asks again makes another (%s)',
   async (path) => {
     const [victim, next, worker] = await Promise.all([scene.api(), scene.api(), scene.worker({}, path)]);
     await worker.ready();

@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 beforeEach(() => scene.reset());
 
-test('Postgres killed in the transaction of a request: 500 in the contract form, and a retry succeeds (fault 12)', async () => {
+test('Postgres killed in the transaction of a request: 500 in the contract form, and a retry succeeds', async () => {
   await scene.lock('month');
   const answer = scene.post(api);
   await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
@@ -52,7 +52,7 @@ test('Postgres killed in the transaction of a request: 500 in the contract form,
 }, 180_000);
 
 test.each(PATHS)(
-  'Postgres killed between the partner and the record: recorded once it is back, sent once, counted once (fault 13, %s)',
+  'Postgres killed between the partner and the record: recorded once it is back, sent once, counted once (%s)',
   async (path) => {
     if (path === 'fast') {
       await worker.end('SIGTERM');

@@ -34,7 +34,7 @@ const attemptMade = () =>
     60_000,
   );
 
-test('Temporal is not there: tests are queued and quotes answered meanwhile; delivered once it comes (fault 17)', async () => {
+test('Temporal is not there: tests are queued and quotes answered meanwhile; delivered once it comes', async () => {
   const [api, worker] = await Promise.all([scene.api(), scene.worker()]);
   await until(async () => (await worker.readiness()).status === 503, 'the worker listens', 60_000);
   const startedAt = performance.now();
@@ -66,7 +66,7 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
 }, 240_000);
 
 test.each(PATHS)(
-  'Temporal killed in mid-ladder: the ladder goes on from its file (fault 18, %s)',
+  'Temporal killed in mid-ladder: the ladder goes on from its file (%s)',
   async (path) => {
     await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' }, path);
     scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
@@ -86,7 +86,7 @@ test.each(PATHS)(
   240_000,
 );
 
-test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there (fault 19)', async () => {
+test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there', async () => {
   const namespace = 'partner-finance';
   const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
   await storeTest(scene.database, { partnerId: scene.partnerId });
@@ -116,7 +116,7 @@ test('a namespace that is missing: the worker says so, the API does not care, an
 }, 300_000);
 
 test.each(PATHS)(
-  'Temporal loses its store: what was under way is started anew, counted once (fault 20, %s)',
+  'Temporal loses its store: what was under way is started anew, counted once (%s)',
   async (path) => {
     await scene.worker({ TEST_LADDER_SECONDS: '0,20' }, path);
     scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
@@ -137,7 +137,7 @@ test.each(PATHS)(
 );
 
 test.each(PATHS)(
-  'a workflow that an operator terminates ends its notification, and gives the place back (fault 62, %s)',
+  'a workflow that an operator terminates ends its notification, and gives the place back (%s)',
   async (path) => {
     await scene.worker({ TEST_LADDER_SECONDS: '0,3600' }, path);
     scene.receiver.behave(() => 503);
@@ -155,7 +155,7 @@ test.each(PATHS)(
   180_000,
 );
 
-test('a body of almost 20 KB is sent whole, and Temporal keeps none of it (fault 73)', async () => {
+test('a body of almost 20 KB is sent whole, and Temporal keeps none of it', async () => {
   const { notificationId, eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
   const filling = 'x'.repeat(19_000);
   await scene.database.sql`

@@ -32,7 +32,7 @@ const eventsSeen = () => scene.receiver.received.map(({ headers }) => headers['w
 const ONE = [{ delivered: 1, failed: 0, reserved: 0 }];
 
 test.each(PATHS)(
-  'killed before the send: the attempt is closed as unknown, the next one sends the event (fault 6, %s)',
+  'killed before the send: the attempt is closed as unknown, the next one sends the event (%s)',
   async (path) => {
     const victim = await scene.worker({}, path);
     // A connection kept from before would be used as it is.
@@ -60,7 +60,7 @@ test.each(PATHS)(
 );
 
 test.each(PATHS)(
-  'killed between the partner and the record: the same event again, counted once (fault 7, %s)',
+  'killed between the partner and the record: the same event again, counted once (%s)',
   async (path) => {
     const victim = await scene.worker({}, path);
     scene.receiver.behave((nth) => (nth > 0 ? 200 : () => void victim.child.kill('SIGKILL')));
@@ -81,7 +81,7 @@ test.each(PATHS)(
 );
 
 test.each(PATHS)(
-  'killed between the count and word of it: what runs again changes nothing (fault 8, %s)',
+  'killed between the count and word of it: what runs again changes nothing (%s)',
   async (path) => {
     const way = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
     const victim = await scene.worker({ TEMPORAL_ADDRESS: `127.0.0.1:${way.port}` }, path);

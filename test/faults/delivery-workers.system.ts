@@ -27,7 +27,7 @@ const timesSeen = () => {
 const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attempts.join());
 
 test.each(PATHS)(
-  'all workers down for a while: nothing is lost, overdue waits end at once (fault 9, %s)',
+  'all workers down for a while: nothing is lost, overdue waits end at once (%s)',
   async (path) => {
     const partners = [scene.partnerId, ...OTHERS];
     const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' }, path);
@@ -62,7 +62,7 @@ test.each(PATHS)(
 );
 
 test.each(PATHS)(
-  'SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (fault 11, %s)',
+  'SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (%s)',
   async (path) => {
     const leaving = await scene.worker({}, path);
     let answer = () => {};
@@ -89,7 +89,7 @@ test.each(PATHS)(
 );
 
 test.each(PATHS)(
-  'two workers at once: each notification is started and sent once (fault 61, %s)',
+  'two workers at once: each notification is started and sent once (%s)',
   async (path) => {
     const workers = [await scene.worker({}, path), await scene.worker({}, path)];
     await Promise.all(workers.map((worker) => worker.ready()));
@@ -110,7 +110,7 @@ test.each(PATHS)(
   180_000,
 );
 
-test('the same start twice is one workflow, and no fault (fault 61)', async () => {
+test('the same start twice is one workflow, and no fault', async () => {
   const client = new Client({ connection: temporal.env.nativeConnection, namespace: temporal.namespace });
   const start = createDeliveryStarter({
     client,

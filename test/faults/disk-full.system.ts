@@ -44,7 +44,7 @@ async function grow(): Promise<void> {
   }
 }
 
-test('a full disk: writes fail with 500, reads go on, and all is well once there is room (fault 76)', async () => {
+test('a full disk: writes fail with 500, reads go on, and all is well once there is room', async () => {
   const { sql } = api.database;
   const startedAt = async () => String((await sql`select pg_postmaster_start_time() as at`)[0]?.['at']);
   expect(await quote()).toBe(200);

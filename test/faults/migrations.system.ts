@@ -25,7 +25,7 @@ async function applied(url: string): Promise<number> {
   return rows.count;
 }
 
-test('two processes that boot with --migrate on an empty database: one applies, both serve (fault 79)', async () => {
+test('two processes that boot with --migrate on an empty database: one applies, both serve', async () => {
   const start = () =>
     startApiProcess({
       databaseUrl: server.url,
@@ -41,7 +41,7 @@ test('two processes that boot with --migrate on an empty database: one applies, 
   expect(await applied(server.url)).toBe(files.length);
 });
 
-test('six at once on an empty database: each migration is applied once (fault 79)', async () => {
+test('six at once on an empty database: each migration is applied once', async () => {
   await sql`create database crowd`;
   const url = new URL(server.url);
   url.pathname = '/crowd';
@@ -67,7 +67,7 @@ test('a database of an earlier build is refused with what to do, and left as it 
   await client.end();
 });
 
-test('a migrator killed while it holds the lock does not keep the next one out (fault 79)', async () => {
+test('a migrator killed while it holds the lock does not keep the next one out', async () => {
   await sql`create database killed`;
   const url = new URL(server.url);
   url.pathname = '/killed';

@@ -31,7 +31,7 @@ async function until(count: number, application: string, state: string): Promise
   expect(await sessions(application, state)).toBe(count);
 }
 
-test('pools that slow statements hold: 500 within the deadline, then on (fault 65)', async () => {
+test('pools that slow statements hold: 500 within the deadline, then on', async () => {
   const { sql } = api.database;
   await sql.unsafe(`
     create function dawdle() returns trigger language plpgsql as 'begin perform pg_sleep(60); return new; end';
@@ -64,7 +64,7 @@ test('pools that slow statements hold: 500 within the deadline, then on (fault 6
   expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
 });
 
-test('a transaction left idle is ended by the server, its locks with it, and not silently (fault 66)', async () => {
+test('a transaction left idle is ended by the server, its locks with it, and not silently', async () => {
   const { sql } = api.database;
   const fatal = async () => {
     const [row] =

@@ -36,7 +36,7 @@ describe('a server of its own', () => {
     await server.close();
   });
 
-  test('a restart: not ready and 500 meanwhile, then on without a restart of ours (fault 15)', async () => {
+  test('a restart: not ready and 500 meanwhile, then on without a restart of ours', async () => {
     expect(await ready(api)).toBe(200);
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
     await server.stopImmediately();
@@ -51,7 +51,7 @@ describe('a server of its own', () => {
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
   });
 
-  test('read-only: writes fail at once with 500, and work again afterwards (fault 16)', async () => {
+  test('read-only: writes fail at once with 500, and work again afterwards', async () => {
     // A session's own setting outlives a reload, so that this one may always write.
     const admin = postgres(server.url, { max: 1, connection: { default_transaction_read_only: false } });
     const readOnly = async (value: 'on' | 'off') => {
@@ -68,7 +68,7 @@ describe('a server of its own', () => {
     expect(await recovered(api)).toBe(true);
   });
 
-  test('hung: 500 within the deadline, then on (fault 16)', async () => {
+  test('hung: 500 within the deadline, then on', async () => {
     await server.freeze();
     const before = performance.now();
     const answers = await Promise.all(Array.from({ length: 20 }, () => api.quote()));
@@ -104,7 +104,7 @@ describe('behind a proxy that fails', () => {
     await proxy.close();
   });
 
-  test('socket cut at the commit: 500, at most one row, never an id without a row (fault 14)', async () => {
+  test('socket cut at the commit: 500, at most one row, never an id without a row', async () => {
     // Every connection of the pool has prepared the statement: it then takes one message.
     for (let calls = 0; calls < 5; calls += 1) expect((await api.quote()).status).toBe(200);
     const { sql } = outer.database;

@@ -46,7 +46,7 @@ async function quotes(target: ApiProcess, agent: Agent, options: { count: number
   return answers;
 }
 
-test('a rejection that nobody handles: logged, and the process leaves with 1; rows stay (fault 77)', async () => {
+test('a rejection that nobody handles: logged, and the process leaves with 1; rows stay', async () => {
   const api = await startApiProcess({
     databaseUrl: admin.databaseUrl,
     environment: { NODE_OPTIONS: `--require ${saboteur}` },
@@ -73,7 +73,7 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
   await api.close();
 });
 
-describe('a log that nobody reads (fault 78)', () => {
+describe('a log that nobody reads', () => {
   test.each<[NodeJS.Signals, number]>([
     ['SIGTERM', 0],
     ['SIGUSR2', 1],

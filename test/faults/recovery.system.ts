@@ -7,7 +7,7 @@ import { startNode } from '../support/project-process';
 import { testTemporal } from '../support/temporal';
 
 const EVENTS_EACH = 8;
-/** First attempts under way to one endpoint at a time (design §6). */
+/** First attempts under way to one endpoint at a time. */
 const PLACES = 16;
 const APPLICATIONS = 10;
 const temporal = testTemporal();

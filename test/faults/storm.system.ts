@@ -3,7 +3,7 @@ import { fileNeeds } from '../support/needs';
 
 fileNeeds('Temporal');
 
-test('kill -9 of API, workers, Temporal and Postgres while 60 applications are told: every invariant holds (fault 10)', async () => {
+test('kill -9 of API, workers, Temporal and Postgres while 60 applications are told: every invariant holds', async () => {
   const said: string[] = [];
   const { findings, report } = await runStorm({
     partners: 4,

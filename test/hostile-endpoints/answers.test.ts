@@ -13,7 +13,7 @@ const answer = (status: number, headers = '', body = '') =>
 
 let drained: Promise<unknown>;
 row(
-  'row 31: an endless body is a success; 8 KiB of it are kept, and the socket is destroyed',
+  'an endless body is a success; 8 KiB of it are kept, and the socket is destroyed',
   async ({ host, register }) => {
     let gone: () => void = () => {};
     drained = new Promise<void>((resolve) => (gone = resolve));
@@ -35,7 +35,7 @@ row(
 
 let asked: unknown;
 row(
-  'row 32: a gzip bomb is a success, and never unpacked',
+  'a gzip bomb is a success, and never unpacked',
   async ({ host, register }) => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const { port } = await receiver((request, response) => {
@@ -54,7 +54,7 @@ row(
 const elsewhere = { visits: 0 };
 for (const status of [301, 302, 307, 308]) {
   row(
-    `row 33: ${status} is \`redirect\` and never followed, not even to https`,
+    `${status} is \`redirect\` and never followed, not even to https`,
     async ({ host, register }) => {
       const other = await receiver((_request, response) => {
         elsewhere.visits += 1;
@@ -79,7 +79,7 @@ for (const target of [
   'https://[::1]',
 ]) {
   row(
-    `row 34: a redirect to ${target} is the same, without a second connection`,
+    `a redirect to ${target} is the same, without a second connection`,
     async ({ host, register }, { trap }) => {
       const location = `Location: ${target}:${trap.port}/latest/meta-data/\r\n`;
       const { port } = await rawReceiver(answer(302, location));
@@ -95,7 +95,7 @@ for (const target of [
 
 for (const status of [400, 401, 403, 404, 500]) {
   row(
-    `row 35: ${status} fails, is kept with its answer, and the ladder goes on to its end`,
+    `${status} fails, is kept with its answer, and the ladder goes on to its end`,
     async ({ host, register }) => {
       const { port } = await rawReceiver(answer(status, '', 'oops'));
       await register(`https://${host}:${port}/`);
@@ -154,7 +154,7 @@ for (const [at, status] of [
 }
 
 row(
-  'row 39: interim answers alone are no answer',
+  'interim answers alone are no answer',
   async ({ host, register }) => {
     const { port } = await rawReceiver((socket) => {
       socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
@@ -166,7 +166,7 @@ row(
 
 for (const status of [204, 299]) {
   row(
-    `row 39: interim answers before ${status} are passed over, and it is a success`,
+    `interim answers before ${status} are passed over, and it is a success`,
     async ({ host, register }) => {
       const { port } = await rawReceiver((socket) => {
         socket.write('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n');

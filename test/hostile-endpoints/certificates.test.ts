@@ -31,7 +31,7 @@ const UNTRUSTED: readonly (readonly [string, () => Promise<TlsOptions>, RegExp])
 ];
 for (const [what, tls, detail] of UNTRUSTED) {
   row(
-    `row 42: ${what} is \`tls\` at every attempt, and no request is sent`,
+    `${what} is \`tls\` at every attempt, and no request is sent`,
     async ({ host, register }) => {
       const { port } = await receiver(
         (_request, response) => {
@@ -47,7 +47,7 @@ for (const [what, tls, detail] of UNTRUSTED) {
 }
 
 row(
-  'row 42: a server that refuses the handshake with a reset or closes in it fails, and the ladder goes on',
+  'a server that refuses the handshake with a reset or closes in it fails, and the ladder goes on',
   async ({ host, register }) => {
     const { port } = await receiver((_request, response) => response.end(), {
       SNICallback: (_name, done) => done(new Error('no such name')),
@@ -62,7 +62,7 @@ row(
 );
 
 row(
-  'row 43: each attempt checks the certificate anew: good, then expired, then good again',
+  'each attempt checks the certificate anew: good, then expired, then good again',
   async ({ host, register }) => {
     const contexts = (
       await Promise.all([VALID, EXPIRED, VALID].map((validity) => certificateFor(NAME, validity)))

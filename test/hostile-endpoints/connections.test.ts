@@ -25,7 +25,7 @@ function expectAllAbout({ attempts }: Seen, limitMs: number): void {
 }
 
 row(
-  'row 26: a refused connection is `connect`, and the ladder goes on to its end',
+  'a refused connection is `connect`, and the ladder goes on to its end',
   async ({ host, register }) => void (await register(`https://${host}:${await freePort()}/`)),
   (seen) => {
     expectExhausted(seen, 'connect');
@@ -34,7 +34,7 @@ row(
 );
 
 row(
-  'row 26: no route is `connect`',
+  'no route is `connect`',
   async ({ host, resolve, register }) => {
     // The discard prefix, which leads nowhere.
     resolve((type) => (type === 'A' ? [] : ['100::1']));
@@ -44,7 +44,7 @@ row(
 );
 
 row(
-  'row 27: a connection that hangs is given up at its limit',
+  'a connection that hangs is given up at its limit',
   async ({ host, register }) => {
     const { port } = closeLater(await startDeafServer(HERE));
     await register(`https://${host}:${port}/`);
@@ -56,7 +56,7 @@ row(
 );
 
 row(
-  'row 28: an endpoint that accepts and never answers is given up at the limit for headers',
+  'an endpoint that accepts and never answers is given up at the limit for headers',
   async ({ host, register }) => {
     const { port } = await rawReceiver(() => {});
     await register(`https://${host}:${port}/`);
@@ -69,7 +69,7 @@ row(
 );
 
 row(
-  'row 29: a body that drips after a 2xx is a success, decided at the headers',
+  'a body that drips after a 2xx is a success, decided at the headers',
   async ({ host, register }) => {
     const { port } = await rawReceiver((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
@@ -85,7 +85,7 @@ row(
 );
 
 row(
-  'row 30: headers that drip are `timeout` at the limit',
+  'headers that drip are `timeout` at the limit',
   async ({ host, register }) => {
     const { port } = await rawReceiver((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
@@ -102,7 +102,7 @@ row(
 
 const resets: { ids: (string | undefined)[] } = { ids: [] };
 row(
-  'row 40: a reset before the status is `reset`, and the next attempt carries the same event id',
+  'a reset before the status is `reset`, and the next attempt carries the same event id',
   async ({ host, register }) => {
     const { port } = await rawReceiver((socket, reset, bytes) => {
       const id = /^webhook-id: (\S+)/im.exec(bytes.toString('latin1'))?.[1];
@@ -120,7 +120,7 @@ row(
 );
 
 row(
-  'row 41: a reset in the body of a 2xx is a success',
+  'a reset in the body of a 2xx is a success',
   async ({ host, register }) => {
     const { port } = await rawReceiver((socket, reset) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf');
@@ -136,7 +136,7 @@ for (const [what, rcode] of [
   ['SERVFAIL', 2],
 ] as const) {
   row(
-    `row 48: ${what} is \`dns\`, and the ladder goes on`,
+    `${what} is \`dns\`, and the ladder goes on`,
     async ({ host, register, resolve }) => {
       resolve(() => ({ rcode }));
       await register(`https://${host}/`);
@@ -146,7 +146,7 @@ for (const [what, rcode] of [
 }
 
 row(
-  'row 48: a DNS that does not answer is `dns` at its limit; one that recovers is asked anew',
+  'a DNS that does not answer is `dns` at its limit; one that recovers is asked anew',
   async ({ host, register, resolve }) => {
     const { port } = await rawReceiver(answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
     let silentUntilMs: number | undefined;

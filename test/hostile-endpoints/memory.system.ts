@@ -65,7 +65,7 @@ async function deliver(toEach: number): Promise<number> {
   return most;
 }
 
-test('row 31: a worker whose every delivery is answered with an endless body keeps its memory flat', async () => {
+test('a worker whose every delivery is answered with an endless body keeps its memory flat', async () => {
   // What the process needs to do this at all, buffers and compiled code, it has after these.
   await deliver(30);
   const before = await residentBytes();

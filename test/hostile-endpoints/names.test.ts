@@ -52,7 +52,7 @@ async function expectBlocked(seen: Seen, detail: string): Promise<void> {
 
 for (const address of PRIVATE) {
   row(
-    `row 44: a name that resolves to ${address} is \`blocked_address\`, alerts, and is never connected to`,
+    `a name that resolves to ${address} is \`blocked_address\`, alerts, and is never connected to`,
     async ({ host, register, resolve }, { trap }) => {
       resolve(() => [address]);
       await register(`https://${host}:${trap.port}/`);
@@ -67,7 +67,7 @@ for (const [what, addresses] of [
   ['the one that is allowed, and another', [HERE, '127.0.0.1']],
 ] as const) {
   row(
-    `row 47: of ${what} all are refused`,
+    `of ${what} all are refused`,
     async ({ host, register, resolve }, { trap }) => {
       resolve(() => addresses);
       await register(`https://${host}:${trap.port}/`);
@@ -78,7 +78,7 @@ for (const [what, addresses] of [
 
 const rebound = { requests: 0 };
 row(
-  'row 46: a name that is rebound is checked at each connection, and the address connected to is the checked one',
+  'a name that is rebound is checked at each connection, and the address connected to is the checked one',
   async ({ host, register, resolve }) => {
     const { port } = await receiver((_request, response) => {
       rebound.requests += 1;
@@ -134,7 +134,7 @@ for (const [at, reason, url] of REFUSED) {
 }
 
 row(
-  'row 49: a port other than 443 is refused at registration, unless configuration allows it',
+  'a port other than 443 is refused at registration, unless configuration allows it',
   async ({ host, register }) => void (await register(`https://${host}/`)),
   async () => {
     const dns = closeLater(await startDnsServer(() => ['1.1.1.1']));

@@ -40,7 +40,7 @@ async function endpointOf(host: string, statuses: readonly number[], onRequest =
 
 const testCall = (key: string) => api.call({ path: '/v1/notifications/test', key });
 
-test('row 36: 410 ends it at once, disables the endpoint with an alert, holds the others; the next test is 409', async () => {
+test('410 ends it at once, disables the endpoint with an alert, holds the others; the next test is 409', async () => {
   const partner = await scene().partner();
   const { url, received } = await endpointOf(partner.host, [410]);
   await partner.register(url);
@@ -71,7 +71,7 @@ test('row 36: 410 ends it at once, disables the endpoint with an alert, holds th
   expect(received).toHaveLength(1);
 });
 
-test('row 50: an endpoint changed in mid-ladder gets the next attempt, under its own secret', async () => {
+test('an endpoint changed in mid-ladder gets the next attempt, under its own secret', async () => {
   const partner = await scene().partner();
   const next = await endpointOf(partner.host, [200]);
   let secret = '';
@@ -94,7 +94,7 @@ test.each([
   ['removed', 'test', 'failed'],
   ['disabled', 'status', 'held'],
   ['disabled', 'test', 'failed'],
-] as const)('row 50: with the endpoint %s in mid-ladder a %s event is %s', async (state, kind, end) => {
+] as const)('with the endpoint %s in mid-ladder a %s event is %s', async (state, kind, end) => {
   const partner = await scene().partner();
   const { sql, db } = scene().database;
   const { url, received } = await endpointOf(partner.host, [500], async () => {
@@ -110,7 +110,7 @@ test.each([
   expect(received).toHaveLength(1);
 });
 
-test('row 51: a sandbox key with only a live endpoint is 409, and nothing is sent', async () => {
+test('a sandbox key with only a live endpoint is 409, and nothing is sent', async () => {
   const partner = await scene().partner();
   const { url, received } = await endpointOf(partner.host, [200]);
   await partner.register(url, 'live');

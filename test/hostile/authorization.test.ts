@@ -1,6 +1,6 @@
 import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes, type GoodRequest } from './raw';
 
-/** Fault 70: everything an Authorization header can hold. */
+/** Everything an Authorization header can hold. */
 
 const target = hostileTarget();
 afterAll(() => {

@@ -9,7 +9,7 @@ import {
   type RequestParts,
 } from './raw';
 
-/** Fault 69: header bombs, line breaks in a request id, request ids of 10 kB. */
+/** Header bombs, line breaks in a request id, request ids of 10 kB. */
 
 const target = hostileTarget();
 

@@ -98,7 +98,7 @@ test.each([
   [10, 'Message timestamp too new'],
   [-10, 'Message timestamp too old'],
 ])(
-  'row 58: a worker whose clock is %d minutes off is refused by receivers, alerts, and counts in the right month',
+  'a worker whose clock is %d minutes off is refused by receivers, alerts, and counts in the right month',
   async (minutes, fault) => {
     const faults = verifying();
     const process = await startSkewed(minutes * 60_000);
@@ -125,7 +125,7 @@ test.each([
   90_000,
 );
 
-test('row 59: a clock that steps back during a wait changes neither the wait nor the month', async () => {
+test('a clock that steps back during a wait changes neither the wait nor the month', async () => {
   const process = await startSkewed(0);
   receiver.received.length = 0;
   receiver.behave((nth) => {

@@ -80,7 +80,7 @@ test('a new month has a hundred again; the places of what fails are free again, 
   expect(scene.taken.size).toBe(100);
 }, 180_000);
 
-test('row 56: accepted at 23:59:59.9 on the last day, delivered in the new month: neither has more than it may', async () => {
+test('accepted at 23:59:59.9 on the last day, delivered in the new month: neither has more than it may', async () => {
   await scene.stopWorker();
   await scene.begin(null);
   await setServiceClock(scene.database, '2027-01-31T23:59:59.9Z');
@@ -111,7 +111,7 @@ test('row 56: accepted at 23:59:59.9 on the last day, delivered in the new month
   expectRefused(await scene.fire(20), 20);
 }, 180_000);
 
-test('row 56: while the clock passes the end of a month under load, no month exceeds its hundred', async () => {
+test('while the clock passes the end of a month under load, no month exceeds its hundred', async () => {
   await scene.begin(null);
   scene.answer((eventId) => (fails(eventId) ? 500 : 200));
   await startServiceClock(scene.database, '2027-03-31T23:59:57Z');

@@ -4,7 +4,7 @@ import { exchange, expectRefusal, openConnections, openTls, pause, quoteBytes } 
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 
-/** Fault 90: made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */
+/** Made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */
 
 const LIMIT = 20;
 let api: TestApi;

@@ -37,7 +37,7 @@ const november = (counts: { delivered: number; failed: number; reserved: number 
   { month: '2026-11-01', ...counts },
 ];
 
-test('row 53: with 99 delivered, of two calls at once exactly one is accepted', async () => {
+test('with 99 delivered, of two calls at once exactly one is accepted', async () => {
   for (let times = 0; times < 5; times += 1) {
     await delivered(99);
     expect(await statuses(2)).toEqual(['429', 'accepted']);
@@ -47,7 +47,7 @@ test('row 53: with 99 delivered, of two calls at once exactly one is accepted', 
   }
 });
 
-test('row 54: with 99 delivered and one under way the next is 429, until that one fails and frees its place', async () => {
+test('with 99 delivered and one under way the next is 429, until that one fails and frees its place', async () => {
   await delivered(99);
   let decide: (status: number) => void = () => {};
   const decision = new Promise<number>((resolve) => (decide = resolve));
@@ -69,7 +69,7 @@ test('row 54: with 99 delivered and one under way the next is 429, until that on
   expect(await scene.counts()).toEqual(november({ delivered: 100, failed: 1, reserved: 0 }));
 });
 
-test('row 55: an exhausted ladder gives its place back and does not count as delivered', async () => {
+test('an exhausted ladder gives its place back and does not count as delivered', async () => {
   await delivered(50);
   scene.answer(() => 503);
   expect(await statuses(8)).toEqual(Array.from({ length: 8 }, () => 'accepted'));
@@ -87,34 +87,31 @@ const ROW_57 = [
   ['2026-12-31T23:30:00Z', '2026-12-01', 'Auckland is in the next year'],
   ['2027-01-01T00:00:00Z', '2027-01-01', 'New York is in the last one'],
 ] as const;
-test.each(ROW_57)(
-  'row 57: at %s the month is that of %s, wherever the servers are (%s)',
-  async (clock, month) => {
-    await delivered(98, clock);
-    expect(await statuses(4)).toEqual(['429', '429', 'accepted', 'accepted']);
-    await scene.quiet();
-    expect(await scene.counts()).toEqual([{ month, delivered: 100, failed: 0, reserved: 0 }]);
-    const refused = await scene.fire(2);
-    const [year, number] = month.split('-').map(Number);
-    const next = new Date(Date.UTC(year ?? 0, number ?? 0, 1)).toISOString();
-    for (const { body, retryAfter } of refused) {
-      expect(body.error.details.month_ends_at).toBe(next);
-      // By the clock of the database: the real one is months away. It has run on for as long as the test took.
-      const mostSeconds = (Date.parse(next) - Date.parse(clock)) / 1_000;
-      expect(retryAfter).toBeLessThanOrEqual(mostSeconds);
-      expect(retryAfter).toBeGreaterThan(mostSeconds - 300);
-    }
-    for (const zone of ['UTC', 'Pacific/Auckland', 'America/New_York', 'Europe/London', 'Asia/Kathmandu']) {
-      const keys = await scene.database.sql.begin(async (sql) => {
-        await sql`select set_config('TimeZone', ${zone}, true)`;
-        return sql`select service_month()::text as month`;
-      });
-      expect(keys[0]?.['month']).toBe(month);
-    }
-  },
-);
+test.each(ROW_57)('at %s the month is that of %s, wherever the servers are (%s)', async (clock, month) => {
+  await delivered(98, clock);
+  expect(await statuses(4)).toEqual(['429', '429', 'accepted', 'accepted']);
+  await scene.quiet();
+  expect(await scene.counts()).toEqual([{ month, delivered: 100, failed: 0, reserved: 0 }]);
+  const refused = await scene.fire(2);
+  const [year, number] = month.split('-').map(Number);
+  const next = new Date(Date.UTC(year ?? 0, number ?? 0, 1)).toISOString();
+  for (const { body, retryAfter } of refused) {
+    expect(body.error.details.month_ends_at).toBe(next);
+    // By the clock of the database: the real one is months away. It has run on for as long as the test took.
+    const mostSeconds = (Date.parse(next) - Date.parse(clock)) / 1_000;
+    expect(retryAfter).toBeLessThanOrEqual(mostSeconds);
+    expect(retryAfter).toBeGreaterThan(mostSeconds - 300);
+  }
+  for (const zone of ['UTC', 'Pacific/Auckland', 'America/New_York', 'Europe/London', 'Asia/Kathmandu']) {
+    const keys = await scene.database.sql.begin(async (sql) => {
+      await sql`select set_config('TimeZone', ${zone}, true)`;
+      return sql`select service_month()::text as month`;
+    });
+    expect(keys[0]?.['month']).toBe(month);
+  }
+});
 
-test('row 60: 401, 409 and 429 in a loop move no count and store nothing', async () => {
+test('401, 409 and 429 in a loop move no count and store nothing', async () => {
   await delivered(100);
   const before = await scene.counts();
   for (let round = 0; round < 3; round += 1) {

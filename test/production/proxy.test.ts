@@ -9,7 +9,7 @@ import { fileNeeds } from '../support/needs';
 
 fileNeeds('HAProxy');
 
-/** deploy/proxy/haproxy.cfg in front of an API, at the hands of strangers: faults 90 and 91. */
+/** deploy/proxy/haproxy.cfg in front of an API, at the hands of strangers. */
 
 let api: TestApi;
 let proxy: HaProxy;

@@ -22,7 +22,7 @@ import { startWorkerProcess } from '../support/worker-process';
 
 fileNeeds('Go');
 
-/** Temporal as docker-compose.yml has it, seen by those who reach its port (faults 82, 83). */
+/** Temporal as docker-compose.yml has it, seen by those who reach its port. */
 const root = join(__dirname, '../..');
 let temporal: ProductionTemporal;
 let ca: Buffer;

@@ -5,7 +5,7 @@ const say = (text: string) => void process.stdout.write(`${text}\n`);
 /** What a dead worker had under way is noticed by its heartbeat after 10 s; others carry on with it then. */
 const P99_MS = 20_000;
 
-test('a quarter of the workers killed each minute for ten minutes: p99 of the delay is bounded (fault 10)', async () => {
+test('a quarter of the workers killed each minute for ten minutes: p99 of the delay is bounded', async () => {
   const minutes = Number(process.env['CRASH_MINUTES'] ?? 10);
   const { findings, report, p99Ms } = await runRolling({
     minutes,

@@ -18,7 +18,7 @@ export interface RollingPlan {
   readonly say: (text: string) => void;
 }
 
-/** A steady load, while each minute one of four workers is killed with kill -9 and started again (fault 10). */
+/** A steady load, while each minute one of four workers is killed with kill -9 and started again. */
 export async function runRolling(plan: RollingPlan): Promise<StormEnd & { readonly p99Ms: number }> {
   const { minutes, minuteMs, applications, lenders, say } = plan;
   const scene = await openStorm({

@@ -69,7 +69,7 @@ test('deliveries under way go over to build two and back to build one, by the st
   await scene.expectInvariants({ kills: 0 });
 }, 180_000);
 
-test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost (fault 74)', async () => {
+test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost', async () => {
   const { scene, release, setCurrent, notify, attempts, rowOf } = releases;
   scene.receiver.behave(() => 503);
   const good = await release('good');
@@ -117,7 +117,7 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
   expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
 }, 180_000);
 
-test('a worker without a new activity type: the activity fails and waits, the rollout heals it (fault 75)', async () => {
+test('a worker without a new activity type: the activity fails and waits, the rollout heals it', async () => {
   const { scene, notify } = releases;
   const old = await openWorkerSession({
     connection: { address: temporal.address },

@@ -165,7 +165,7 @@ describe('a place in the month', () => {
 });
 
 describe('an attempt', () => {
-  test('a result that contradicts its row, or has none, changes nothing (fault 83)', async () => {
+  test('a result that contradicts its row, or has none, changes nothing', async () => {
     const { partnerId } = await newPartner();
     const first = await opened(await stored(partnerId));
     await record(first, FAILED);

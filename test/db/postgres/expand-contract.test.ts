@@ -47,7 +47,7 @@ async function releaseOn(databaseUrl: string) {
   };
 }
 
-test('this release works on the schema of the next one (fault 80)', async () => {
+test('this release works on the schema of the next one', async () => {
   const clone = await createTestDatabase();
   const sql = postgres(clone.url, { max: 1, onnotice: () => undefined });
   // What an expanding migration may add, to every table at once.
@@ -68,7 +68,7 @@ test('this release works on the schema of the next one (fault 80)', async () => 
   await clone.close();
 }, 120_000);
 
-test('this release and the next one migrate one new database at once, and both serve (fault 100)', async () => {
+test('this release and the next one migrate one new database at once, and both serve', async () => {
   const next = join(directory, 'next');
   await cp(join(root, 'db/migrations'), next, { recursive: true });
   await writeFile(join(next, '9999_next.sql'), 'ALTER TABLE "quotes" ADD COLUMN "of_the_next_release" text;');
@@ -102,7 +102,7 @@ const migrations = readdirSync(join(root, 'db/migrations')).filter((name) => nam
 const withSchemaBefore = migrations.length > 1 ? test : () => undefined;
 
 withSchemaBefore(
-  'this release on the schema of the one before answers, keeps what it cannot send, and sends it once migrated (fault 80)',
+  'this release on the schema of the one before answers, keeps what it cannot send, and sends it once migrated',
   async () => {
     const sql = postgres(testServerUrl(), { max: 1, onnotice: () => undefined });
     const url = new URL(testServerUrl());

@@ -74,7 +74,7 @@ test('a login without the rights of its process is named in the log, with what t
   ]);
 });
 
-test('migrations of two databases of one server at the same moment create the roles once (fault 100)', async () => {
+test('migrations of two databases of one server at the same moment create the roles once', async () => {
   expect(await roles()).toEqual([]);
   const names = ['one', 'two', 'three', 'four'];
   for (const name of names) await administrator.unsafe(`create database ${name}`);

@@ -138,7 +138,7 @@ const refusal = (login: postgres.Sql, statement: string) =>
 const NO_RIGHT = '42501';
 
 const FORBIDDEN_TO_ALL = [
-  // Fault 88: the change log.
+  // The change log.
   `update change_log set actor = 'somebody else'`,
   `update change_log set details = '{}' where change_id = 1`,
   'delete from change_log',
