@@ -8,7 +8,7 @@ import { markAnswers, requestIdOf } from './plugins/answer-headers';
 import { authenticator } from './plugins/authenticate';
 import { answerErrors, notFound } from './plugins/error-answers';
 import { requireHttps } from './plugins/https-only';
-import { BODY_LIMIT_BYTES, emptyBody, jsonBody } from './plugins/body';
+import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './plugins/body';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { observeRequests } from './plugins/observe-requests';
 import { rateLimitCheck } from './plugins/rate-limit';
@@ -100,16 +100,19 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       connections?.proven(request.raw.socket);
     });
     getFinanceQuote(keyed, deps);
-    listNotifications(keyed, deps.events);
-    getNotification(keyed, deps.events);
-    recoverNotifications(keyed, deps.events);
-    getRecovery(keyed, deps.events);
-    getApplicationForPartner(keyed, deps.events);
-    listWebhookKeys(keyed, deps.events);
-    await keyed.register(async (bodiless) => {
-      emptyBody(bodiless);
-      sendTestNotification(bodiless, deps);
-      resendNotification(bodiless, deps.events);
+    await keyed.register(async (strict) => {
+      knownQuery(strict);
+      listNotifications(strict, deps.events);
+      getNotification(strict, deps.events);
+      recoverNotifications(strict, deps.events);
+      getRecovery(strict, deps.events);
+      getApplicationForPartner(strict, deps.events);
+      listWebhookKeys(strict, deps.events);
+      await strict.register(async (bodiless) => {
+        emptyBody(bodiless);
+        sendTestNotification(bodiless, deps);
+        resendNotification(bodiless, deps.events);
+      });
     });
   });
   void app.register(async (open) => {

@@ -8,7 +8,7 @@ export const LONGEST_RECOVERY_DAYS = 30;
 
 /** Body of `POST /v1/notifications/recover`. */
 export const recoverRequestSchema = z
-  .object({
+  .strictObject({
     created_from: sentMoment(
       'created_from',
       `Created at this moment or later; at most ${LONGEST_RECOVERY_DAYS} days ago.`,
@@ -16,11 +16,11 @@ export const recoverRequestSchema = z
     created_to: sentMoment('created_to', 'Created before this moment; a later one than now counts as now.'),
     dry_run: z
       .boolean('dry_run must be true or false.')
-      .nullish()
+      .optional()
       .transform((sent) => sent ?? false)
       .meta({ description: 'True: only count. False when omitted.' }),
   })
-  .meta({ id: 'RecoverRequest', description: 'Unknown fields are ignored.' });
+  .meta({ id: 'RecoverRequest' });
 
 export const readRecoverRequest = bodyValidator(recoverRequestSchema);
 

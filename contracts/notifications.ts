@@ -19,57 +19,83 @@ import { queryValidator } from './validate';
 const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
 
-/** The query of `GET /v1/notifications`. Other parameters are ignored. */
-export const listNotificationsQuerySchema = z.object({
-  status: z
-    .enum(NOTIFICATION_STATUSES, `status must be one of ${NOTIFICATION_STATUSES.join(', ')}.`)
-    .optional()
-    .meta({ description: 'With this status now.' }),
-  event_type: z
-    .enum(EVENT_TYPES, 'event_type must be the type of an event, such as credit_application.accepted.')
-    .optional()
-    .meta({ description: 'Of this type.' }),
-  credit_application_id: z
-    .string()
-    .regex(
-      new RegExp(`^${ID_PATTERNS.credit_application_id}$`),
-      'credit_application_id must be the id of an application, app_ and 26 characters.',
-    )
-    .optional()
-    .meta({ description: 'About this application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-  merchant_reference: z
-    .string()
-    .regex(
-      /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
-      'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
-    )
-    .transform((sent) => sent.trim())
-    .optional()
-    .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
-  created_from: sentMoment('created_from', 'Created at this moment or later.').optional(),
-  created_to: sentMoment('created_to', 'Created before this moment.').optional(),
-  limit: z
-    .string()
-    .regex(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
-    .transform(Number)
-    .optional()
-    .transform((sent) => sent ?? DEFAULT_IN_PAGE)
-    .meta({
-      description: `Most notifications in the page; ${DEFAULT_IN_PAGE} when omitted.`,
-      type: 'integer',
-      pattern: undefined,
-      minimum: 1,
-      maximum: MOST_IN_PAGE,
-    }),
-  cursor: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,128}$/, 'cursor must be the next_cursor of a page.')
-    .optional()
-    .meta({
-      description:
-        'The `next_cursor` of the page before. It is good for the same partner, environment and filters only; `limit` may differ.',
-    }),
-});
+/** The query of `GET /v1/notifications`. */
+export const listNotificationsQuerySchema = z
+  .strictObject({
+    event_id: z
+      .string()
+      .regex(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/, 'event_id must be the id of an event, evt_ and 26 characters.')
+      .optional()
+      .meta({
+        description: 'That brought this event: at most one.',
+        examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'],
+      }),
+    sequence: z
+      .string()
+      .regex(/^[1-9]\d{0,8}$/, 'sequence must be a whole number from 1 on.')
+      .transform(Number)
+      .optional()
+      .meta({
+        description: 'At this position among the events of an application. Needs `credit_application_id`.',
+        type: 'integer',
+        pattern: undefined,
+        minimum: 1,
+        maximum: 999_999_999,
+        examples: [3],
+      }),
+    status: z
+      .enum(NOTIFICATION_STATUSES, `status must be one of ${NOTIFICATION_STATUSES.join(', ')}.`)
+      .optional()
+      .meta({ description: 'With this status now.' }),
+    event_type: z
+      .enum(EVENT_TYPES, 'event_type must be the type of an event, such as credit_application.accepted.')
+      .optional()
+      .meta({ description: 'Of this type.' }),
+    credit_application_id: z
+      .string()
+      .regex(
+        new RegExp(`^${ID_PATTERNS.credit_application_id}$`),
+        'credit_application_id must be the id of an application, app_ and 26 characters.',
+      )
+      .optional()
+      .meta({ description: 'About this application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+    merchant_reference: z
+      .string()
+      .regex(
+        /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
+        'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
+      )
+      .transform((sent) => sent.trim())
+      .optional()
+      .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
+    created_from: sentMoment('created_from', 'Created at this moment or later.').optional(),
+    created_to: sentMoment('created_to', 'Created before this moment.').optional(),
+    limit: z
+      .string()
+      .regex(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
+      .transform(Number)
+      .optional()
+      .transform((sent) => sent ?? DEFAULT_IN_PAGE)
+      .meta({
+        description: `Most notifications in the page; ${DEFAULT_IN_PAGE} when omitted.`,
+        type: 'integer',
+        pattern: undefined,
+        minimum: 1,
+        maximum: MOST_IN_PAGE,
+      }),
+    cursor: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,128}$/, 'cursor must be the next_cursor of a page.')
+      .optional()
+      .meta({
+        description:
+          'The `next_cursor` of the page before. It is good for the same partner, environment and filters only; `limit` may differ.',
+      }),
+  })
+  .refine((query) => query.sequence === undefined || query.credit_application_id !== undefined, {
+    message: 'sequence needs credit_application_id beside it.',
+    path: ['sequence'],
+  });
 
 export type ListNotificationsQuery = z.output<typeof listNotificationsQuerySchema>;
 

@@ -1,19 +1,22 @@
 import { z } from 'zod';
 import { answerSchema } from './answer';
 import { count, textOrNull, wholeOrNull } from './partner-fields';
+import { queryValidator } from './validate';
 import { TEST_EVENT_TYPE } from './webhook-event';
 
 /** Lenders whose sample reference a test notification can carry. */
 export const testLenders = ['lender_a', 'lender_b'] as const;
 export type TestLender = (typeof testLenders)[number];
 
-/** The query of `POST /v1/notifications/test`. Other parameters are ignored. */
-export const testNotificationQuerySchema = z.object({
+/** The query of `POST /v1/notifications/test`. */
+export const testNotificationQuerySchema = z.strictObject({
   lender: z.enum(testLenders, 'lender must be lender_a or lender_b.').optional().meta({
     description:
       'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it the standard payload is sent.',
   }),
 });
+
+export const readTestQuery = queryValidator(testNotificationQuerySchema);
 
 /** Why a test has failed at once, as `data.reason` says it. Open: clients must live with others. */
 export const testFailureReasons = [

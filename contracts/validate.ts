@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode, ErrorDetails } from './errors';
 import type { InternalErrorCode } from './internal-errors';
 
@@ -8,11 +8,15 @@ export interface Violation {
   readonly details?: ErrorDetails;
 }
 
+/** Characters of a field's name that an answer repeats, when the name is the caller's own. */
+export const LONGEST_NAME = 64;
+
 export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
 
 /**
  * Builds the check of one request body: an object first, then required fields (all that are absent or null), then
- * formats in the order of the schema's fields, of which the first fault is reported.
+ * formats in the order of the schema's fields, of which the first fault is reported. A strict schema refuses fields that it does
+ * not have.
  */
 export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown) => Validated<z.output<S>> {
   const required = Object.entries(schema.shape)
@@ -36,10 +40,12 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
 }
 
 /**
- * Builds the check of a query: the first fault in the order of the schema's fields is reported. A parameter that is there twice has
- * no right answer and is a fault.
+ * Builds the check of a query: the first fault in the order of the schema's fields is reported, then a parameter that the schema
+ * does not have. A parameter that is there twice has no right answer and is a fault.
  */
-export function queryValidator<S extends z.ZodObject>(schema: S): (query: unknown) => Validated<z.output<S>> {
+export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
+  schema: S,
+): (query: unknown) => Validated<z.output<S>> {
   return (query) => {
     const sent = query as Record<string, unknown>;
     const twice = Object.keys(schema.shape).find((name) => Array.isArray(sent[name]));
@@ -52,7 +58,18 @@ export function queryValidator<S extends z.ZodObject>(schema: S): (query: unknow
   };
 }
 
+/** For routes without a parameter. */
+export const readNoQuery = queryValidator(z.strictObject({}));
+
 function violationOf(issue: z.core.$ZodIssue | undefined): Violation {
+  if (issue?.code === 'unrecognized_keys') {
+    const field = (issue.keys[0] ?? '').slice(0, LONGEST_NAME);
+    return {
+      code: 'INVALID_REQUEST',
+      message: `${field} is not a field or parameter of this call.`,
+      details: { field },
+    };
+  }
   const field = String(issue?.path[0] ?? 'body');
   const custom = issue?.code === 'custom' ? (issue.params?.['code'] as ErrorCode | undefined) : undefined;
   const wrongType = issue?.code === 'invalid_type' || issue?.code === 'invalid_union';

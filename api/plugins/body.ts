@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
-import type { Validated } from '../../contracts/validate';
+import { LONGEST_NAME, readNoQuery, type Validated } from '../../contracts/validate';
 import { ApiError } from '../errors';
 
 /** Largest body in bytes; the largest honest one is under 3 KiB. */
@@ -11,12 +11,26 @@ export const BODY_LIMIT_BYTES = 16 * 1024;
 /** The media type itself; parameters such as charset follow after `;` and change nothing, as JSON is UTF-8. */
 const JSON_MEDIA_TYPE = /^[ \t]*application\/json[ \t]*(;|$)/i;
 
-/** The validated body. @throws ApiError with the contract's code when it breaks the contract. */
+/** What was sent, validated. @throws ApiError with the contract's code when it breaks the contract. */
 export function bodyOf<T>(validate: (body: unknown) => Validated<T>, body: unknown): T {
   const result = validate(body);
   if ('value' in result) return result.value;
   const { code, message, details } = result.violation;
   throw new ApiError(code, message, details);
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Reads the query of the route; without it the route takes no parameter. */
+    readonly readQuery?: (query: unknown) => Validated<unknown>;
+  }
+}
+
+/** Refuses query parameters that the routes of a scope do not know; theirs find the validated query in the request. */
+export function knownQuery(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    request.query = bodyOf(request.routeOptions.config.readQuery ?? readNoQuery, request.query);
+  });
 }
 
 /** For routes without a body: none, or an empty one of any type, else 400. Affects its own scope only. */
@@ -53,28 +67,31 @@ export function jsonBody(app: FastifyInstance): void {
       if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? '')) {
         throw new ApiError('INVALID_REQUEST', 'Content-Type must be application/json.');
       }
-      if (!isUtf8(body)) throw new SyntaxError('not UTF-8');
+      if (!isUtf8(body)) throw notJson();
       done(null, parse(body.toString()));
     } catch (error) {
-      const notJson = () =>
-        new ApiError('INVALID_REQUEST', 'The body is not valid JSON.', undefined, { cause: error });
-      done(error instanceof ApiError ? error : notJson(), undefined);
+      done(error as ApiError, undefined);
     }
   });
 }
 
+const notJson = () => new ApiError('INVALID_REQUEST', 'The body is not valid JSON.');
+
 function parse(text: string): unknown {
   // The parser below would pass over a byte order mark.
-  if (text.charCodeAt(0) === 0xfeff) throw new SyntaxError('byte order mark');
-  const body: unknown = secureJson.parse(text, undefined, {
-    protoAction: 'error',
-    constructorAction: 'error',
-  });
+  if (text.charCodeAt(0) === 0xfeff) throw notJson();
+  // Undefined for what is no JSON, null for a name that is refused.
+  const body: unknown = secureJson.safeParse(text);
+  if (body === undefined) throw notJson();
+  if (body === null && text.trim() !== 'null')
+    throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
     // Counting them costs a fifth of naming them.
     const twice = Object.keys(body).length < countKeys(text) ? duplicateKey(text) : undefined;
     if (twice !== undefined)
-      throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', { field: twice.slice(0, 64) });
+      throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', {
+        field: twice.slice(0, LONGEST_NAME),
+      });
   }
   return body;
 }

@@ -10,13 +10,14 @@ import { ApiError } from '../errors';
 import type { CursorScope, Cursors } from '../notifications/cursor';
 import { notificationToWire } from '../notifications/to-wire';
 import type { Caller } from '../plugins/authenticate';
-import { bodyOf } from '../plugins/body';
 import { answerer } from '../serializer';
 
 export interface ListNotificationsDeps {
   readonly listNotifications: (wanted: PageWanted) => Promise<Page>;
   readonly cursors: Cursors;
 }
+
+const options = { config: { readQuery: readListQuery } };
 
 /** Above every ULID. */
 const END = 'ntf_~';
@@ -25,17 +26,18 @@ const END = 'ntf_~';
 export function listNotifications(app: FastifyInstance, deps: ListNotificationsDeps): void {
   const sendAnswer = answerer(notificationListSchema);
 
-  app.get('/v1/notifications', async (request, reply) => {
-    const { caller } = request;
-    const query = bodyOf(readListQuery, request.query);
+  app.get<{ Querystring: ListNotificationsQuery }>('/v1/notifications', options, async (request, reply) => {
+    const { caller, query } = request;
     const scope = scopeOf(caller, query);
     const { notifications, next } = await deps.listNotifications({
       partnerId: caller.partnerId,
       environment: caller.environment,
+      eventId: query.event_id,
       applicationId: query.credit_application_id,
       merchantReference: query.merchant_reference,
       status: query.status,
       eventType: query.event_type,
+      sequence: query.sequence,
       ...(await spanOf(query, scope)),
       limit: query.limit,
     });
@@ -68,6 +70,8 @@ export function listNotifications(app: FastifyInstance, deps: ListNotificationsD
 const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQuery): CursorScope => [
   partnerId,
   environment,
+  query.event_id ?? null,
+  query.sequence ?? null,
   query.status ?? null,
   query.event_type ?? null,
   query.credit_application_id ?? null,

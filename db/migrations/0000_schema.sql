@@ -373,6 +373,7 @@ CREATE INDEX "notifications_page_status" ON "notifications" USING btree ("enviro
   then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
   when state <> 'held' and delivered_at is not null then 'delivered' else state end),"notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");--> statement-breakpoint
+CREATE INDEX "notifications_page_event" ON "notifications" USING btree ("environment","partner_id","event_id","notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page_application" ON "notifications" USING btree ("environment","partner_id","application_id","notification_id") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("environment","partner_id","merchant_reference","notification_id") WHERE "notifications"."merchant_reference" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint

@@ -13,10 +13,13 @@ import {
 
 /** Filters and their columns, each with an index (db/schema/notifications.ts), the one that leaves the fewest first. */
 const FILTERS = [
+  ['eventId', 'event_id'],
   ['applicationId', 'application_id'],
   ['merchantReference', 'merchant_reference'],
   ['status', 'status'],
   ['eventType', 'event_type'],
+  // Without an index of its own: it always comes with an application, which has few.
+  ['sequence', 'sequence'],
 ] as const;
 
 type Column = (typeof FILTERS)[number][1];
@@ -28,10 +31,13 @@ type Column = (typeof FILTERS)[number][1];
 export const MOST_SCANNED = 1_000;
 
 export interface PageWanted extends EndpointQueue {
+  readonly eventId?: string | undefined;
   readonly applicationId?: string | undefined;
   readonly merchantReference?: string | undefined;
   readonly status?: NotificationStatus | undefined;
   readonly eventType?: string | undefined;
+  /** Only with `applicationId`. */
+  readonly sequence?: number | undefined;
   /** Ids from the first, inclusive, to the second, exclusive. */
   readonly fromId: string;
   readonly beforeId: string;

@@ -113,6 +113,7 @@ export const notifications = pgTable(
       t.notificationId,
     ),
     index('notifications_page_event_type').on(t.environment, t.partnerId, t.eventType, t.notificationId),
+    index('notifications_page_event').on(t.environment, t.partnerId, t.eventId, t.notificationId),
     index('notifications_page_application')
       .on(t.environment, t.partnerId, t.applicationId, t.notificationId)
       .where(sql`${t.applicationId} is not null`),

@@ -25,7 +25,13 @@ function errors(own: {
   readonly missing?: ErrorCode;
   readonly conflict?: readonly [string, ...ErrorCode[]];
 }): Json {
-  const { invalid: [bad, ...invalid] = ['The request cannot be read.'], missing, conflict } = own;
+  const {
+    invalid: [bad, ...invalid] = [
+      'The request cannot be read, or has a parameter that this call does not know.',
+    ],
+    missing,
+    conflict,
+  } = own;
   const notFound: readonly ErrorCode[] = missing === undefined ? ['NOT_FOUND'] : [missing, 'NOT_FOUND'];
   return {
     '400': errorResponse(bad, requestIdHeader, ['INVALID_REQUEST', ...invalid]),
@@ -86,7 +92,11 @@ export const eventPaths: Json = {
           'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
         responses: {
           '200': keyedAnswer('A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES),
-          ...errors({ invalid: ['A filter, `limit` or the cursor is not valid; `details.field` names it.'] }),
+          ...errors({
+            invalid: [
+              'A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it.',
+            ],
+          }),
         },
       },
       queryParameters(listNotificationsQuerySchema),
@@ -117,7 +127,9 @@ export const eventPaths: Json = {
         responses: {
           '202': keyedAnswer('It is sent again.', 'ResendResponse', examples.RESEND_EXAMPLES),
           ...errors({
-            invalid: ['The body is not empty, or cannot be read.'],
+            invalid: [
+              'The body is not empty or cannot be read, or there is a parameter that this call does not know.',
+            ],
             missing: 'NOTIFICATION_NOT_FOUND',
             conflict: [
               'It cannot be sent again now; `details.reason` says why. Or there is no active endpoint.',
@@ -151,7 +163,10 @@ export const eventPaths: Json = {
           ),
           '202': keyedAnswer('The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES),
           ...errors({
-            invalid: ['The request breaks the contract; `details.field` names what.', 'MISSING_FIELD'],
+            invalid: [
+              'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.',
+              'MISSING_FIELD',
+            ],
             conflict: [
               'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
               'RECOVERY_UNDER_WAY',

@@ -131,7 +131,7 @@ export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input'
       unrepresentable: 'throw',
       override: ({ jsonSchema }) => {
         // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
-        delete jsonSchema.additionalProperties;
+        if (io === 'output') delete jsonSchema.additionalProperties;
       },
     });
     if (own['$ref'] === undefined) throw new Error('a component schema needs an id');

@@ -45,7 +45,7 @@ export const sendTestNotification: Json = {
       TEST_PENDING_EXAMPLES,
     ),
     '400': errorResponse(
-      '`lender` is unknown, or the body is not empty or cannot be read.',
+      '`lender` is unknown or another parameter is there, or the body is not empty or cannot be read.',
       requestIdHeader,
       ['INVALID_REQUEST'],
     ),

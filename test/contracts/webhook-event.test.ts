@@ -52,7 +52,7 @@ test('every state has its event type', () => {
 it.each([
   [{}, true],
   [{ lender: 'lender_a' }, true],
-  [{ lender: 'lender_b', other: 'x' }, true],
+  [{ lender: 'lender_b', other: 'x' }, false],
   [{ lender: 'lender_c' }, false],
   [{ lender: '' }, false],
   [{ lender: 'LENDER_A' }, false],

@@ -80,7 +80,10 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       '{"constructor":{"prototype":{"polluted":true}}}',
       '{"loan_amount":"900.00"}',
     ]) {
-      expectRefusal(await send(`${body.slice(0, -1)},${extra.slice(1)}`), 400, 'INVALID_REQUEST');
+      const answer = await send(`${body.slice(0, -1)},${extra.slice(1)}`);
+      expectRefusal(answer, 400, 'INVALID_REQUEST');
+      // It is valid JSON, and the answer says what else is wrong.
+      expect(answer?.body.error.message).toMatch(extra.includes('proto') ? /__proto__/ : /twice/);
     }
   });
 

@@ -24,6 +24,7 @@ export async function addPartner(
 export interface StoredRow {
   readonly partnerId: string;
   readonly environment?: 'sandbox' | 'live';
+  readonly eventId?: string;
   readonly state?: Parameters<typeof inState>[0];
   readonly eventType?: string;
   readonly applicationId?: string | null;
@@ -40,7 +41,7 @@ export async function storeRow({ sql }: Database, wanted: StoredRow): Promise<st
   const isTest = eventType === 'credit_application.test';
   const applicationId = isTest ? null : (wanted.applicationId ?? `app_${ulid()}`);
   const notificationId = `ntf_${ulid(at.getTime())}`;
-  const eventId = `evt_${ulid()}`;
+  const { eventId = `evt_${ulid()}` } = wanted;
   await sql`insert into notifications ${sql({
     notification_id: notificationId,
     event_id: eventId,

@@ -684,7 +684,6 @@ export interface components {
                 status: "pending";
             };
         };
-        /** @description Unknown fields are ignored. */
         RecoverRequest: {
             /**
              * Format: date-time
@@ -697,7 +696,7 @@ export interface components {
              */
             created_to: string;
             /** @description True: only count. False when omitted. */
-            dry_run?: boolean | null;
+            dry_run?: boolean;
         };
         RecoverDryRunResponse: {
             /** @constant */
@@ -1273,7 +1272,7 @@ export interface operations {
                     "application/json": components["schemas"]["TestNotificationResponse"];
                 };
             };
-            /** @description `lender` is unknown, or the body is not empty or cannot be read. */
+            /** @description `lender` is unknown or another parameter is there, or the body is not empty or cannot be read. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1344,6 +1343,10 @@ export interface operations {
     listNotifications: {
         parameters: {
             query?: {
+                /** @description That brought this event: at most one. */
+                event_id?: string;
+                /** @description At this position among the events of an application. Needs `credit_application_id`. */
+                sequence?: number;
                 /** @description With this status now. */
                 status?: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
                 /** @description Of this type. */
@@ -1389,7 +1392,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationListResponse"];
                 };
             };
-            /** @description A filter, `limit` or the cursor is not valid; `details.field` names it. */
+            /** @description A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1484,7 +1487,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationResponse"];
                 };
             };
-            /** @description The request cannot be read. */
+            /** @description The request cannot be read, or has a parameter that this call does not know. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1579,7 +1582,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResendResponse"];
                 };
             };
-            /** @description The body is not empty, or cannot be read. */
+            /** @description The body is not empty or cannot be read, or there is a parameter that this call does not know. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1710,7 +1713,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoverResponse"];
                 };
             };
-            /** @description The request breaks the contract; `details.field` names what. */
+            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1822,7 +1825,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryResponse"];
                 };
             };
-            /** @description The request cannot be read. */
+            /** @description The request cannot be read, or has a parameter that this call does not know. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1917,7 +1920,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreditApplicationResponse"];
                 };
             };
-            /** @description The request cannot be read. */
+            /** @description The request cannot be read, or has a parameter that this call does not know. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2009,7 +2012,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookKeysResponse"];
                 };
             };
-            /** @description The request cannot be read. */
+            /** @description The request cannot be read, or has a parameter that this call does not know. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

@@ -14,6 +14,7 @@ const ROUTES = [
   ['GET', `/v1/notifications/ntf_${NONE}`, 404],
   ['POST', `/v1/notifications/ntf_${NONE}/resend`, 404],
   ['POST', '/v1/notifications/recover', 400],
+  ['POST', '/v1/notifications/test', 409],
   ['GET', `/v1/notifications/recoveries/rcv_${NONE}`, 404],
   ['GET', `/v1/credit-applications/app_${NONE}`, 404],
   ['GET', '/v1/webhook-keys', 200],
@@ -68,6 +69,19 @@ describe.each(ROUTES)('%s %s', (method, path, status) => {
       headers: { authorization: `Bearer ${api.keys.test}` },
     });
     expect(plain.status).toBe(400);
+  });
+
+  test('refuses a query parameter that it does not know, by name', async () => {
+    for (const name of ['unknown', 'statu', 'Status', '__proto__', 'constructor', 'dry_run', 'body']) {
+      const answer = await call({ path: `${path}?${name}=1` });
+      expect(codeOf(answer)).toEqual([400, 'INVALID_REQUEST']);
+      expect(answer.body.error.details).toEqual({ field: name });
+      expect(answer.headers['ratelimit-remaining']).toBeDefined();
+    }
+    const long = await call({ path: `${path}?${'a'.repeat(2_000)}` });
+    expect(long.body.error.details).toEqual({ field: 'a'.repeat(64) });
+    expect(codeOf(await call({ path: `${path}?unknown=1`, key: null }))).toEqual([401, 'UNAUTHENTICATED']);
+    expect((await call({ path: `${path}?` })).status).toBe(status);
   });
 
   test('is named in the log without what was asked', async () => {

@@ -154,21 +154,30 @@ describe('pages', () => {
 
   test('each filter finds its own, and several are joined by and', async () => {
     const applicationId = `app_${ulid()}`;
-    const wanted = await store({ applicationId, merchantReference: 'basket 7', state: 'failed' });
+    const eventId = `evt_${ulid()}`;
+    const first = { applicationId, merchantReference: 'basket 7', state: 'failed', eventId } as const;
+    const wanted = await store(first);
+    const second = await store({ applicationId, sequence: 2 });
     const other = await store({ merchantReference: 'basket 8', state: 'held' });
     const test = await store({ eventType: 'credit_application.test' });
     expect(idsOf(await list('status=failed'))).toEqual([wanted]);
     expect(idsOf(await list('status=held'))).toEqual([other]);
     expect(idsOf(await list('event_type=credit_application.test'))).toEqual([test]);
-    expect(idsOf(await list(`credit_application_id=${applicationId}`))).toEqual([wanted]);
+    const application = `credit_application_id=${applicationId}`;
+    expect(idsOf(await list(application))).toEqual([second, wanted]);
+    expect(idsOf(await list(`${application}&sequence=1`))).toEqual([wanted]);
+    expect(idsOf(await list(`${application}&sequence=2`))).toEqual([second]);
+    expect(idsOf(await list(`${application}&sequence=3`))).toEqual([]);
+    expect(idsOf(await list(`event_id=${eventId}`))).toEqual([wanted]);
+    expect(idsOf(await list(`event_id=${eventId}&status=held`))).toEqual([]);
+    expect(idsOf(await list(`event_id=evt_${ulid()}`))).toEqual([]);
     expect(idsOf(await list('merchant_reference=basket%208'))).toEqual([other]);
     expect(idsOf(await list('merchant_reference=%20basket%208%20'))).toEqual([other]);
     expect(idsOf(await list('merchant_reference=basket%208&status=held'))).toEqual([other]);
     expect(idsOf(await list('merchant_reference=basket%208&status=failed'))).toEqual([]);
     expect(
       idsOf(await list(`credit_application_id=${applicationId}&event_type=credit_application.accepted`)),
-    ).toEqual([wanted]);
-    expect(idsOf(await list('unknown=1')).toSorted()).toEqual([wanted, other, test].toSorted());
+    ).toEqual([second, wanted]);
   });
 
   test('a span includes its beginning and not its end', async () => {
@@ -189,6 +198,13 @@ describe('pages', () => {
     ['status', 'status=failed&status=held'],
     ['event_type', 'event_type=credit_application.nothing'],
     ['credit_application_id', 'credit_application_id=app_1'],
+    ['event_id', 'event_id='],
+    ['event_id', 'event_id=evt_1'],
+    ['event_id', `event_id=${`evt_${ulid()}`.toLowerCase()}`],
+    ['sequence', 'sequence=1'],
+    ['sequence', `sequence=0&credit_application_id=app_${ulid()}`],
+    ['sequence', `sequence=1.0&credit_application_id=app_${ulid()}`],
+    ['sequence', `sequence=9999999999&credit_application_id=app_${ulid()}`],
     ['merchant_reference', 'merchant_reference=%20'],
     ['merchant_reference', 'merchant_reference=a%00b'],
     ['merchant_reference', `merchant_reference=${'a'.repeat(65)}`],
@@ -234,6 +250,7 @@ describe('a cursor', () => {
     await refused(`status=held&cursor=${cursor}`);
     await refused(`status=failed&event_type=credit_application.accepted&cursor=${cursor}`);
     await refused(`status=failed&created_from=2026-11-01T00:00:00Z&cursor=${cursor}`);
+    await refused(`status=failed&event_id=evt_${ulid()}&cursor=${cursor}`);
   });
 
   test("is of no use to another partner, nor in the same partner's other environment", async () => {
@@ -279,6 +296,10 @@ describe('what belongs to others', () => {
     await storeRow(api.database, { partnerId: other.partnerId, applicationId, merchantReference: 'x' });
     expect(idsOf(await list(`credit_application_id=${applicationId}`))).toEqual([]);
     expect(idsOf(await list('merchant_reference=x'))).toEqual([]);
+    const eventId = `evt_${ulid()}`;
+    await storeRow(api.database, { partnerId: other.partnerId, eventId });
+    await store({ environment: 'live', eventId });
+    expect(idsOf(await list(`event_id=${eventId}`))).toEqual([]);
   });
 
   test('is 404, exactly as what does not exist', async () => {

@@ -240,10 +240,14 @@ describe('recover', () => {
     ['created_to', { created_to: iso(2 * DAY_MS) }],
     ['created_to', { created_to: '2026-02-30T00:00:00Z' }],
     ['dry_run', { dry_run: 'true' }],
+    ['dry_run', { dry_run: null }],
+    ['dryRun', { dryRun: true }],
+    ['constructor', { constructor: 1 }],
   ])('a bad %s is 400 that names it: %j', async (field, fields) => {
     const answer = await recover(fields);
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field } });
+    expect(await api.database.sql`select 1 from recoveries`).toHaveLength(0);
   });
 
   test('fields that are missing are all named, and no body is none', async () => {

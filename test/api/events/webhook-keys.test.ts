@@ -89,7 +89,9 @@ test('lists the new one alone when the old one leaked', async () => {
 });
 
 test('shows no key of another kind, whatever is asked for', async () => {
-  const answer = await api.call({ method: 'GET', path: '/v1/webhook-keys?environment=live&private=1' });
+  const refused = await api.call({ method: 'GET', path: '/v1/webhook-keys?environment=live' });
+  expect(refused.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field: 'environment' } });
+  const answer = await api.call({ method: 'GET', path: '/v1/webhook-keys' });
   expect(answer.text).not.toMatch(/whsk_|whsec_|ciphertext/);
   expect(answer.body.data.keys[0].environment).toBe('sandbox');
 });

@@ -195,6 +195,7 @@ describe('among 60,000 in four months', () => {
     ['a status that nothing has', of('retrying'), 'notifications_page_status'],
     ['a type', { eventType: 'credit_application.signed' }, 'notifications_page_event_type'],
     ['a type that nothing has', { eventType: 'credit_application.test' }, 'notifications_page_event_type'],
+    ['an event', { eventId: 'evt_59999' }, 'notifications_page_event'],
     ['an application', { applicationId: APPLICATION }, 'notifications_page_application'],
     ['a reference', { merchantReference: 'order 9000' }, 'notifications_page_reference'],
   ])('%s: one index, no sort, no more than a page and one', async (_what, filter, index) => {
