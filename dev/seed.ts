@@ -4,6 +4,7 @@ import type { KeyEnvironment } from '../db/keys/key';
 import { issueKey } from '../db/keys/api-key-changes';
 import { findKey, findKeyByHash, hashKey } from '../db/keys/api-keys';
 import { appendChange } from '../db/audit/change-log';
+import { changeLender, listLenders } from '../db/applications/lenders';
 import { loadMerchants } from '../db/catalogue/merchants';
 import { createPartner, findPartner } from '../db/catalogue/partners';
 import { TEST_MERCHANTS } from '../domain/test-merchants';
@@ -11,6 +12,7 @@ import { importMerchants } from '../ops/import/import-merchants';
 import { importProducts } from '../ops/import/import-products';
 import { takeImportTurn } from '../ops/import/import-turn';
 import { ensureDemoEndpoints } from './demo-webhooks';
+import { LENDER_NAMES } from './seed-data/products';
 import { seedMerchants, type SeedMerchant } from './seed-data/merchants';
 import type { DemoData } from './stack';
 
@@ -55,6 +57,7 @@ export async function seedDatabase(
     await takeImportTurn(tx);
     await ensurePartner(tx, DEMO_PARTNER);
     await ensurePartner(tx, OTHER_PARTNER);
+    await nameLenders(tx);
     await addMissing(tx, merchants);
     return {
       test: await ensureKey(tx, 'sandbox', known?.apiKeys?.test),
@@ -82,6 +85,21 @@ async function ensurePartner(
   if ((await findPartner(tx, partnerId)) !== null) return;
   await createPartner(tx, wanted);
   await appendChange(tx, { actor: ACTOR, action: 'partners.create', subject: partnerId, details: { name } });
+}
+
+/** Gives the lenders whose names are still those of the migration the names of the demo. */
+async function nameLenders(tx: DbOrTransaction): Promise<void> {
+  for (const { lender, name } of await listLenders(tx)) {
+    const wanted = LENDER_NAMES[lender as keyof typeof LENDER_NAMES];
+    if (wanted === undefined || !/^Lender [AB]$/.test(name)) continue;
+    await changeLender(tx, lender, { name: wanted });
+    await appendChange(tx, {
+      actor: ACTOR,
+      action: 'lenders.set',
+      subject: lender,
+      details: { name: wanted },
+    });
+  }
 }
 
 /** Adds the merchants that are not there, with their products, by way of the import that everybody uses. */

@@ -12,6 +12,8 @@ export const OPERATOR_EVENT_KINDS = [
   'notifications_expired',
   /** A lender left out steps that its application cannot do without; once the wait was over it moved on without them. */
   'lender_steps_missing',
+  /** More than 20 applications were opened from one quote. */
+  'quote_crowded',
   /** A run of the retention removed more than what comes of age in a day (domain/retention.ts). */
   'retention_removed_much',
 ] as const;
@@ -42,6 +44,8 @@ export function describeOperatorEvent(
       return `${count} expire within 7 days: register or enable an endpoint`;
     case 'notifications_expired':
       return `${count} expired after 30 days`;
+    case 'quote_crowded':
+      return `more than 20 applications from ${String(details['service_quote_id'])}: a page that many shoppers see, or an integration at fault? ops applications list --quote`;
     case 'lender_steps_missing': {
       const words = (value: unknown) => (Array.isArray(value) ? value.join(', ') : '');
       const where = `${String(details['application_id'])}: ${words(details['applied'])} applied to ${String(details['state_before'])}`;

@@ -34,6 +34,7 @@ export interface DepositRule {
 
 /** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds in domain/product-bounds.ts. */
 export interface ProductTerms {
+  /** Key of the lender whose product it is. */
   readonly lender: string;
   /** Name of the product, unique within its merchant; it identifies the product on a finance link. */
   readonly creditProduct: string;
@@ -67,6 +68,8 @@ export interface Product extends ProductTerms {
   readonly productId: string;
   /** Version of the terms, from 1. */
   readonly version: number;
+  /** The lender's name when the version was made: what partners are shown. */
+  readonly lenderName: string;
   /** Place in the merchant's own order, ascending. */
   readonly displayOrder: number;
   /** First UK calendar day (YYYY-MM-DD) it is offered; null: always has been. */

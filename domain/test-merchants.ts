@@ -14,7 +14,8 @@ const INTEREST_BEARING: Product = {
   displayOrder: 1,
   validFrom: null,
   validTo: null,
-  lender: 'Test Lender A',
+  lender: 'test_lender_a',
+  lenderName: 'Test Lender A',
   creditProduct: '12 months at 9.9% APR',
   numberOfRepayments: 12,
   aprBasisPoints: 990,
@@ -38,7 +39,8 @@ const INTEREST_FREE: Product = {
   ...INTEREST_BEARING,
   productId: 'test-interest-free-10',
   displayOrder: 2,
-  lender: 'Test Lender B',
+  lender: 'test_lender_b',
+  lenderName: 'Test Lender B',
   creditProduct: '10 months interest-free',
   numberOfRepayments: 10,
   aprBasisPoints: 0,
@@ -113,6 +115,9 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
     shows: 'set-up incomplete: 500 MERCHANT_CONFIGURATION_INCOMPLETE, fca_authorised and products missing',
   },
 ];
+
+/** The lenders of their products, made by the migration. No service key is for one of them, and no other product is theirs. */
+export const TEST_LENDERS: ReadonlySet<string> = new Set(['test_lender_a', 'test_lender_b']);
 
 /** The designated test merchants by `merchant_id`, usable with any key. */
 export const TEST_MERCHANTS: ReadonlyMap<string, TestMerchant> = new Map(

@@ -1,13 +1,17 @@
 import type { Command } from 'commander';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
+import { LONGEST_PRODUCT_NAME } from '../domain/product-bounds';
 import { Refused } from '../db/refused';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
+import { text } from './import/fields';
+import { takeImportTurn } from './import/import-turn';
 import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
   ops lenders add lender_c --name 'Lender C' --format '[A-Z]{2}-\\d{4,6}'
+  ops lenders set lender_c --name 'Lender C plc'     a new version of each of its products
   ops lenders set lender_c --format '[A-Z]{2}\\d{6}'
 
 A format is made of characters, \\d and classes such as [A-Z0-9], each with ?, {n} or {n,m} behind it.`;
@@ -18,17 +22,18 @@ const FORMAT = 'form of its references, 64 characters at most';
 export function addLenderCommands(program: Command, deps: OpsDeps): void {
   const lenders = program
     .command('lenders')
-    .description('Lenders whose integrations may open applications.')
+    .description('Lenders: whose products merchants have, and whose integrations open applications for them.')
     .addHelpText('after', EXAMPLES);
 
   const add = lenders
     .command('add')
     .argument('<lender>', 'its key: what events will call it')
     .description('Add a lender.')
-    .requiredOption('--name <name>', 'what it is called')
+    .requiredOption('--name <name>', 'what shoppers are shown')
     .requiredOption('--format <format>', FORMAT);
   handle<{ name: string; format: string }>(add, deps, async (call, lender = '') => {
-    const { name, format: referenceFormat } = call.options;
+    const { format: referenceFormat } = call.options;
+    const name = checkedName(call.options.name);
     const added = await changeAndLog(call, 'lenders.add', async (tx, log) => {
       const done = await addLender(tx, { lender, name, referenceFormat });
       await log(lender, detailsOf(done));
@@ -44,24 +49,31 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     .command('set')
     .argument('<lender>')
     .description('Change what a lender is called, or the form that new references may have.')
-    .option('--name <name>', 'what it is called')
+    .option('--name <name>', 'what shoppers are shown, in quotes from now on')
     .option('--format <format>', FORMAT);
   handle<{ name?: string; format?: string }>(set, deps, async (call, lender = '') => {
     const { name, format: referenceFormat } = call.options;
     if (name === undefined && referenceFormat === undefined) {
       throw new Refused('invalid', 'Say what to change: --name or --format.');
     }
-    const changed = await changeAndLog(call, 'lenders.set', async (tx, log) => {
+    const { changed, renewed } = await changeAndLog(call, 'lenders.set', async (tx, log) => {
+      // An import under way would write products with the old name.
+      await takeImportTurn(tx);
       const done = await changeLender(tx, lender, {
-        ...(name !== undefined && { name }),
+        ...(name !== undefined && { name: checkedName(name) }),
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
-      await log(lender, detailsOf(done));
+      await log(lender, { ...detailsOf(done.changed), products: done.renewed.length });
+      for (const { productId, merchantId, creditProduct, version } of done.renewed) {
+        const product = { merchant_id: merchantId, credit_product: creditProduct };
+        await log(productId, { ...product, change: 'updated', version, terms: ['lender_name'] });
+      }
       return done;
     });
+    const versions = renewed.length === 0 ? '' : ` New versions of products: ${renewed.length}.`;
     return {
-      json: snakeCased(changed),
-      text: `${lender} is ${changed.name}; its references look like ${changed.referenceFormat}.`,
+      json: { ...snakeCased(changed), new_versions: renewed.length },
+      text: `${lender} is ${changed.name}; its references look like ${changed.referenceFormat}.${versions}`,
     };
   });
 
@@ -74,6 +86,13 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
       created: 'created_at',
     });
   });
+}
+
+/** It is shown to shoppers, so it is checked as a product's name is. */
+function checkedName(name: string): string {
+  const checked = text(LONGEST_PRODUCT_NAME).safeParse(name);
+  if (checked.success) return name;
+  throw new Refused('invalid', `The name ${checked.error.issues[0]?.message}.`);
 }
 
 const detailsOf = ({ name, referenceFormat }: Lender) => ({ name, reference_format: referenceFormat });

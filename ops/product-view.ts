@@ -50,6 +50,12 @@ export function definitionView(terms: ProductDefinition) {
   };
 }
 
+/** A version: its terms, and what its lender was called when it was made, which no file states. */
+export const versionView = (version: ProductDefinition) => ({
+  ...definitionView(version),
+  lender_name: version.lenderName,
+});
+
 /** A product as a row of an import file (docs/import-format.md). */
 function productFileView({ merchantId, active, displayOrder, creditProduct, definition }: StoredProduct) {
   return {
@@ -60,10 +66,11 @@ function productFileView({ merchantId, active, displayOrder, creditProduct, defi
   };
 }
 
-/** A product with its id and version. */
+/** A product with its id, its version and its lender's name. */
 export const productView = (product: StoredProduct) => ({
   product_id: product.productId,
   version: product.version,
+  lender_name: product.definition?.lenderName ?? null,
   ...productFileView(product),
 });
 

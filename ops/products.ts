@@ -8,7 +8,7 @@ import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
 import { facts, moment, printable, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
-import { definitionView, productTable, productView } from './product-view';
+import { productTable, productView, versionView } from './product-view';
 import { ukDay } from '../domain/uk-day';
 
 const EXAMPLES = `
@@ -18,11 +18,11 @@ Examples:
   ops products show M123456 "Classic credit 12 months"
   ops products deactivate M123456 "Classic credit 12 months"`;
 
-type Terms = ReturnType<typeof definitionView>;
+type Terms = ReturnType<typeof versionView>;
 
 /** In which terms a version differs from the one before it, in the words of the import file. */
 function differences(before: ProductDefinition, after: ProductDefinition) {
-  const [old, now] = [definitionView(before), definitionView(after)];
+  const [old, now] = [versionView(before), versionView(after)];
   return (Object.keys(now) as (keyof Terms)[])
     .filter((field) => JSON.stringify(old[field]) !== JSON.stringify(now[field]))
     .map((field) => ({ field, from: old[field], to: now[field] }));
@@ -76,7 +76,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
         version,
         created_at: createdAt,
         changed: differing[at] ?? null,
-        ...definitionView(definition),
+        ...versionView(definition),
       })),
     };
     const lines = Object.entries(productView(product)).map(([name, value]): [string, Cell] => [
@@ -84,7 +84,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
       typeof value === 'object' && value !== null ? JSON.stringify(value) : value,
     ]);
     const history = versions.flatMap(({ version, createdAt, definition }, at) => [
-      `${version}, since ${moment(createdAt)}: ${definition.lender}, ${definition.numberOfRepayments} repayments, ${definitionView(definition).apr}%`,
+      `${version}, since ${moment(createdAt)}: ${definition.lenderName}, ${definition.numberOfRepayments} repayments, ${versionView(definition).apr}%`,
       ...(differing[at] ?? []).map(({ field, from, to }) => `    ${field}: ${said(from)} to ${said(to)}`),
     ]);
     return { json, text: `${facts(lines)}\n\nVersions: what each changed\n${history.join('\n')}` };

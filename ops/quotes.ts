@@ -6,7 +6,7 @@ import { wholeNumber } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { facts, listed, snakeCased, table } from './output';
 import { inPages, paged, type Page } from './paging';
-import { definitionView } from './product-view';
+import { versionView } from './product-view';
 
 const EXAMPLES = `
 Examples:
@@ -87,7 +87,7 @@ function fullAnswer({ response, fitted, versions, ...summary }: StoredQuote): An
   const terms = versions.map(({ productId, version, definition }) => ({
     product_id: productId,
     version,
-    ...definitionView(definition),
+    ...versionView(definition),
   }));
   const text = [
     facts(Object.entries(view(summary))),

@@ -32,7 +32,7 @@ function productToWire(priced: PricedProduct): ProductItem {
   const { product, initialPaymentDue } = priced;
   const rateType = product.rateType === 'fixed' ? 'Fixed' : 'Variable';
   return {
-    lender: product.lender,
+    lender: product.lenderName,
     credit_product: product.creditProduct,
     purchase_price: formatPence(priced.purchasePricePence),
     customer_deposit: formatPence(priced.depositPence),
@@ -57,7 +57,7 @@ function adjustmentToWire(adjustment: DepositAdjustment) {
     corrected_deposit: formatPence(adjustment.correctedDepositPence),
     adjustment_reason: adjustment.reason,
     affected_products: adjustment.affectedProducts.map(({ product, depositPence, loanPence }) => ({
-      lender: product.lender,
+      lender: product.lenderName,
       credit_product: product.creditProduct,
       customer_deposit: formatPence(depositPence),
       loan_amount: formatPence(loanPence),

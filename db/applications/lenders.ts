@@ -1,7 +1,9 @@
 import { asc, eq } from 'drizzle-orm';
 import { readReferenceFormat } from '../../domain/reference-format';
+import { TEST_LENDERS } from '../../domain/test-merchants';
 import type { DbOrTransaction } from '../postgres/connect';
 import { lenders } from '../schema';
+import { renameLenderInProducts, type RenewedProduct } from '../catalogue/products';
 import { Refused } from '../refused';
 
 export type Lender = typeof lenders.$inferSelect;
@@ -33,18 +35,26 @@ export async function addLender(
 }
 
 /**
- * Changes what a lender is called, or the form of references that new applications may have.
+ * Changes what a lender is called, in its products too (each then has a new version), or the form of references that new
+ * applications may have.
  * @throws Refused when there is none, or the format is none.
  */
 export async function changeLender(
   db: DbOrTransaction,
   lender: string,
   wanted: { readonly name?: string; readonly referenceFormat?: string },
-): Promise<Lender> {
+): Promise<{ readonly changed: Lender; readonly renewed: readonly RenewedProduct[] }> {
+  if (TEST_LENDERS.has(lender)) {
+    throw new Refused(
+      'invalid',
+      `${lender} belongs to the designated test merchants, whose answers are fixed.`,
+    );
+  }
   if (wanted.referenceFormat !== undefined) checkFormat(wanted.referenceFormat);
   const [changed] = await db.update(lenders).set(wanted).where(eq(lenders.lender, lender)).returning();
   if (changed === undefined) throw new Refused('not_found', `Lender ${lender} does not exist.`);
-  return changed;
+  const { name } = wanted;
+  return { changed, renewed: name === undefined ? [] : await renameLenderInProducts(db, lender, name) };
 }
 
 function checkFormat(format: string): void {

@@ -2,8 +2,9 @@ import type { DepositRule, Product, ProductTerms } from '../../domain/product';
 import { isPossibleDeposit, isWithin, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product-bounds';
 import type { productVersions } from '../schema';
 
-/** Terms and days of validity: all that makes a version. */
+/** Terms, days of validity and the lender's name: all that makes a version. */
 export interface ProductDefinition extends ProductTerms {
+  readonly lenderName: string;
   readonly validFrom: string | null;
   readonly validTo: string | null;
 }
@@ -27,7 +28,7 @@ const oneOf = (name: string, field: keyof typeof PRODUCT_CHOICES): Check => [
 
 /** Names by which people know the columns: those of the import file (docs/import-format.md). */
 const CHECKS: readonly Check[] = [
-  ['lender', (row) => isText(row['lender'])],
+  ['lender', (row) => isText(row['lender']) && isText(row['lenderName'])],
   inRange('number_of_repayments', 'numberOfRepayments'),
   [
     'apr',

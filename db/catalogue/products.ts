@@ -28,7 +28,7 @@ interface NewProduct {
   readonly definition: ProductDefinition;
 }
 
-/** 22 columns a row: stays below Postgres' 65,534 parameters. */
+/** 24 columns a row: stays below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 500;
 
 /**
@@ -120,6 +120,44 @@ export async function addVersion(
     .values({ productId: product.productId, version, ...toColumns(definition) });
   await tx.update(products).set({ currentVersion: version }).where(eq(products.productId, product.productId));
   return version;
+}
+
+/** A product, and the version that it is priced with from now on. */
+export interface RenewedProduct {
+  readonly productId: string;
+  readonly merchantId: string;
+  readonly creditProduct: string;
+  readonly version: number;
+}
+
+const {
+  productId: _,
+  version: __,
+  lenderName: ___,
+  createdAt: ____,
+  ...KEPT
+} = getTableColumns(productVersions);
+const KEPT_COLUMNS = Object.values(KEPT).map(({ name }) => name);
+
+/** Makes a new version, with this name of its lender, of every product of the lender that has another name; switched-off ones too. */
+export async function renameLenderInProducts(
+  tx: DbOrTransaction,
+  lender: string,
+  name: string,
+): Promise<RenewedProduct[]> {
+  const kept = sql.raw(KEPT_COLUMNS.join(', '));
+  const ofCurrent = sql.raw(KEPT_COLUMNS.map((column) => `v.${column}`).join(', '));
+  return tx.execute<RenewedProduct & Record<string, unknown>>(sql`
+    with renewed as (
+      insert into product_versions (product_id, version, lender_name, ${kept})
+      select v.product_id, (select max(o.version) + 1 from product_versions o where o.product_id = v.product_id),
+        ${name}, ${ofCurrent}
+      from products p join product_versions v on v.product_id = p.product_id and v.version = p.current_version
+      where v.lender = ${lender} and v.lender_name <> ${name}
+      returning product_id, version)
+    update products p set current_version = r.version from renewed r where p.product_id = r.product_id
+    returning p.product_id as "productId", p.merchant_id as "merchantId", p.credit_product as "creditProduct",
+      p.current_version as version`);
 }
 
 /** Changes what is not part of the terms. */

@@ -5,6 +5,7 @@ import { generateKey, hashKey, type KeyEnvironment } from './key';
 import { serviceKeys } from '../schema';
 import { isExpired } from '../schema/columns';
 import { expiryIn, keyChanges, type Issued, type KeySummary } from './key-changes';
+import { TEST_LENDERS } from '../../domain/test-merchants';
 import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
 
@@ -61,6 +62,12 @@ export async function issueServiceKey(
   const { lender, environment } = wanted;
   if ((await findLender(db, lender)) === null) {
     throw new Refused('not_found', `Lender ${lender} does not exist: ops lenders list shows those that do.`);
+  }
+  if (TEST_LENDERS.has(lender)) {
+    throw new Refused(
+      'invalid',
+      `${lender} belongs to the designated test merchants: no integration speaks for it.`,
+    );
   }
   const key = generateKey('service');
   const keyId = `svk_${ulid()}`;

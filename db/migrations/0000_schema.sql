@@ -123,6 +123,7 @@ CREATE TABLE "product_versions" (
 	"product_id" text NOT NULL,
 	"version" integer NOT NULL,
 	"lender" text NOT NULL,
+	"lender_name" text NOT NULL,
 	"number_of_repayments" integer NOT NULL,
 	"apr_basis_points" integer NOT NULL,
 	"rate_type" text NOT NULL,
@@ -287,6 +288,7 @@ CREATE TABLE "service_keys" (
 	"replaced_by" text,
 	CONSTRAINT "service_keys_key_hash_unique" UNIQUE("key_hash"),
 	CONSTRAINT "service_keys_state" CHECK ("service_keys"."state" in ('active', 'inactive', 'revoked')),
+	CONSTRAINT "service_keys_no_test_lender" CHECK ("service_keys"."lender" not in ('test_lender_a', 'test_lender_b')),
 	CONSTRAINT "service_keys_environment" CHECK ("service_keys"."environment" in ('sandbox', 'live'))
 );
 --> statement-breakpoint
@@ -345,6 +347,7 @@ ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_application_id_credit_
 ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_product_id_products_product_id_fk" FOREIGN KEY ("product_id") REFERENCES "public"."products"("product_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -353,6 +356,7 @@ ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_par
 CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;--> statement-breakpoint
+CREATE INDEX "credit_applications_quote" ON "credit_applications" USING btree ("quote_id");--> statement-breakpoint
 CREATE INDEX "credit_applications_open_quote" ON "credit_applications" USING btree ("quote_id") WHERE "credit_applications"."state" not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');--> statement-breakpoint
 CREATE INDEX "lender_events_application" ON "lender_events" USING btree ("application_id","event_number");--> statement-breakpoint
 CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;--> statement-breakpoint
@@ -381,7 +385,8 @@ CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btr
 CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
 CREATE INDEX "webhook_key_pairs_partner" ON "webhook_key_pairs" USING btree ("partner_id","environment");--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btree ("partner_id","environment") WHERE "webhook_key_pairs"."expires_at" is null;--> statement-breakpoint
-CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
+CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "operator_events_crowded_quote" ON "operator_events" USING btree (("details" ->> 'service_quote_id')) WHERE "operator_events"."kind" = 'quote_crowded';
 --> statement-breakpoint
 -- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
 CREATE FUNCTION ulid_floor(moment timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
@@ -613,7 +618,10 @@ INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uui
 --> statement-breakpoint
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),
-	('lender_b', 'Lender B', '\d{7}');
+	('lender_b', 'Lender B', '\d{7}'),
+	-- Of the designated test merchants (domain/test-merchants.ts).
+	('test_lender_a', 'Test Lender A', '[A-Za-z0-9]{8}'),
+	('test_lender_b', 'Test Lender B', '\d{7}');
 --> statement-breakpoint
 -- The dispatcher's claim (db/notifications/claim.ts): takes up to "most" notifications that are due, from the queues (partner and
 -- environment, so one endpoint each) in turn, beginning after the given one. A queue has "slots" first attempts under way at

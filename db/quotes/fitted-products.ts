@@ -2,6 +2,7 @@
 export interface FittedProduct {
   readonly productId: string;
   readonly version: number;
+  /** Key of its lender: only that lender's integrations open applications for it. */
   readonly lender: string;
   readonly creditProduct: string;
   readonly depositPence: number;

@@ -8,7 +8,7 @@ import { partners } from './partners';
 export const lenders = pgTable('lenders', {
   /** What events call it, such as `lender_a`. */
   lender: text('lender').primaryKey(),
-  /** For people. */
+  /** What shoppers are shown: each product version stores it as it was then (db/catalogue/products.ts). */
   name: text('name').notNull(),
   /** As domain/reference-format.ts reads it. */
   referenceFormat: text('reference_format').notNull(),
@@ -58,6 +58,8 @@ export const creditApplications = pgTable(
     index('credit_applications_merchant_reference')
       .on(t.merchantReference)
       .where(sql`${t.merchantReference} is not null`),
+    // How many a quote has (db/applications/crowded-quotes.ts), and `ops applications list --quote`.
+    index('credit_applications_quote').on(t.quoteId),
     // The retention: quotes of applications that may still become something (db/retention/kinds.ts).
     index('credit_applications_open_quote')
       .on(t.quoteId)

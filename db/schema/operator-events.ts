@@ -1,4 +1,5 @@
-import { bigserial, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bigserial, index, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import { moment, serviceNow } from './columns';
 
@@ -17,6 +18,12 @@ export const operatorEvents = pgTable(
     /** Figures and ids; never a secret, a body or an address. */
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
-  // `ops events list --partner`, and whether a warning of the day has been given.
-  (t) => [index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId)],
+  (t) => [
+    // `ops events list --partner`, and whether a warning of the day has been given.
+    index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId),
+    // One warning for a quote, whichever API process counts its applications.
+    uniqueIndex('operator_events_crowded_quote')
+      .on(sql`(${t.details} ->> 'service_quote_id')`)
+      .where(sql`${t.kind} = 'quote_crowded'`),
+  ],
 );

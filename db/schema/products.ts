@@ -1,5 +1,6 @@
 import { boolean, date, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { PRODUCT_CHOICES } from '../../domain/product-bounds';
+import { lenders } from './applications';
 import { moment, pence, serviceNow } from './columns';
 import { merchants } from './merchants';
 
@@ -31,7 +32,12 @@ export const productVersions = pgTable(
       .notNull()
       .references(() => products.productId),
     version: integer('version').notNull(),
-    lender: text('lender').notNull(),
+    /** Whose product it is: only this lender's integrations open applications for it. */
+    lender: text('lender')
+      .notNull()
+      .references(() => lenders.lender),
+    /** The lender's name when the version was made: what quotes show. */
+    lenderName: text('lender_name').notNull(),
     numberOfRepayments: integer('number_of_repayments').notNull(),
     aprBasisPoints: integer('apr_basis_points').notNull(),
     rateType: text('rate_type', { enum: PRODUCT_CHOICES.rateType }).notNull(),

@@ -19,6 +19,8 @@ export const serviceKeys = pgTable(
   },
   (t) => [
     check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
+    // Lenders of the test merchants, whose quotes every partner may have: no integration speaks for them.
+    check('service_keys_no_test_lender', sql`${t.lender} not in ('test_lender_a', 'test_lender_b')`),
     check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],
 );

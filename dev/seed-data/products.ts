@@ -3,6 +3,12 @@ import type { ProductFileRow } from '../../ops/import/product-schema';
 /** A product before it belongs to a merchant. */
 export type SeedProduct = Omit<ProductFileRow, 'merchant_id'>;
 
+/** What the demo's lenders are called: what its quotes show. */
+export const LENDER_NAMES = {
+  lender_a: 'Harbour Retail Finance',
+  lender_b: 'Beacon Consumer Credit',
+} as const;
+
 /** Loans of the usual high-street range. */
 const USUAL = { minimum_loan_amount: '250.00', maximum_loan_amount: '25000.00' } as const;
 
@@ -10,7 +16,7 @@ const USUAL = { minimum_loan_amount: '250.00', maximum_loan_amount: '25000.00' }
 const classic = (months: number, apr: string): SeedProduct => ({
   ...USUAL,
   credit_product: `Classic credit ${months} months`,
-  lender: 'Harbour Retail Finance',
+  lender: 'lender_a',
   number_of_repayments: months,
   apr,
 });
@@ -19,7 +25,7 @@ const classic = (months: number, apr: string): SeedProduct => ({
 const interestFree = (months: number): SeedProduct => ({
   ...USUAL,
   credit_product: `Interest free ${months} months`,
-  lender: 'Harbour Retail Finance',
+  lender: 'lender_a',
   number_of_repayments: months,
   apr: '0',
 });
@@ -47,7 +53,7 @@ export const CLASSIC_36: SeedProduct = {
 /** Instalments rounded up, as the lender publishes: £26.58 a month for £900. */
 export const CLASSIC_48_CEIL: SeedProduct = {
   ...classic(48, '19.9'),
-  lender: 'Beacon Consumer Credit',
+  lender: 'lender_b',
   instalment_rounding: 'ceil',
   representative_example: { loan_amount: '900.00', monthly_repayment: '26.58' },
 };
@@ -77,7 +83,7 @@ export const INTEREST_FREE_12: SeedProduct = {
 export const BUY_NOW_PAY_LATER: SeedProduct = {
   ...USUAL,
   credit_product: 'Buy now pay later 12 + 36 months',
-  lender: 'Beacon Consumer Credit',
+  lender: 'lender_b',
   number_of_repayments: 36,
   apr: '13.9',
   deferral_months: 12,

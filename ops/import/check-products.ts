@@ -1,16 +1,21 @@
-import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { checkProduct } from '../../domain/product-check';
-import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Fault } from './faults';
 import { PRODUCT_NAMES } from './file-names';
 import { checkForm, type ParsedRow } from './parse-rows';
-import { productRowSchema, toProductDefinition, toPublishedExample, type ProductRow } from './product-schema';
+import {
+  productRowSchema,
+  toProductDefinition,
+  toPublishedExample,
+  type ProductRow,
+  type StatedProduct,
+} from './product-schema';
 
 /** A row whose figures were found sound. */
 export interface CheckedProduct {
   readonly row: number;
   readonly merchantId: string;
-  readonly definition: ProductDefinition;
+  readonly definition: StatedProduct;
   /** Null: where a new product comes last, and a stored one keeps its place. */
   readonly displayOrder: number | null;
   readonly active: boolean;
@@ -60,6 +65,9 @@ function checkRow(
     definition.validTo < definition.validFrom
   ) {
     faults.push({ row, field: 'valid_to', message: 'must not be before valid_from' });
+  }
+  if (TEST_LENDERS.has(value.lender)) {
+    faults.push({ row, field: 'lender', message: 'is a lender of the designated test merchants' });
   }
   if (TEST_MERCHANTS.has(value.merchant_id)) {
     faults.push({

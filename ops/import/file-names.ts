@@ -5,6 +5,7 @@ import { snakeCase } from '../output';
 /** What domain/product-check.ts finds fault with, in the words of a file. */
 export const PRODUCT_NAMES: Readonly<Record<keyof ProductDefinition | 'publishedExample', string>> = {
   lender: 'lender',
+  lenderName: 'lender_name',
   creditProduct: 'credit_product',
   numberOfRepayments: 'number_of_repayments',
   aprBasisPoints: 'apr',

@@ -1,5 +1,6 @@
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { appendChanges, type Change } from '../../db/audit/change-log';
+import { listLenders } from '../../db/applications/lenders';
 import { loadMerchants } from '../../db/catalogue/merchants';
 import { changedColumns, type ProductDefinition } from '../../db/catalogue/product-row';
 import {
@@ -11,11 +12,12 @@ import {
 } from '../../db/catalogue/products';
 import { checkProducts, type CheckedProduct } from './check-products';
 import { termNames } from './file-names';
-import { ImportRefused, sortFaults } from './faults';
+import { ImportRefused, sortFaults, type Fault } from './faults';
 import { reportOf, type ImportOptions, type ImportReport } from './report';
 import { takeImportTurn } from './import-turn';
 
 interface PlannedProduct extends CheckedProduct {
+  readonly definition: ProductDefinition;
   readonly displayOrder: number;
   /** Null: it is new. */
   readonly stored: StoredProduct | null;
@@ -43,8 +45,13 @@ export async function importProducts(
     const orphans = checked
       .filter(({ merchantId }) => !known.has(merchantId))
       .map(({ row, merchantId }) => ({ row, field: 'merchant_id', message: `${merchantId} does not exist` }));
-    if (faults.length + orphans.length > 0) throw new ImportRefused(sortFaults([...faults, ...orphans]));
-    const planned = plan(checked, await loadProductsOf(tx, ids));
+    const lenderNames = new Map((await listLenders(tx)).map(({ lender, name }) => [lender, name]));
+    const named = checked.map((product) => withLenderName(product, lenderNames));
+    const strangers = named.filter((one): one is Fault => 'message' in one);
+    const found = [...faults, ...orphans, ...strangers];
+    if (found.length > 0) throw new ImportRefused(sortFaults(found));
+    const products = named.filter((one) => 'definition' in one);
+    const planned = plan(products, await loadProductsOf(tx, ids));
     const writing = planned.filter(
       ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
     );
@@ -53,9 +60,20 @@ export async function importProducts(
   });
 }
 
+type NamedProduct = CheckedProduct & Pick<PlannedProduct, 'definition'>;
+
+/** The product with its lender's name of today, or what is wrong with its lender. */
+function withLenderName(product: CheckedProduct, names: ReadonlyMap<string, string>): NamedProduct | Fault {
+  const { row, definition } = product;
+  const lenderName = names.get(definition.lender);
+  if (lenderName !== undefined) return { ...product, definition: { ...definition, lenderName } };
+  const message = `${definition.lender} is no lender's key: ops lenders list shows them`;
+  return { row, field: 'lender', message };
+}
+
 const identity = (merchantId: string, creditProduct: string) => JSON.stringify([merchantId, creditProduct]);
 
-function plan(checked: readonly CheckedProduct[], stored: readonly StoredProduct[]): PlannedProduct[] {
+function plan(checked: readonly NamedProduct[], stored: readonly StoredProduct[]): PlannedProduct[] {
   const before = new Map(
     stored.map((product) => [identity(product.merchantId, product.creditProduct), product]),
   );

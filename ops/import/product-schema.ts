@@ -95,8 +95,11 @@ export type ProductRow = z.output<typeof productRowSchema>;
 /** A row as it stands in a file. */
 export type ProductFileRow = z.input<typeof productRowSchema>;
 
+/** What a row states. What its lender is called is not for it to say. */
+export type StatedProduct = Omit<ProductDefinition, 'lenderName'>;
+
 /** The terms that a row states, with the defaults of docs/import-format.md. */
-export function toProductDefinition(row: ProductRow): ProductDefinition {
+export function toProductDefinition(row: ProductRow): StatedProduct {
   return {
     lender: row.lender,
     creditProduct: row.credit_product,

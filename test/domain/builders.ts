@@ -14,7 +14,7 @@ export function buildProduct(changes: Partial<Product> = {}): Product {
     displayOrder: 1,
     validFrom: null,
     validTo: null,
-    lender: 'Lender',
+    lenderName: 'Lender',
     creditProduct: 'Credit',
     minLoanPence: 1_000,
     maxLoanPence: 200_000_000,

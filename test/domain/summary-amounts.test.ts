@@ -141,6 +141,7 @@ describe('the merchants of the demo and the designated ones', () => {
     ...applyRow(merchantRowSchema.parse(row), null),
     products: products.map((product, index): Product => ({
       ...toProductDefinition(productRowSchema.parse({ merchant_id: row.merchant_id, ...product })),
+      lenderName: 'Lender',
       productId: `prd_${index}`,
       version: 1,
       displayOrder: index,

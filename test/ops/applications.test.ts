@@ -3,6 +3,7 @@ import { applyOverdueEvents } from '../../db/applications/apply-overdue-events';
 import { createPartner } from '../../db/catalogue/partners';
 import { newReference, openApplication, tell } from '../support/applications';
 import { advanceServiceClock } from '../support/notifications';
+import { PRODUCT_ROW } from './product-row';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -82,10 +83,27 @@ test('service keys: are issued for a lender that exists and one environment only
   expect(await ops.json('service-keys', 'list')).toHaveLength(before);
 });
 
+test('lenders of the test merchants have no service key, no other name and no other product', async () => {
+  const refused = async (...args: string[]) => {
+    const outcome = await ops.run([...args, '--json']);
+    return [outcome.code, outcome.json().error.code];
+  };
+  const binding = ['--lender', 'test_lender_b', '--environment', 'sandbox'];
+  expect(await refused('service-keys', 'create', '--name', 'Gateway', ...binding)).toEqual([1, 'invalid']);
+  expect(await refused('lenders', 'set', 'test_lender_b', '--name', 'Mine')).toEqual([1, 'invalid']);
+  // Neither by hand.
+  await expect(
+    ops.database.sql`insert into service_keys (key_id, name, lender, environment, key_hash, last_four)
+      values ('svk_2', 'Gateway', 'test_lender_a', 'sandbox', 'x', 'abcd')`,
+  ).rejects.toThrow('service_keys_no_test_lender');
+});
+
 test('lenders: two are there; others are added and changed, with formats that can be read', async () => {
   expect(await ops.json('lenders', 'list')).toMatchObject([
     { lender: 'lender_a', reference_format: '[A-Za-z0-9]{8}' },
     { lender: 'lender_b', reference_format: '\\d{7}' },
+    { lender: 'test_lender_a', name: 'Test Lender A' },
+    { lender: 'test_lender_b', name: 'Test Lender B' },
   ]);
   const add = ['lenders', 'add', 'lender_c', '--name', 'Lender C', '--format'];
   expect(await ops.json(...add, '[A-Z]{2}-\\d{4,6}')).toMatchObject({ name: 'Lender C' });
@@ -100,11 +118,50 @@ test('lenders: two are there; others are added and changed, with formats that ca
     [['lenders', 'set', 'lender_c', '--format', '.*'], 'invalid'],
     [['lenders', 'set', 'lender_c'], 'invalid'],
     [['lenders', 'set', 'lender_z', '--name', 'Z'], 'not_found'],
+    [['lenders', 'set', 'lender_c', '--name', 'Z '], 'invalid'],
+    [['lenders', 'add', 'lender_d', '--name', '', '--format', '\\d{9}'], 'invalid'],
   ] as const) {
     const outcome = await ops.run([...args, '--json']);
     expect([outcome.code, outcome.json().error.code]).toEqual([1, code]);
   }
   expect(await changesOf('lender_c')).toEqual(['lenders.set', 'lenders.add']);
+});
+
+test('lenders: a rename is a new version of the products of that lender, with the old name behind earlier quotes', async () => {
+  await ops.json('lenders', 'add', 'lender_r', '--name', 'Before', '--format', '\\d{9}');
+  await ops.json('merchants', 'create', 'M310001', '--trading-name', 'Example Shop');
+  const rows = ['lender_r', 'lender_r', 'lender_a'].map((lender, at) => ({
+    ...PRODUCT_ROW,
+    merchant_id: 'M310001',
+    credit_product: `Product ${at}`,
+    lender,
+    active: at !== 1,
+  }));
+  await ops.run(['products', 'import', '-'], JSON.stringify(rows));
+  const versionsOf = async (product: string) => {
+    const shown = await ops.json('products', 'show', 'M310001', product);
+    return shown.versions.map((one: Record<string, unknown>) => [
+      one['version'],
+      one['lender_name'],
+      one['changed'],
+    ]);
+  };
+  const rename = ['lenders', 'set', 'lender_r', '--name', 'After'];
+  expect(await ops.json(...rename)).toMatchObject({ name: 'After', new_versions: 2 });
+  const changed = [{ field: 'lender_name', from: 'Before', to: 'After' }];
+  for (const product of ['Product 0', 'Product 1']) {
+    expect(await versionsOf(product)).toEqual([
+      [2, 'After', changed],
+      [1, 'Before', null],
+    ]);
+  }
+  expect(await versionsOf('Product 2')).toEqual([[1, 'Lender A', null]]);
+  // Nothing is left to rename, and an import of the same file changes nothing.
+  expect(await ops.json(...rename)).toMatchObject({ new_versions: 0 });
+  const again = await ops.run(['products', 'import', '-', '--json'], JSON.stringify(rows));
+  expect(again.json()).toMatchObject({ unchanged: 3 });
+  const { product_id: productId } = await ops.json('products', 'show', 'M310001', 'Product 0');
+  expect(await changesOf(productId)).toEqual(['lenders.set', 'products.import']);
 });
 
 test('applications: lists and shows what was told and what is sent', async () => {

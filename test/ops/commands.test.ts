@@ -155,7 +155,7 @@ test('products: switches off and on; quotes: shows one with the versions behind 
       fitted: [productId, 'prd_unknown'].map((id) => ({
         productId: id,
         version: 1,
-        lender: 'Example Bank',
+        lender: 'lender_a',
         creditProduct: 'Classic 12',
         depositPence: 0,
         loanPence: 120_000,

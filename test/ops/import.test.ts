@@ -67,7 +67,7 @@ describe('a CSV file with faults', () => {
     'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
   const line = (...changed: string[]) => {
     const [name = 'A', apr = '9.9', repayments = '12', lowest = '250.00'] = changed;
-    return `M200001,${name},Example Bank,${repayments},${apr},${lowest},25000.00`;
+    return `M200001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
   };
   const refused = async (...lines: string[]) => {
     const outcome = await ops.run(['products', 'import', '-'], lines.join('\n'));
@@ -155,6 +155,8 @@ describe('a products file with faults', () => {
       { ...GOOD, merchant_id: 'M000001' },
       { ...GOOD, credit_product: 'Days', valid_from: '2026-02-30', valid_to: null },
       { ...GOOD, credit_product: 'Nul \u0000', lender: '\ud800' },
+      { ...GOOD, credit_product: 'A name', lender: 'Lender A' },
+      { ...GOOD, credit_product: 'Of tests', lender: 'test_lender_a' },
     ]);
     expect(faults).toEqual(
       expect.arrayContaining([
@@ -174,6 +176,8 @@ describe('a products file with faults', () => {
         '12 valid_from must be a day of the calendar, such as "2027-01-31"',
         '13 credit_product must not hold control characters',
         '13 lender must not hold control characters',
+        "14 lender Lender A is no lender's key: ops lenders list shows them",
+        '15 lender is a lender of the designated test merchants',
       ]),
     );
     expect(faults.filter((fault) => fault.startsWith('1 '))).toEqual([]);
@@ -279,6 +283,7 @@ describe('importing products again', () => {
     const {
       product_id: _,
       version: __,
+      lender_name: ____,
       versions: ___,
       ...row
     } = (await ops.json('products', 'show', 'M300001', 'Classic 12')) as Record<string, unknown>;

@@ -2,7 +2,7 @@
 export const PRODUCT_ROW = {
   merchant_id: 'M300001',
   credit_product: 'Classic 12',
-  lender: 'Example Bank',
+  lender: 'lender_a',
   number_of_repayments: 12,
   apr: '9.9',
   minimum_loan_amount: '250.00',

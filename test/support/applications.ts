@@ -15,7 +15,7 @@ export async function storeQuote(
   const fitted = (creditProduct: string, loanPence: number, depositPence: number) => ({
     productId: `prd_${creditProduct}`,
     version: 1,
-    lender: 'Example Bank',
+    lender: 'lender_a',
     creditProduct,
     loanPence,
     depositPence,

@@ -33,6 +33,7 @@ export async function addMerchant(
         displayOrder,
         definition: {
           ...TERMS,
+          lenderName: 'Example Bank',
           creditProduct: `Product ${displayOrder}`,
           validFrom: null,
           validTo: null,

@@ -2,7 +2,7 @@ import type { ProductTerms } from '../../domain/product';
 
 /** A sound product that others vary. */
 export const TERMS: ProductTerms = {
-  lender: 'Example Bank',
+  lender: 'lender_a',
   creditProduct: 'Classic 12',
   numberOfRepayments: 12,
   aprBasisPoints: 990,

@@ -12,7 +12,7 @@ const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {
   merchant_id: 'M300001',
   credit_product: 'Classic 12',
-  lender: 'Example Bank',
+  lender: 'lender_a',
   number_of_repayments: 12,
   apr: '9.9',
   minimum_loan_amount: '250.00',
@@ -80,6 +80,7 @@ test.each([
     version: 1,
     displayOrder: 1,
     ...TERMS,
+    lenderName: 'Lender A',
     minLoanPence: 25_000,
     maxLoanPence: 200_000_000,
     depositMin: { basisPoints: 1_250, fixedPence: 0 },
@@ -155,7 +156,7 @@ describe('a product row that cannot be priced', () => {
     ['first_interval_days = 0', 'first_interval_days'],
     ["first_payment_type = ''", 'first_payment_type'],
     ["valid_from = '2100-01-01'", 'valid_to'],
-    ["lender = ' '", 'lender'],
+    ["lender_name = ' '", 'lender'],
     ['version = 99', 'current_version'],
   ])('is named: %s', async (set, ...fields) => {
     expect(await damage(set)).toEqual(fields.map((field) => `products[Classic 12].${field}`));
