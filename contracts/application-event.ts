@@ -26,6 +26,7 @@ export function applicationEventText(change: ApplicationChange): string {
       loan_amount: formatPence(change.loanPence),
       customer_deposit: formatPence(change.depositPence),
       occurred_at: change.occurredAt.toISOString(),
+      credit_product: change.creditProduct,
     },
   };
   const text = JSON.stringify(event);

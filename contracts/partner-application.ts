@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { answerSchema } from './answer';
-import { applicationIdField, eventIdField, momentField } from './partner-fields';
-import { applicationFields, statusField as status } from './webhook-event';
+import { applicationIdField, eventIdField, momentField, notificationIdField } from './partner-fields';
+import { applicationFields, creditProductField, statusField as status } from './webhook-event';
 
 /** The answer of `GET /v1/credit-applications/{credit_application_id}`. */
 export const partnerApplicationSchema = answerSchema('CreditApplicationResponse', {
   ...applicationFields,
   credit_application_id: applicationIdField,
   status: status.meta({ description: 'The state that it is in now.' }),
+  credit_product: creditProductField,
   created_at: momentField('When it was opened.'),
   updated_at: momentField('When it came into this state here.'),
   events: z
@@ -18,6 +19,7 @@ export const partnerApplicationSchema = answerSchema('CreditApplicationResponse'
           .min(1)
           .meta({ examples: [3] }),
         event_id: eventIdField,
+        notification_id: notificationIdField.meta({ description: 'The notification that brings it.' }),
         event_type: z.string().meta({ examples: ['credit_application.accepted'] }),
         status,
         previous_status: status.nullable().meta({ description: 'Null for the first.' }),

@@ -38,6 +38,7 @@ export function testEvent(of: {
       loan_amount: '900.00',
       customer_deposit: '100.00',
       occurred_at: at,
+      credit_product: 'TEST',
     },
   };
 }

@@ -40,6 +40,14 @@ const amounts = {
   occurred_at: moment('When the lender says it happened, UTC.'),
 } as const;
 
+export const creditProductField = z
+  .string()
+  .nullable()
+  .meta({
+    description: 'The credit product that was applied for; null when the link named none.',
+    examples: ['12 months at 9.9% APR'],
+  });
+
 /** The fields of an event, in their order. */
 const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
   event_id: z.string().meta({
@@ -57,7 +65,7 @@ const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: 
       description: 'Counts the events of one application: drop one that is older than what you have.',
       examples: [3],
     }),
-  data: z.object({ ...applicationFields, ...state, ...amounts }),
+  data: z.object({ ...applicationFields, ...state, ...amounts, credit_product: creditProductField }),
 });
 
 export const applicationEventSchema = z

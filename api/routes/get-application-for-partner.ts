@@ -37,11 +37,13 @@ const toWire = (one: PartnerApplication): PartnerApplicationBody['data'] => ({
   lender: one.lender,
   lender_reference: one.lenderReference,
   status: one.state,
+  credit_product: one.creditProduct,
   created_at: moment(one.createdMs),
   updated_at: moment(one.updatedMs),
   events: one.events.map((event) => ({
     sequence: event.sequence,
     event_id: event.eventId,
+    notification_id: event.notificationId,
     event_type: event.eventType,
     status: event.eventType.slice('credit_application.'.length) as ApplicationState,
     previous_status: event.previousStatus,

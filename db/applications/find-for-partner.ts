@@ -7,6 +7,7 @@ import { msText as ms, runPrepared, type Reader } from '../postgres/prepared';
 interface PartnerEvent {
   readonly sequence: number;
   readonly eventId: string;
+  readonly notificationId: string;
   readonly eventType: string;
   readonly previousStatus: ApplicationState | null;
   readonly occurredMs: number;
@@ -15,7 +16,14 @@ interface PartnerEvent {
 /** An application as its partner sees it. Moments in Unix milliseconds. */
 export interface PartnerApplication extends Pick<
   Application,
-  'applicationId' | 'quoteId' | 'merchantReference' | 'merchantId' | 'lender' | 'lenderReference' | 'state'
+  | 'applicationId'
+  | 'quoteId'
+  | 'merchantReference'
+  | 'merchantId'
+  | 'lender'
+  | 'lenderReference'
+  | 'state'
+  | 'creditProduct'
 > {
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -27,8 +35,9 @@ export interface PartnerApplication extends Pick<
 const FIND = `
   select p.application_id as "applicationId", p.quote_id as "quoteId", p.merchant_reference as "merchantReference",
     p.merchant_id as "merchantId", p.lender, p.lender_reference as "lenderReference", p.state,
+    p.credit_product as "creditProduct",
     ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
-    (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'eventType', n.event_type,
+    (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'notificationId', n.notification_id, 'eventType', n.event_type,
         'previousStatus', e.previous_state, 'occurredMs', ${ms('coalesce(e.occurred_at, p.created_at)')})
         order by n.sequence), '[]')
       from notifications n

@@ -131,6 +131,7 @@ const applicationEvent: ApplicationEvent = {
     loan_amount: '900.00',
     customer_deposit: '100.00',
     occurred_at: '2026-11-21T11:59:58.000Z',
+    credit_product: '12 months at 9.9% APR',
   },
 };
 

@@ -107,6 +107,7 @@ const {
   status,
   previous_status,
   occurred_at,
+  credit_product,
   loan_amount: _,
   customer_deposit: __,
   ...application
@@ -115,12 +116,14 @@ export const PARTNER_APPLICATION_EXAMPLES = {
   accepted: answered<PartnerApplicationBody['data']>('Two of its events', {
     ...application,
     status,
+    credit_product,
     created_at: '2026-11-21T11:40:00.000Z',
     updated_at: '2026-11-21T12:00:00.120Z',
     events: [
       {
         sequence: 1,
         event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
         event_type: 'credit_application.created',
         status: 'created',
         previous_status: null,
@@ -129,6 +132,7 @@ export const PARTNER_APPLICATION_EXAMPLES = {
       {
         sequence: 3,
         event_id,
+        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
         event_type: 'credit_application.accepted',
         status,
         previous_status,

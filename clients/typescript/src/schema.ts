@@ -800,6 +800,11 @@ export interface components {
                  */
                 status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
                 /**
+                 * @description The credit product that was applied for; null when the link named none.
+                 * @example 12 months at 9.9% APR
+                 */
+                credit_product: string | null;
+                /**
                  * Format: date-time
                  * @description When it was opened.
                  * @example 2026-11-21T12:00:00.120Z
@@ -820,6 +825,11 @@ export interface components {
                      * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
                      */
                     event_id: string;
+                    /**
+                     * @description The notification that brings it.
+                     * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                     */
+                    notification_id: string;
                     /** @example credit_application.accepted */
                     event_type: string;
                     /**
@@ -940,6 +950,11 @@ export interface components {
                  * @example 2026-11-21T12:00:00.000Z
                  */
                 occurred_at: string;
+                /**
+                 * @description The credit product that was applied for; null when the link named none.
+                 * @example 12 months at 9.9% APR
+                 */
+                credit_product: string | null;
             };
         };
         TestEvent: {
@@ -1012,6 +1027,11 @@ export interface components {
                  * @example 2026-11-21T12:00:00.000Z
                  */
                 occurred_at: string;
+                /**
+                 * @description The credit product that was applied for; null when the link named none.
+                 * @example 12 months at 9.9% APR
+                 */
+                credit_product: string | null;
             };
         };
         /** @description Every error has this form. */

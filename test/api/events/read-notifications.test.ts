@@ -348,12 +348,16 @@ describe('an application', () => {
     const { status, body } = await get(`/v1/credit-applications/${applicationId}`);
     expect(status).toBe(200);
     const rows = await api.database.sql`
-      select body from notifications where application_id = ${applicationId} order by sequence`;
-    const sent = rows.map((row) => JSON.parse(row['body'] as string));
+      select body, notification_id from notifications where application_id = ${applicationId} order by sequence`;
+    const sent = rows.map((row) => ({
+      ...JSON.parse(row['body'] as string),
+      notification_id: row['notification_id'],
+    }));
     expect(body.data.events).toEqual(
-      sent.map(({ sequence, event_id, event_type, data }) => ({
+      sent.map(({ sequence, event_id, notification_id, event_type, data }) => ({
         sequence,
         event_id,
+        notification_id,
         event_type,
         status: data.status,
         previous_status: data.previous_status,
@@ -368,6 +372,7 @@ describe('an application', () => {
       occurred_at: ____,
       ...same
     } = sent.at(-1).data;
+    expect(same).toMatchObject({ credit_product: 'Classic 12' });
     expect(body.data).toMatchObject({ ...same, status: state, updated_at: sent.at(-1).created_at });
     expect(body.data.created_at).toBe(sent[0].created_at);
   });

@@ -82,9 +82,13 @@ describe('opening an application', () => {
           loan_amount: '900.00',
           customer_deposit: '100.00',
           occurred_at: '2026-11-21T12:00:00.000Z',
+          credit_product: 'Classic 12',
         },
       },
     ]);
+    // A field that came later is the last.
+    const [row] = await database.sql`select body from notifications where application_id = ${applicationId}`;
+    expect(row?.['body']).toMatch(/,"credit_product":"Classic 12"}}$/);
   });
 
   test.each<[string, Partial<NewApplication>]>([
