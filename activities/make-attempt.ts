@@ -1,4 +1,6 @@
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
+import { TEST_APPLICATION_ID, TEST_REFERENCE, TEST_SEQUENCE } from '../contracts/test-event';
+import { TEST_EVENT_TYPE, type ApplicationEvent } from '../contracts/webhook-event';
+import { ULID_PATTERN } from '../domain/ulid-pattern';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/endpoints/key-ring';
 import { forgetAttempt, type OpenedAttempt } from '../db/notifications/open-attempt';
@@ -65,10 +67,28 @@ export function createMakeAttempt(deps: ActivityDeps) {
   }
 }
 
-/** A body that is not the event it is stored for will not become one by trying again. */
-function isEvent({ body, eventId }: Opened['notification']): boolean {
+const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
+
+/**
+ * Whether the body says what its row does; what does not will not by trying again. The check comes before the signature, which would
+ * vouch for it. A test names an application that does not exist.
+ */
+function isEvent(row: Opened['notification']): boolean {
+  const { applicationId, sequence, merchantReference } = row;
+  const isTest = row.eventType === TEST_EVENT_TYPE;
   try {
-    return (JSON.parse(body) as { event_id?: unknown } | null)?.event_id === eventId;
+    const { data, ...event } = JSON.parse(row.body) as Partial<ApplicationEvent>;
+    return (
+      EVENT_ID.test(row.eventId) &&
+      event.event_id === row.eventId &&
+      event.event_type === row.eventType &&
+      event.environment === row.environment &&
+      isTest === (applicationId === null) &&
+      event.sequence === (isTest ? TEST_SEQUENCE : sequence) &&
+      data?.credit_application_id === (applicationId ?? TEST_APPLICATION_ID) &&
+      data.merchant_reference === (isTest ? TEST_REFERENCE : merchantReference) &&
+      `credit_application.${data.status}` === row.eventType
+    );
   } catch {
     return false;
   }

@@ -6,6 +6,9 @@ const SAMPLES: Readonly<Record<TestLender, string>> = { lender_a: 'TE5T0000', le
 
 /** Of the right form, and never given to a real application, quote or merchant. */
 const NO_ULID = '0'.repeat(26);
+export const TEST_APPLICATION_ID = `app_${NO_ULID}`;
+export const TEST_REFERENCE = 'TEST';
+export const TEST_SEQUENCE = 1;
 
 /**
  * The payload of a test notification.
@@ -25,11 +28,11 @@ export function testEvent(of: {
     api_version: 'v1',
     environment,
     created_at: at,
-    sequence: 1,
+    sequence: TEST_SEQUENCE,
     data: {
-      credit_application_id: `app_${NO_ULID}`,
+      credit_application_id: TEST_APPLICATION_ID,
       service_quote_id: `qte_${NO_ULID}`,
-      merchant_reference: 'TEST',
+      merchant_reference: TEST_REFERENCE,
       merchant_id: 'M000000',
       lender: lender ?? 'test_lender',
       lender_reference: lender === null ? 'TEST' : SAMPLES[lender],

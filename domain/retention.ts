@@ -1,3 +1,5 @@
+import { ULID_PATTERN } from './ulid-pattern';
+
 /**
  * What is removed once its time is over, in this order, as a notification must not go before its attempts. `payloads`:
  * the bodies of notifications and what was answered to them; the rows stay.
@@ -71,7 +73,7 @@ export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): Remove
   return sums;
 }
 
-const NOTIFICATION_ID = /^ntf_[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const NOTIFICATION_ID = new RegExp(`^ntf_${ULID_PATTERN}$`);
 
 /**
  * Reads a task that may come from anybody who reaches Temporal. A false cursor skips bodies until the next run, and removes

@@ -97,7 +97,8 @@ async function storeBacklog({ db }: Database, partnerId: string, count: number):
         const [eventId, applicationId] = [`evt_${ulid()}`, `app_${ulid()}`];
         const body = benchEvent(eventId, applicationId);
         const { event_type: eventType, environment, sequence } = body;
-        const ids = { notificationId: `ntf_${ulid()}`, eventId, applicationId, partnerId };
+        const merchantReference = body.data.merchant_reference;
+        const ids = { notificationId: `ntf_${ulid()}`, eventId, applicationId, partnerId, merchantReference };
         return { ...ids, eventType, environment, sequence, body: JSON.stringify(body) };
       });
       await tx.insert(notifications).values(rows);

@@ -388,6 +388,19 @@ CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btr
 CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "operator_events_crowded_quote" ON "operator_events" USING btree (("details" ->> 'service_quote_id')) WHERE "operator_events"."kind" = 'quote_crowded';
 --> statement-breakpoint
+ALTER TABLE "notifications" ENABLE ROW LEVEL SECURITY;
+--> statement-breakpoint
+CREATE POLICY "notifications_all" ON "notifications" AS PERMISSIVE FOR ALL TO public USING (true);
+--> statement-breakpoint
+CREATE POLICY "notifications_insert" ON "notifications" AS RESTRICTIVE FOR INSERT TO public WITH CHECK (notification_id ~ '^ntf_[0-7][0-9A-HJKMNP-TV-Z]{25}$' and event_id ~ '^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$'
+  and environment in ('sandbox', 'live') and octet_length(body) <= 20000
+  and case when application_id is null then event_type = 'credit_application.test' and partner_id ~ '^P[0-9]{6}$'
+    else event_type in ('credit_application.created', 'credit_application.submitted', 'credit_application.referred', 'credit_application.accepted', 'credit_application.action_required', 'credit_application.deposit_paid', 'credit_application.signed', 'credit_application.ready', 'credit_application.activated', 'credit_application.paid_out', 'credit_application.completed', 'credit_application.declined', 'credit_application.cancelled', 'credit_application.expired', 'credit_application.partially_refunded', 'credit_application.refunded')
+      and exists (select from credit_applications a where a.application_id = notifications.application_id
+        and a.partner_id = notifications.partner_id and a.environment = notifications.environment
+        and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
+        and a.merchant_reference is not distinct from notifications.merchant_reference) end);
+--> statement-breakpoint
 -- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
 CREATE FUNCTION ulid_floor(moment timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE

@@ -16,7 +16,16 @@ export type OpenedAttempt =
       readonly attemptNumber: number;
       readonly notification: Pick<
         Notification,
-        'eventId' | 'eventType' | 'body' | 'partnerId' | 'environment' | 'requestId' | 'traceParent'
+        | 'eventId'
+        | 'eventType'
+        | 'body'
+        | 'partnerId'
+        | 'environment'
+        | 'applicationId'
+        | 'sequence'
+        | 'merchantReference'
+        | 'requestId'
+        | 'traceParent'
       > & {
         readonly ageMs: number;
       };

@@ -10,8 +10,8 @@ import { updateText } from './update';
  */
 const OPEN = `
   with n as (
-    select notification_id, event_id, event_type, body, partner_id, environment, generation,
-      request_id, trace_parent, created_at
+    select notification_id, event_id, event_type, body, partner_id, environment, application_id, sequence, merchant_reference,
+      generation, request_id, trace_parent, created_at
     from notifications
     where notification_id = $1 and generation = $2 and attempts = 0 and state in ('pending', 'started')
       and (reserved_month is null or reserved_month = service_month())
@@ -30,7 +30,7 @@ const OPEN = `
     })}
     from n, e where t.notification_id = $1)
   select event_id as "eventId", event_type as "eventType", body, partner_id as "partnerId", environment, url,
-    request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
+    application_id as "applicationId", sequence, merchant_reference as "merchantReference", request_id as "requestId", trace_parent as "traceParent", (extract(epoch from service_now() - created_at) * 1000)::float8 as "ageMs",
     (select json_agg(json_build_object('secretId', secret_id, 'keyId', key_id,
         'ciphertext', encode(ciphertext, 'base64')) order by created_at desc, secret_id desc)
       from webhook_secrets s

@@ -53,13 +53,14 @@ export async function currentMonth(tx: DbOrTransaction): Promise<string> {
   return row.month;
 }
 
+/** Never below nothing: a row that reserved no unit of this type, a forged one say, would else be tried again without end. */
 export async function releaseMonth(
   tx: DbOrTransaction,
   { partnerId, environment, eventType }: CountedBy,
   month: string,
 ): Promise<void> {
   await tx.execute(sql`
-    update monthly_counts set reserved = reserved - 1
+    update monthly_counts set reserved = greatest(reserved - 1, 0)
     where partner_id = ${partnerId} and environment = ${environment} and month = ${month}::date
       and event_type = ${eventType}`);
 }

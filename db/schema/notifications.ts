@@ -1,6 +1,19 @@
 import { sql } from 'drizzle-orm';
-import { check, date, index, integer, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import {
+  check,
+  date,
+  index,
+  integer,
+  pgPolicy,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+} from 'drizzle-orm/pg-core';
+import { APPLICATION_STATES } from '../../domain/application-states';
 import { END_STATES, NOTIFICATION_STATES } from '../../domain/notification-states';
+import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
+import { ULID_PATTERN } from '../../domain/ulid-pattern';
 import { moment, serviceNow } from './columns';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
@@ -12,6 +25,16 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).jo
 export const STATUS_SQL = `case when state in ('pending', 'started')
   then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
   when state <> 'held' and delivered_at is not null then 'delivered' else state end`;
+
+/** A test is for a partner; every other event belongs to its application, and says what has become of that now. */
+const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
+  and environment in ('sandbox', 'live') and octet_length(body) <= 20000
+  and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$'
+    else event_type in (${quoted(APPLICATION_STATES.map((state) => `credit_application.${state}`))})
+      and exists (select from credit_applications a where a.application_id = notifications.application_id
+        and a.partner_id = notifications.partner_id and a.environment = notifications.environment
+        and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
+        and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
 /**
  * Notifications: what is owed to a partner, and what became of it. Written in the transaction of the change that caused
@@ -138,6 +161,9 @@ export const notifications = pgTable(
         or taken_at is null and reserved_month is null and next_attempt_at is null and paused_at is null`,
     ),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
+    // What the login of a process may insert: workers sign it. Policies do not bind the owner, and cost an insert one look-up by key.
+    pgPolicy('notifications_all', { using: sql`true` }),
+    pgPolicy('notifications_insert', { as: 'restrictive', for: 'insert', withCheck: sql.raw(MAY_INSERT) }),
   ],
 );
 

@@ -6,7 +6,7 @@ import { hint } from '../../db/postgres/hints';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';
-import { addEndpoint, inState, newKeyRingText, storeStatus } from '../support/notifications';
+import { addEndpoint, inState, newKeyRingText, statusBody, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
 
@@ -78,15 +78,16 @@ async function newPartner(url = receiver.url): Promise<string> {
 async function storeMany(partnerId: string, count: number, hinted = true): Promise<Set<string>> {
   const rows = Array.from({ length: count }, () => {
     const event = `evt_${ulid()}`;
+    const applicationId = `app_${ulid()}`;
     return {
       notification_id: `ntf_${ulid()}`,
       event_id: event,
       event_type: 'credit_application.accepted',
       partner_id: partnerId,
       environment: 'sandbox',
-      application_id: `app_${ulid()}`,
+      application_id: applicationId,
       sequence: 1,
-      body: JSON.stringify({ event_id: event }),
+      body: statusBody({ eventId: event, applicationId, sequence: 1, status: 'accepted' }),
     };
   });
   await database.sql`insert into notifications ${database.sql(rows)}`;

@@ -11,7 +11,7 @@ import {
 } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory } from '../support/histories';
-import { addEndpoint, storeTest } from '../support/notifications';
+import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
 import { timeSkippingServer } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';
 import { endOf, openStage, PARTNER_ID, timersOf, type Stage } from './time';
@@ -260,12 +260,63 @@ test('cancelled while it is paused, it ends', async () => {
   expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled' });
 });
 
-test('a body that is no event ends at once as poison, unsent', async () => {
-  const { notificationId } = await storeTest(stage.database, { partnerId: PARTNER_ID });
-  await stage.database
-    .sql`update notifications set body = '{"event_id":' where notification_id = ${notificationId}`;
-  const handle = await stage.deliver(notificationId, [0, HOUR_MS]);
-  expect(await endOf(handle)).toEqual({ workflow: 'FAILED', reason: 'poison', message: 'not sent' });
-  expect(received()).toHaveLength(0);
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'poison' });
+/** A row as it gets past the checks of an insert: `event_id` in it is what its body has, too. */
+const POISON: readonly (readonly [string, string])[] = [
+  ['a body that is no event', `set body = '{"event_id":'`],
+  ['a body that is null', `set body = 'null'`],
+  [
+    'an id with a line break',
+    `set event_id = event_id || E'\\nx', body = replace(body, event_id, event_id || '\\nx')`,
+  ],
+  ['the id of another event', `set event_id = 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'`],
+  ['another type', `set event_type = 'credit_application.paid_out'`],
+  ['the other environment in its body', `set body = replace(body, 'sandbox', 'live')`],
+  [
+    'a test that speaks of an application',
+    `set body = replace(body, repeat('0', 26), '01KAF1Z4Q0T6M5S7Y2W3X4V5B6')`,
+  ],
+  ['a test with a state', `set body = replace(body, '"status":"test"', '"status":"paid_out"')`],
+  ['another sequence', `set body = replace(body, '"sequence":1', '"sequence":2')`],
+  ["another's reference", `set body = replace(body, '"TEST"', '"basket 2041"')`],
+];
+describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
+  test.each(POISON)(
+    '%s ends at once as poison, unsent, and gives its slot and its place back',
+    async (_, change) => {
+      const { notificationId } = await storeTest(stage.database, { partnerId: PARTNER_ID });
+      await stage.database.sql.unsafe(
+        `update notifications ${change} where notification_id = '${notificationId}'`,
+      );
+      const handle = await stage.deliver(notificationId, [0, HOUR_MS], path);
+      expect(await endOf(handle)).toEqual({ workflow: 'FAILED', reason: 'poison', message: 'not sent' });
+      expect(received()).toHaveLength(0);
+      expect(await rowOf(notificationId)).toMatchObject({
+        state: 'failed',
+        end_reason: 'poison',
+        reserved_month: null,
+      });
+    },
+  );
+});
+
+test('an event whose row names another application, or whose body does, ends as poison; as stored it is sent', async () => {
+  const sent = await storeStatus(stage.database, { partnerId: PARTNER_ID });
+  expect(await endOf(await stage.deliver(sent.notificationId, [0]))).toMatchObject({ status: 'delivered' });
+  for (const change of [
+    `application_id = 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'`,
+    'sequence = 2',
+    `merchant_reference = 'basket 2041'`,
+    `body = replace(body, '"status":"accepted"', '"status":"paid_out"')`,
+  ]) {
+    const { notificationId } = await storeStatus(stage.database, { partnerId: PARTNER_ID });
+    await stage.database.sql.unsafe(
+      `update notifications set ${change} where notification_id = '${notificationId}'`,
+    );
+    const handle = await stage.deliver(notificationId, [0, HOUR_MS]);
+    expect([change, await endOf(handle)]).toEqual([
+      change,
+      { workflow: 'FAILED', reason: 'poison', message: 'not sent' },
+    ]);
+  }
+  expect(received()).toHaveLength(1);
 });

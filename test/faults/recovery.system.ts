@@ -1,5 +1,5 @@
 import { asRole } from '../support/roles';
-import { inState } from '../support/notifications';
+import { inState, statusBody } from '../support/notifications';
 import { ulid } from 'ulid';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
@@ -23,7 +23,7 @@ beforeEach(() => scene.reset());
 async function store(application: string, sequence: number, state: 'failed' | 'held' | 'pending') {
   const eventId = `evt_${ulid()}`;
   const type = 'credit_application.accepted';
-  const body = JSON.stringify({ event_id: eventId, event_type: type, sequence });
+  const body = statusBody({ eventId, applicationId: application, sequence, status: 'accepted' });
   await scene.database.sql`
     insert into notifications ${scene.database.sql({
       notification_id: `ntf_${ulid()}`,

@@ -60,6 +60,24 @@ export async function storeTest(
   return { notificationId, eventId, answer };
 }
 
+/** The body of an event of an application without a reference: what its row must say too, with the test event's words for the rest. */
+export function statusBody(of: {
+  eventId: string;
+  environment?: 'sandbox' | 'live';
+  applicationId: string;
+  sequence: number;
+  status: ApplicationState;
+}): string {
+  const { eventId, environment = 'sandbox', applicationId, sequence, status } = of;
+  const { data, ...event } = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
+  return JSON.stringify({
+    ...event,
+    event_type: `credit_application.${status}`,
+    sequence,
+    data: { ...data, credit_application_id: applicationId, merchant_reference: null, status },
+  });
+}
+
 /** Stores what tells of an application, due at once, and wakes the dispatcher. */
 export async function storeStatus(
   { db }: Database,
@@ -81,7 +99,6 @@ export async function storeStatus(
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const eventType = `credit_application.${status}` as const;
-  const event = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
   await db
     .insert(creditApplications)
     .values({
@@ -109,7 +126,7 @@ export async function storeStatus(
     environment,
     applicationId,
     sequence,
-    body: JSON.stringify({ ...event, event_type: eventType, sequence }),
+    body: statusBody({ eventId, environment, applicationId, sequence, status }),
   });
   hint(db, SOMETHING_IS_DUE);
   return { notificationId, eventId };

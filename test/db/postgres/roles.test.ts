@@ -357,6 +357,93 @@ describe('what runs with the rights of the owner', () => {
   });
 });
 
+describe('a notification that a process inserts', () => {
+  const ULID = '01KAF1Z4Q0T6M5S7Y2W3X4V5B';
+  const application = `app_${ULID}6`;
+  const status = {
+    notification_id: `ntf_${ULID}7`,
+    event_id: `evt_${ULID}7`,
+    event_type: 'credit_application.accepted',
+    partner_id: 'P100001',
+    environment: 'live',
+    application_id: application as string | null,
+    sequence: 3 as number | null,
+    merchant_reference: 'basket 2041' as string | null,
+    body: '{}',
+  };
+  const test_ = {
+    ...status,
+    event_type: 'credit_application.test',
+    application_id: null,
+    sequence: null,
+    merchant_reference: null,
+  };
+  /** Inserts it and takes it back. */
+  const insert = (process: Process, row: Partial<typeof status>) =>
+    logins[process]
+      .begin(async (tx) => {
+        await tx`insert into notifications ${tx(row)} returning state`;
+        throw new Error('done');
+      })
+      .catch((error: Partial<postgres.PostgresError>) => error.code ?? error.message);
+
+  beforeAll(async () => {
+    await sql`insert into partners (partner_id, name) values ('P100001', 'One'), ('P100002', 'Two')`;
+    await sql`insert into credit_applications ${sql({
+      application_id: application,
+      lender: 'lender_a',
+      lender_reference: 'AB12CD34',
+      quote_id: `qte_${ULID}7`,
+      partner_id: 'P100001',
+      environment: 'live',
+      merchant_id: 'M100001',
+      merchant_reference: 'basket 2041',
+      loan_pence: 90_000,
+      deposit_pence: 10_000,
+      state: 'accepted',
+      sequence: 3,
+    })}`;
+  });
+
+  test.each(['api', 'worker'] as const)('%s: what its application says', async (process) => {
+    expect(await insert(process, status)).toBe('done');
+  });
+  test.each(['api', 'ops'] as const)('%s: a test', async (process) => {
+    expect(await insert(process, test_)).toBe('done');
+  });
+
+  const REFUSED: readonly (readonly [string, object, Partial<typeof status>])[] = [
+    ["another partner's application", status, { partner_id: 'P100002' }],
+    ['the other environment', status, { environment: 'sandbox' }],
+    ['no environment of ours', test_, { environment: 'production' }],
+    ['an application that does not exist', status, { application_id: `app_${ULID}8` }],
+    ['a sequence ahead', status, { sequence: 4 }],
+    ['a sequence of before', status, { sequence: 2 }],
+    ['a state in which the application is not', status, { event_type: 'credit_application.paid_out' }],
+    ["another's reference", status, { merchant_reference: 'basket 1' }],
+    ['no reference', status, { merchant_reference: null }],
+    ['a type outside the list', test_, { event_type: 'credit_application.anything' }],
+    ['a test with an application', status, { event_type: 'credit_application.test' }],
+    ['a state without an application', test_, { event_type: 'credit_application.accepted' }],
+    ['a partner id of no form', test_, { partner_id: 'P100001\n' }],
+    ['a line break in its id', status, { notification_id: `ntf_${ULID}\n` }],
+    ['a line break behind its id', status, { notification_id: `ntf_${ULID}7\n` }],
+    ['a line break in the id of its event', status, { event_id: `evt_${ULID}7\nX: y` }],
+    ['an id of another kind', status, { event_id: `ntf_${ULID}7` }],
+    ['an id in lower case', status, { event_id: `evt_${ULID}7`.toLowerCase() }],
+    ['a body of more than 20 KB', status, { body: 'é'.repeat(10_001) }],
+  ];
+  test.each(REFUSED)('is refused: %s', async (_, row, change) => {
+    for (const process of PROCESSES) expect(await insert(process, { ...row, ...change })).toBe(NO_RIGHT);
+  });
+
+  test('is refused though the login switches policies off', async () => {
+    await logins.api`set row_security = off`;
+    expect(await insert('api', test_)).toBe(NO_RIGHT);
+    await logins.api`reset row_security`;
+  });
+});
+
 test('an API and a worker log in as their roles: nothing to report of them', async () => {
   for (const process of PROCESSES) {
     const database = openDatabaseAt(asRole(at(testServerUrl()), process), {
