@@ -32,7 +32,7 @@ main('api', async () => {
     databaseUrl: config.DATABASE_URL,
     tls,
     logger,
-    ports: { api: config.API_PORT, internal: config.INTERNAL_PORT, plain: config.PLAIN_PORT ?? null },
+    ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
   });
   logger.info({ apiPort: api.apiPort, internalPort: api.internalPort }, 'api: listening');
   runUntilSignal(api, logger);

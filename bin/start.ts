@@ -63,7 +63,7 @@ void runStack(async (signals) => {
         databaseUrl,
         tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
         logger,
-        ports: { api: config.API_PORT, internal: config.INTERNAL_PORT, plain: config.PLAIN_PORT ?? null },
+        ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
         moreMetrics: () => workerMetrics(),
       });
       return async () => {

@@ -6,7 +6,6 @@ import { buildApp } from '../../api/app';
 import { buildInternalApp } from '../../api/internal-app';
 import { createRateLimiter } from '../../api/limits/rate-limiter';
 import { createApiMetrics } from '../../api/metrics';
-import { buildPlainApp } from '../../api/plain-app';
 import { drainable } from '../../api/plugins/drain';
 import type { TlsFiles } from '../../api/server-options';
 import { connectDatabase } from '../../db/postgres/connect';
@@ -42,7 +41,7 @@ export interface ApiProcessOptions {
   /** What `/metrics` shows besides: of a worker in the same process. */
   readonly moreMetrics?: () => Promise<string>;
   /** Ports to listen on; 0 takes a free one. */
-  readonly ports: { readonly api: number; readonly internal: number; readonly plain: number | null };
+  readonly ports: { readonly api: number; readonly internal: number };
   /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
   readonly redisTimeoutMs?: number;
 }
@@ -50,7 +49,6 @@ export interface ApiProcessOptions {
 export interface ApiProcess {
   readonly apiPort: number;
   readonly internalPort: number;
-  readonly plainPort: number | null;
   /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
   close(): Promise<void>;
 }
@@ -122,12 +120,8 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     newRequestId,
     applications: { ...queries, metrics, tracer: tracing },
   });
-  const plain =
-    ports.plain === null
-      ? null
-      : buildPlainApp({ logger, newRequestId, onConnectionClosed: () => metrics.connectionsClosed.inc() });
   // Readiness and metrics can be read while the public listener drains.
-  closers.add(() => withGrace(Promise.allSettled([internal.close(), plain?.close()]), LAST_GRACE_MS));
+  closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));
   const app = buildApp({
     ...queries,
     catalogue: memory.catalogue,
@@ -157,7 +151,6 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
 
   const apiPort = await listen(app, config.API_HOST, ports.api);
   const internalPort = await listen(internal, config.INTERNAL_HOST, ports.internal);
-  const plainPort = plain && ports.plain !== null ? await listen(plain, config.API_HOST, ports.plain) : null;
   closers.add(() => {
     stopping = true;
     return sleep(config.SHUTDOWN_DELAY_MS);
@@ -167,7 +160,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     production: config.ENVIRONMENT === 'production',
     timeoutMs,
   });
-  return { apiPort, internalPort, plainPort, close: () => closers.close() };
+  return { apiPort, internalPort, close: () => closers.close() };
 }
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {

@@ -3,7 +3,7 @@ import { addressOrRange, list, port, whole } from './setting-types';
 
 /** Settings of an API process. */
 export const apiSettings = {
-  API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener, and of the plain one.'),
+  API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener.'),
   API_PORT: port.default(8443).describe('Port of the public listener.'),
   INTERNAL_HOST: z
     .string()
@@ -27,9 +27,6 @@ export const apiSettings = {
     .pipe(z.array(addressOrRange))
     .default([])
     .describe('Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.'),
-  PLAIN_PORT: port
-    .optional()
-    .describe('Port of a plain-HTTP listener that answers 400 "HTTPS is required" and nothing else.'),
   SHUTDOWN_DELAY_MS: whole(0, 600_000)
     .default(0)
     .describe(

@@ -10,7 +10,7 @@ import { startTestApi, type TestApi } from '../support/api';
 describe('every answer carries HSTS and nosniff', () => {
   let api: TestApi;
   beforeAll(async () => {
-    api = await startTestApi({ plain: true });
+    api = await startTestApi();
   });
   afterAll(() => api.close());
 
@@ -35,12 +35,6 @@ describe('every answer carries HSTS and nosniff', () => {
   test('a quote, and the refusal of one', async () => {
     expect((await api.quote()).headers).toMatchObject(SECURITY_HEADERS);
     expect((await api.quote({}, { key: null })).headers).toMatchObject(SECURITY_HEADERS);
-  });
-
-  test.each(['/v1/finance-quote', '/%zz'])('%s over plain HTTP', async (path) => {
-    const { status, headers } = await fetch(`http://127.0.0.1:${api.plainPort}${path}`);
-    expect(status).toBe(400);
-    expect(Object.fromEntries(headers)).toMatchObject(SECURITY_HEADERS);
   });
 
   test.each(['/health', '/metrics', '/nowhere', '/%zz'])('%s of the internal listener', async (path) => {

@@ -107,22 +107,9 @@ describe('a forged X-Forwarded-Proto', () => {
 describe('own TLS', () => {
   let api: TestApi;
   beforeAll(async () => {
-    api = await startTestApi({ plain: true });
+    api = await startTestApi();
   });
   afterAll(() => api.close());
-
-  test('the plain listener answers nothing but the 400, and does not look at the key', async () => {
-    const port = api.plainPort ?? 0;
-    for (const path of ['/v1/finance-quote', '/health', '/%zz', '/']) {
-      const answer = await post(
-        port,
-        { authorization: 'Bearer nonsense', 'x-forwarded-proto': 'https' },
-        path,
-      );
-      expect(answer).toMatchObject({ status: 400, body: refusal });
-      expect(answer.headers['x-request-id']).toMatch(/^rq_/);
-    }
-  });
 
   test('a plain request to the TLS port gets no answer of ours', async () => {
     const answer = await new Promise<string>((resolve) => {

@@ -12,7 +12,7 @@ import {
 
 /** An unknown path or method is 404 before anything else of the request is looked at: its key, its body. */
 
-const target = hostileTarget({ plain: true });
+const target = hostileTarget();
 
 const PATHS = {
   public: [
@@ -121,16 +121,6 @@ test('the connection goes on where the body was whole', async () => {
   const wrong = bytesOf(good, 'PUT /v1/nothing HTTP/1.1', BODIES['too large'] as Sent, true);
   const { answers } = await exchange(good, Buffer.concat([wrong, requestBytes(good)]), { answers: 2 });
   expect(answers.map(({ status }) => status)).toEqual([404, 200]);
-});
-
-test('on the plain listener all of it is told to use HTTPS', async () => {
-  const plain = { ...target.requests.public, port: target.api.plainPort ?? 0, ca: null };
-  for (const method of http.METHODS.filter((one) => one !== 'HEAD')) {
-    for (const sent of Object.values(BODIES)) {
-      const { answers } = await exchange(plain, bytesOf(plain, `${method} /v1/nothing HTTP/1.1`, sent, true));
-      expectRefusal(answers[0], 400, 'INVALID_REQUEST');
-    }
-  }
 });
 
 test('no connection is left over', async () => {

@@ -31,7 +31,7 @@ it('closes what an API process has opened when one of its ports is taken', async
       databaseUrl: clone.url,
       tls: await createTestTls(),
       logger: createLogger({ LOG_LEVEL: 'info' }, { write: () => undefined }),
-      ports: { api: 0, internal: taken, plain: null },
+      ports: { api: 0, internal: taken },
     });
     await expect(starting).rejects.toThrow('EADDRINUSE');
     // The server notes the end of a connection a moment later.

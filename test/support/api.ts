@@ -15,7 +15,6 @@ import { createTestTls } from './tls';
 export interface TestApi {
   readonly port: number;
   readonly internalPort: number;
-  readonly plainPort: number | null;
   readonly ca: string;
   readonly partnerId: string;
   readonly keys: { readonly test: string; readonly live: string };
@@ -40,7 +39,6 @@ export interface TestApiOptions {
   /** Keys that exist in that database already. */
   readonly keys?: TestApi['keys'];
   readonly ownTls?: boolean;
-  readonly plain?: boolean;
   /** Longest wait for Redis, in milliseconds. */
   readonly redisTimeoutMs?: number;
 }
@@ -78,7 +76,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
     ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),
-    ports: { api: 0, internal: 0, plain: options.plain ? 0 : null },
+    ports: { api: 0, internal: 0 },
   });
   // Two hundred handshakes at once take a busy machine longer than the ten seconds of the default.
   const agent = new Agent({ connect: { ca: tls.ca, timeout: 60_000 } });
@@ -101,7 +99,6 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   return {
     port: api.apiPort,
     internalPort: api.internalPort,
-    plainPort: api.plainPort,
     ca: tls.ca,
     partnerId: PARTNER_ID,
     keys,
