@@ -13,8 +13,10 @@ RUN npm run build
 # Without what only development and the embedded stack need. dist/sbom.cdx.json lists exactly these packages.
 FROM base AS dependencies
 RUN npm ci --omit=dev --omit=optional --workspaces=false --ignore-scripts
-# Temporal's native module comes for five platforms, 30 MB each.
-RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
+# Temporal's native module comes for five platforms, 30 MB each, and with its source; packages bring declarations, maps and pages.
+RUN cd node_modules/@temporalio/core-bridge && rm -r sdk-core \
+  && find releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} + \
+  && cd /app/node_modules && find . -type f \( -name '*.ts' -o -name '*.map' -o -name '*.md' -o -name '*.flow' \) -delete
 
 FROM base
 # The slim image has no authorities, and Temporal's native module asks the system for them.

@@ -3,7 +3,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import { within } from '../../timing/deadline';
 import type { Config } from '../config/config';
 import { openNativeConnection } from './native-connection';
-import { temporalTarget } from './temporal-target';
+import { CHANNEL, temporalTarget } from './temporal-target';
 import type { TemporalSettings } from '../config/temporal-settings';
 
 /** Nothing is opened before it is asked for. */
@@ -29,7 +29,7 @@ const CHECK_TIMEOUT_MS = 1_000;
 /** @throws ConfigError when the settings do not fit together. Whether Temporal is there shows later. */
 export function connectTemporal(config: TemporalSettings & Pick<Config, 'TEMPORAL_PORT'>): Temporal {
   const { namespace, connection: options } = temporalTarget(config);
-  const connection = Connection.lazy({ ...options, connectTimeout: CONNECT_TIMEOUT_MS });
+  const connection = Connection.lazy({ ...options, ...CHANNEL, connectTimeout: CONNECT_TIMEOUT_MS });
   let opening: Promise<NativeConnection> | undefined;
 
   async function open(timeoutMs: number): Promise<NativeConnection> {

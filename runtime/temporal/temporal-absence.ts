@@ -1,5 +1,5 @@
 import { Connection, isGrpcServiceError } from '@temporalio/client';
-import type { TemporalTarget } from './temporal-target';
+import { CHANNEL, type TemporalTarget } from './temporal-target';
 
 /** The gRPC status that a call to Temporal failed with, if that is what a fault is. */
 export function grpcStatus(error: unknown): number | undefined {
@@ -20,7 +20,7 @@ export async function overOwnConnection<T>(
   deadlineMs: number,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T | { readonly kind: 'unreachable'; readonly address: string; readonly why: string }> {
-  const connection = Connection.lazy({ ...options, connectTimeout: deadlineMs });
+  const connection = Connection.lazy({ ...options, ...CHANNEL, connectTimeout: deadlineMs });
   try {
     return await work(connection);
   } catch (error) {

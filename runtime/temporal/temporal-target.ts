@@ -10,6 +10,12 @@ export interface TemporalTarget {
 }
 
 /**
+ * For the connections of `@temporalio/client`. Else gRPC asks DNS for a TXT record as well; where no name server answers that, as on an
+ * internal network of containers, the question keeps a process alive for another 20 s.
+ */
+export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
+
+/**
  * The Temporal that the settings name.
  * @returns undefined when they name none, and the embedded one is meant.
  * @throws ConfigError when what they say does not fit together or a file cannot be read.

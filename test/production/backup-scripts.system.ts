@@ -5,8 +5,8 @@ import postgres from 'postgres';
 import { databaseFigures } from '../../db/postgres/figures';
 import { connectDatabase } from '../../db/postgres/connect';
 import { migrateDatabase } from '../../db/postgres/migrate';
-import { readRaw } from '../../scripts/rehearsal/compose';
 import { startTestApi, type TestApi } from '../support/api';
+import { composeServices } from '../support/compose-file';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { startPackagedPostgres, type PackagedPostgres } from '../support/packaged-postgres';
@@ -26,8 +26,7 @@ const folder = () => join(server.folder, 'backups');
 
 /** The settings of the archive, as the compose file gives them to Postgres. */
 function archiveSettings(scripts: string): Record<string, string> {
-  const variables = new Proxy({}, { get: () => 'x', has: () => true });
-  const { command = [] } = readRaw(root, variables)['postgres'] ?? {};
+  const { command = [] } = composeServices()['postgres'] ?? {};
   const settings = command.filter((word) => word.startsWith('archive_')).map((word) => word.split(/=(.*)/s));
   expect(settings.map(([name]) => name)).toEqual(['archive_mode', 'archive_timeout', 'archive_command']);
   const { archive_command: archive = '', ...rest } = Object.fromEntries(settings) as Record<string, string>;

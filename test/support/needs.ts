@@ -17,7 +17,6 @@ const PARTS = {
     pythonWithCryptography() === undefined ? 'no python3 with that package' : undefined,
   Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
   curl: () => command('curl'),
-  'docker-compose': () => command('docker-compose'),
   Go: () => command('go'),
   HAProxy: () => command('haproxy'),
   Java: () => command('javac'),

@@ -3,6 +3,7 @@ import { Agent, request } from 'undici';
 export interface LoadOptions {
   readonly url: string;
   readonly ca: string;
+  readonly servername: string;
   readonly key: string;
   readonly body: string;
   /** Each sends its next quote once the last one is answered. Every second one opens a connection for each. */
@@ -42,12 +43,12 @@ export function startLoad(options: LoadOptions): Load {
     }
   }
   const clients = Array.from({ length: options.clients }, async (_, nth) => {
-    const agent = new Agent({ connect: { ca: options.ca }, connections: 1 });
+    const agent = new Agent({ connect: { ca: options.ca, servername: options.servername }, connections: 1 });
     agents.push(agent);
     while (!stopping) {
       await one(agent, nth % 2 === 1);
       // Two cores serve everything here: enough is under way without filling them.
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await new Promise((resolve) => setTimeout(resolve, 80));
     }
   });
   return {

@@ -1,0 +1,87 @@
+import { deepStrictEqual, strictEqual } from 'node:assert';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
+import { reckon, underTraffic, type Scene } from './scene';
+
+export async function rollingRestart(scene: Scene): Promise<void> {
+  const { project } = scene;
+  const lost = await underTraffic(scene, async () => {
+    project.set({ VERSION: 'two' });
+    await project.page('docker compose build && docker compose run --rm migrate');
+    for (const release of ['two', 'one']) {
+      project.set({ VERSION: release });
+      await project.page(
+        'for each in api-1 api-2 worker-1; do docker compose up -d --no-deps --wait "$each"; done',
+      );
+      await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: release });
+      await project.page('docker compose up -d --no-deps --wait worker-2');
+    }
+  });
+  deepStrictEqual(lost, []);
+  // "After a release"
+  await project.page('docker compose ps');
+  const failed = "docker compose logs --since 10m api-1 api-2 | grep -c 'request failed'";
+  strictEqual(await project.page(failed, { [failed]: `${failed} || true` }), '0');
+  await reckon(scene);
+}
+
+/** "Upgrading Temporal": the same version under another name. */
+export async function temporalUpgrade(scene: Scene): Promise<void> {
+  const { project } = scene;
+  const lost = await underTraffic(scene, async () => {
+    await project.run(`for image in server admin-tools; do docker tag temporalio/$image:${SERVER_VERSION} temporalio/$image:next; done
+      sed -i 's/${SERVER_VERSION}/next/' docker-compose.yml`);
+    await project.page('docker compose run --rm temporal-schema');
+    await project.page('docker compose up -d --no-deps --wait temporal');
+  });
+  deepStrictEqual(lost, []);
+  await reckon(scene);
+}
+
+/** The first process of each container, killed from the machine: `docker kill` would tell the engine that somebody wants it to end. */
+export async function kills(scene: Scene): Promise<void> {
+  const { project, figures } = scene;
+  await underTraffic(scene, async () => {
+    const services = (await project.run("docker compose ps --format '{{.Service}}'")).split('\n');
+    for (const service of services) {
+      const pid = await project.run(
+        `docker inspect --format '{{.State.Pid}}' $(docker compose ps -q ${service})`,
+      );
+      await project.run(`machine kill -9 ${pid}`);
+      await sleep(500);
+      await project.healthy(60);
+      figures.killed.push(service);
+    }
+  });
+  await reckon(scene);
+}
+
+const endings = async ({ project }: Scene) =>
+  (await project.run(`docker compose ps --all --format '{{.Service}} {{.State}} {{.ExitCode}}'`))
+    .split('\n')
+    .filter((line) => !line.endsWith(' exited 0'));
+
+export async function stops(scene: Scene): Promise<void> {
+  const { project, figures } = scene;
+  await underTraffic(scene, async () => {
+    await project.page('docker compose stop');
+    deepStrictEqual(await endings(scene), []);
+    figures.stopped_cleanly = true;
+    await project.page('docker compose up -d');
+    await project.healthy();
+  });
+  await reckon(scene);
+}
+
+export async function restartOfTheEngine(scene: Scene): Promise<void> {
+  const { project } = scene;
+  await underTraffic(scene, async () => {
+    await project.run('bash "$ENGINE" stop && bash "$ENGINE" start');
+    await project.healthy();
+    const killed = await project.run(
+      "docker inspect --format '{{.Name}} {{.State.OOMKilled}}' $(docker compose ps -q)",
+    );
+    strictEqual(killed.includes('true'), false);
+  });
+  await reckon(scene);
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Credentials, Outside } from './partner';
+import type { Project } from './project';
+
+export interface Figures {
+  ready_s: number;
+  image_mb: number;
+  quotes: number;
+  quotes_lost: number;
+  notifications: number;
+  notifications_lost: number;
+  miscounted: number;
+  killed: string[];
+  stopped_cleanly: boolean;
+  restored: boolean;
+}
+
+/** What the steps share. */
+export interface Scene {
+  readonly project: Project;
+  readonly outside: Outside;
+  /** A new password. */
+  readonly hex: () => string;
+  credentials: Credentials;
+  /** Ids of quotes that were answered with 200. */
+  readonly answered: string[];
+  readonly figures: Figures;
+}
+
+/** Lets shops and a lender's integration work during `work`. @returns requests of shops that were not answered with 200. */
+export async function underTraffic(
+  { outside, credentials, answered }: Scene,
+  work: () => Promise<void>,
+): Promise<readonly string[]> {
+  const traffic = outside.traffic(credentials);
+  const rest = () => sleep(1_500);
+  const error = await rest()
+    .then(work)
+    .then(rest)
+    .then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+  const { ids, lost } = await traffic.stop();
+  answered.push(...ids);
+  if (error !== undefined) throw error;
+  return lost;
+}
+
+/** Holds what was answered and what arrived against the database: each quote is stored, each notification delivered and counted once. */
+export async function reckon({ project, outside, answered, credentials, figures }: Scene): Promise<void> {
+  const open =
+    "select event_id from notifications where state not in ('delivered', 'failed', 'cancelled', 'expired')";
+  for (let tries = 0; (await project.sql(open)).length > 0; tries += 1) {
+    if (tries > 240)
+      throw new Error(`notifications that do not end: ${(await project.sql(open)).join(', ')}`);
+    await sleep(500);
+  }
+  const stored = new Set(await project.sql('select quote_id from quotes'));
+  const arrived = outside.arrived(credentials.secret);
+  const notifications = await project.sql('select event_id from notifications');
+  figures.quotes = answered.length;
+  figures.quotes_lost = answered.filter((id) => !stored.has(id)).length;
+  figures.notifications = notifications.length;
+  figures.notifications_lost = notifications.filter((id) => !arrived.has(id)).length;
+  figures.miscounted = (
+    await project.sql(`select * from (select partner_id, environment, event_type, sum(delivered)::int as delivered from monthly_counts group by 1, 2, 3) c
+      full join (select partner_id, environment, event_type, count(delivered_at)::int as delivered from notifications group by 1, 2, 3) n
+      using (partner_id, environment, event_type) where coalesce(c.delivered, 0) <> coalesce(n.delivered, 0)`)
+  ).length;
+  const { quotes_lost, notifications_lost, miscounted } = figures;
+  if (quotes_lost + notifications_lost + miscounted > 0)
+    throw new Error(JSON.stringify({ quotes_lost, notifications_lost, miscounted }));
+}
