@@ -1,98 +1,101 @@
-import { parseArgs } from 'node:util';
-import { benchDirectory } from './directory';
-import { say } from './report';
-import { countSteps } from './delivery/counting';
-import { jsonFigures, summarise, table } from './delivery/figures';
-import { measureIsolation } from './delivery/isolation';
-import { measureOvertake } from './delivery/overtake';
-import { runRound, runTurns, WAYS } from './delivery/rounds';
-import { setStage } from './delivery/stage';
+import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import type { Feeding } from './delivery/messages';
+import { countSteps, prepareCounting } from './delivery/steps';
+import { runRound, WAYS, type Way } from './delivery/ways';
+import { nodeArguments, runBench } from './harness/bench';
+import { nextMessage, startChild } from './harness/children';
+import { say } from './harness/report';
+import { figure, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
+import { openStage } from './harness/stage';
 
 /**
  * `npm run bench:delivery`: the delivery path against two floors on the same Temporal server, a real one on Postgres:
  * (a) a bare workflow with one regular activity that signs and POSTs, started by a client; (b) ours, from the row's commit
- * to what is recorded; (c) a bare workflow with one local activity and eager start; (d) an activity without a workflow. See docs/operations/speed.md.
+ * to the recorded outcome; (c) a bare workflow with one local activity and eager start, the best that the engine can do;
+ * (d) an activity without a workflow. See docs/operations/speed.md.
  */
-
-const { values: options } = parseArgs({
-  options: {
-    /** One JSON object on standard output instead of the table. */
-    json: { type: 'boolean', default: false },
-    /** Rounds of each way, loaded and unloaded. */
-    rounds: { type: 'string', default: '5' },
-    /** Notifications per loaded round: three to six seconds on two slow cores. */
-    count: { type: 'string', default: '400' },
-    /** Notifications per unloaded round, one after the other. */
-    unloaded: { type: 'string', default: '60' },
-    'in-flight': { type: 'string', default: '64' },
-    /** Pairs with and without a hanging endpoint; 0 leaves isolation out (NaN). */
-    isolation: { type: 'string', default: '5' },
-    /** Notifications due to one partner, for the time that another's takes meanwhile; 0 leaves that out. */
-    overtake: { type: 'string', default: '5000' },
-    /** Pairs without and with them. */
-    'overtake-pairs': { type: 'string', default: '5' },
-    /** Writes a CPU profile of each worker into this folder. */
-    profile: { type: 'string' },
-    /** Lists the statements of each way, and how often each delivery takes them, on standard error. */
-    statements: { type: 'boolean', default: false },
-    /** Arguments for Node, for both workers. */
-    node: { type: 'string', default: '' },
-  },
-});
+const OPTIONS = {
+  /** Rounds of each way, loaded and unloaded. */
+  rounds: 5,
+  /** Notifications per loaded round: three to six seconds on two slow cores. */
+  count: 400,
+  /** Notifications per unloaded round, one after the other. */
+  unloaded: 60,
+  'in-flight': 64,
+  /** Writes a CPU profile of each worker into this folder. */
+  profile: '',
+  /** Lists the statements of each way, and how often each delivery takes them, on standard error. */
+  statements: false,
+  /** Arguments for Node, for both workers. */
+  node: '',
+};
 
 /** Enough for every endpoint to be known as fast, and for the code to be compiled. */
 const WARM_UP = 250;
+/** Deliveries of each way whose statements are counted. */
+const COUNTED = 100;
 
-async function main(): Promise<void> {
-  const { directory, remove } = await benchDirectory('bench');
-  const nodeArgs = options.node.split(' ').filter((argument) => argument !== '');
-  if (options.profile !== undefined) nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
-  say('starting Temporal on Postgres, our Postgres, 17 endpoints, the worker and the floors');
-  const stage = await setStage({ directory, nodeArgs, say });
-  try {
-    const [rounds, count] = [Number(options.rounds), Number(options.count)];
-    say('warming up');
-    for (const way of WAYS) {
-      const { perSecond } = await runRound(stage, way, { count: WARM_UP, inFlight: 64, restMs: 0 });
-      say(`${way}: ${perSecond.toFixed(0)} per second`);
-    }
-    say('unloaded: one at a time');
-    const one = { count: Number(options.unloaded), inFlight: 1, restMs: 20 };
-    const unloaded = await runTurns(stage, rounds, one);
-    say(`${options['in-flight']} in flight`);
-    const many = { count, inFlight: Number(options['in-flight']), restMs: 0 };
-    const loaded = await runTurns(stage, rounds, many);
-    for (const { regular, ours, local, standalone } of loaded) {
-      const perSecond = [regular, ours, local, standalone].map((round) => round.perSecond.toFixed(0));
-      say(`(a), (b), (c), (d) per second: ${perSecond.join(', ')}`);
-    }
-    say('counting history events and statements');
-    const tell = options.statements ? say : undefined;
-    const steps = {
-      regular: await countSteps(stage, 'regular', 100, tell),
-      ours: await countSteps(stage, 'ours', 100, tell),
-      local: await countSteps(stage, 'local', 100, tell),
-      standalone: await countSteps(stage, 'standalone', 100, tell),
-    };
-    const pairs = Number(options.isolation);
-    if (pairs > 0) say('one endpoint hangs, with 500 due to it');
-    const isolation = await measureIsolation(stage, { pairs, count: 150, everyMs: 40, due: 500 });
-    const due = Number(options.overtake);
-    if (due > 0) say(`${due} are due to one partner`);
-    const overtake =
-      due > 0
-        ? await measureOvertake(stage, { pairs: Number(options['overtake-pairs']), due, singles: 30 })
-        : null;
-    const found = summarise(loaded, unloaded, steps, { isolation, overtake });
-    console.log(options.json ? JSON.stringify(jsonFigures(found)) : table(found));
-  } finally {
-    say('stopping');
-    await stage.close();
-    await remove();
+runBench('delivery', OPTIONS, async (bench, options) => {
+  const nodeArgs = nodeArguments(options.node);
+  if (options.profile !== '') nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
+  const stage = await openStage(bench, { nodeArgs, countsStatements: true });
+  await prepareCounting(stage);
+  const bare = startChild(bench, 'bench/delivery/bare-worker.ts', {
+    args: [generateWebhookSecret(), ...stage.receivers.urls],
+    env: stage.environment,
+    nodeArgs,
+  });
+  await nextMessage(bare);
+
+  const ways = Object.keys(WAYS) as Way[];
+  const round = async (way: Way, feeding: Feeding) => runRound(stage, bare, way, feeding);
+  const everyWay = async (feeding: Feeding) =>
+    takeTurns(options.rounds, {
+      bare: () => round('bare', feeding),
+      ours: () => round('ours', feeding),
+      best: () => round('best', feeding),
+      standalone: () => round('standalone', feeding),
+    });
+  say('warming up');
+  for (const way of ways) {
+    const warm = await round(way, { count: WARM_UP, inFlight: 64, restMs: 0 });
+    say(`${way}: ${figure(warm, 'per_second').toFixed(0)} per second`);
   }
-}
-
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exit(1);
+  say('unloaded: one at a time');
+  const unloaded = await everyWay({ count: options.unloaded, inFlight: 1, restMs: 20 });
+  const inFlight = options['in-flight'];
+  say(`${inFlight} in flight`);
+  const loaded = await everyWay({ count: options.count, inFlight, restMs: 0 });
+  say('counting history events and statements');
+  const columns: Partial<Record<Way, Figures>> = {};
+  for (const way of ways) {
+    const run = async () => round(way, { count: COUNTED, inFlight: 16, restMs: 0 });
+    const steps = await countSteps(stage, way, { count: COUNTED, run, lists: options.statements });
+    const { per_second: perSecond = Number.NaN, ...busy } = medians(loaded[way]);
+    const cpu = Object.entries(busy).filter(([name]) => name.endsWith('_cpu_ms'));
+    const { p50_ms: p50 = Number.NaN, p99_ms: p99 = Number.NaN } = medians(unloaded[way]);
+    columns[way] = {
+      [`per_second_${inFlight}`]: perSecond,
+      p50_ms: p50,
+      p99_ms: p99,
+      ...Object.fromEntries(cpu),
+      ...steps,
+    };
+  }
+  const throughput = (to: Way) => medianRatio(loaded.ours, loaded[to], 'per_second');
+  const figures = {
+    [`throughput_ratio_${inFlight}`]: throughput('bare'),
+    [`throughput_ratio_best_${inFlight}`]: throughput('best'),
+    [`throughput_ratio_standalone_${inFlight}`]: throughput('standalone'),
+    cpu_ratio_best: medianRatio(loaded.ours, loaded.best, allCpu),
+    latency_p50_ratio: medianRatio(unloaded.ours, unloaded.bare, 'p50_ms'),
+    latency_p50_ratio_best: medianRatio(unloaded.ours, unloaded.best, 'p50_ms'),
+  };
+  return { figures, columns };
 });
+
+/** CPU of all that takes part, the storing of the change included. */
+function allCpu(round: Figures): number {
+  const names = Object.keys(round).filter((name) => name.endsWith('_cpu_ms'));
+  return names.reduce((sum, name) => sum + figure(round, name), 0);
+}

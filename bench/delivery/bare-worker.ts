@@ -8,16 +8,17 @@ import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';
 import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../runtime/worker/worker-options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
-import { serveMessages } from './children';
-import { benchEvent } from './event';
+import { serveMessages } from '../harness/children';
+import type { Moment } from '../harness/receiver';
+import { monotonicMs } from '../harness/rounds';
+import { benchEvent } from '../harness/stored';
 import type { BareActivities, BareInput } from './bare-workflows';
-import type { BareKind, Moment, RanMessage, RunMessage } from './messages';
-import { monotonicMs } from './monotonic';
+import type { BareKind, RanMessage, RunMessage } from './messages';
 
 /**
  * The floors of `npm run bench:delivery`, as anyone would write them on a well-tuned server: one process that starts a
- * workflow, or an activity without one, and works it. Its HTTP client, its settings of the SDK and its signatures are ours; there is no database, nothing is
- * recorded, nothing counted, no endpoint and no secret looked up.
+ * workflow, or an activity without one, and works it. Its HTTP client, its settings of the SDK and its signatures are ours;
+ * there is no database, nothing is recorded, nothing counted, no endpoint and no secret looked up.
  */
 const WORKFLOWS = { regular: 'bareRegular', local: 'bareLocal' } as const;
 

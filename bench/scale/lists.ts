@@ -4,14 +4,15 @@ import { deliveryFigures } from '../../db/notifications/figures';
 import { listForPartner } from '../../db/notifications/list-for-partner';
 import { listNotifications } from '../../db/notifications/read';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
-import { median } from '../rounds';
+import { median, type Figures } from '../harness/rounds';
 import type { Side } from './side';
 
 const TIMES = 9;
 const WEEK_SECONDS = 7 * 86_400;
+const ALL = { sinceSeconds: WEEK_SECONDS, limit: 50, paused: false };
 
 /** What operators, partners and the scrape of metrics read: pages of fifty, which are full on both sides. */
-const LISTS = {
+const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
   notifications: ({ owner }) => listNotifications(owner.db, { ...ALL, undelivered: false }),
   undelivered: ({ owner }) => listNotifications(owner.db, { ...ALL, undelivered: true }),
   of_a_partner: ({ owner, partners: [partnerId] }) =>
@@ -35,16 +36,11 @@ const LISTS = {
     await backlog(prepared.sql, { slots: SENDS_PER_ENDPOINT });
     await deliveryFigures(prepared.sql);
   },
-} satisfies Record<string, (side: Side) => Promise<unknown>>;
+};
 
-const ALL = { sinceSeconds: WEEK_SECONDS, limit: 50, paused: false };
-
-export type ListName = keyof typeof LISTS;
-export const LIST_NAMES = Object.keys(LISTS) as ListName[];
-
-/** The median of some readings of each, in milliseconds. */
-export async function measureLists(side: Side): Promise<Record<ListName, number>> {
-  const found: [string, number][] = [];
+/** The median of some readings of each: `list_<name>_ms`. */
+export async function measureLists(side: Side): Promise<Figures> {
+  const found: Record<string, number> = {};
   for (const [name, read] of Object.entries(LISTS)) {
     const times: number[] = [];
     for (let nth = 0; nth < TIMES; nth += 1) {
@@ -52,7 +48,7 @@ export async function measureLists(side: Side): Promise<Record<ListName, number>
       await read(side);
       times.push(performance.now() - startedAt);
     }
-    found.push([name, median(times)]);
+    found[`list_${name}_ms`] = median(times);
   }
-  return Object.fromEntries(found) as Record<ListName, number>;
+  return found;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Sql } from '../../db/postgres/connect';
+import { pause } from '../harness/bench';
 
 /**
  * Counts the transactions in which a NOTIFY and a change of a table come together, by the server's log: every statement with the
@@ -15,8 +16,8 @@ export async function countNotifies(
     await sql.unsafe(`alter system set log_statement = '${what}'`);
     await sql.unsafe(`alter system set log_line_prefix = 'virtual transaction %v: '`);
     await sql`select pg_reload_conf()`;
-    // The sessions hear of it at their next statement.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // The sessions read it before their next statement.
+    await pause(300);
   };
   const length = readFileSync(logFile).length;
   await set('all');

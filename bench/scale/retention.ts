@@ -1,7 +1,7 @@
 import { MONTHLY_KINDS } from '../../db/retention/kinds';
 import { dropMonth, expiredMonths } from '../../db/retention/months';
-import { load } from '../load';
-import { median } from '../rounds';
+import { load } from '../harness/load';
+import { medianRatio, medians, type Figures } from '../harness/rounds';
 import type { Side } from './side';
 
 const DAYS = 31;
@@ -9,38 +9,40 @@ const CONNECTIONS = 4;
 const REQUESTS = 2_000;
 
 /**
- * Drops the oldest months of each kind as the retention does, while quotes are being asked for: how long it takes, how many rows go
- * with it, and the slowest quotes meanwhile and without it. A month is counted before it goes, so its time grows with the month and
- * not with what is stored.
+ * Drops the oldest months of each kind as the retention does, while quotes are being asked for: how long it takes, how many rows
+ * go with it, and the slowest quotes meanwhile and without it. A month is counted before it goes, so its time grows with the
+ * month and not with what is stored.
  */
-export async function dropOldestMonth(side: Side, times: number): Promise<Record<string, number>> {
+export async function dropOldestMonth(side: Side, times: number): Promise<Figures> {
   const quotes = () => load({ ...side.api, connections: CONNECTIONS, requests: REQUESTS });
-  const figures: Record<string, number> = {};
-  const p99 = { without: [] as number[], meanwhile: [] as number[] };
-  const found = new Map<string, { ms: number[]; rows: number[] }>();
+  const without: Figures[] = [];
+  const meanwhile: Figures[] = [];
+  const drops: Figures[] = [];
   for (let nth = 0; nth < times; nth += 1) {
-    p99.without.push((await quotes()).p99Ms);
+    without.push(await quotes());
     const loaded = quotes();
-    for (const [name, kind] of Object.entries(MONTHLY_KINDS)) {
-      const [month] = await expiredMonths(side.owner.db, kind, DAYS);
-      if (month === undefined) continue;
-      const startedAt = performance.now();
-      const drop = () => dropMonth(side.owner.db, kind, month, { days: DAYS, actor: 'bench' });
-      let dropped = await drop();
-      while (dropped === 'busy') dropped = await drop();
-      if (dropped === 'stays') throw new Error(`${month.partition} has to stay`);
-      const { ms, rows } = found.get(name) ?? { ms: [], rows: [] };
-      found.set(name, { ms: [...ms, performance.now() - startedAt], rows: [...rows, dropped.rows] });
-    }
-    p99.meanwhile.push((await loaded).p99Ms);
+    drops.push(await dropOfEachKind(side));
+    meanwhile.push(await loaded);
   }
-  for (const [name, { ms, rows }] of found) {
-    figures[`retention_${name}_ms`] = median(ms);
-    figures[`retention_${name}_rows`] = median(rows);
+  return {
+    ...medians(drops),
+    retention_quote_p99_ms: medians(meanwhile)['p99_ms'] ?? Number.NaN,
+    retention_quote_p99_ratio: medianRatio(meanwhile, without, 'p99_ms'),
+  };
+}
+
+async function dropOfEachKind({ owner: { db } }: Side): Promise<Figures> {
+  const found: Record<string, number> = {};
+  for (const [name, kind] of Object.entries(MONTHLY_KINDS)) {
+    const [month] = await expiredMonths(db, kind, DAYS);
+    if (month === undefined) continue;
+    const startedAt = performance.now();
+    const drop = () => dropMonth(db, kind, month, { days: DAYS, actor: 'bench' });
+    let dropped = await drop();
+    while (dropped === 'busy') dropped = await drop();
+    if (dropped === 'stays') throw new Error(`${month.partition} has to stay`);
+    found[`retention_${name}_ms`] = performance.now() - startedAt;
+    found[`retention_${name}_rows`] = dropped.rows;
   }
-  figures['retention_quote_p99_ms'] = median(p99.meanwhile);
-  figures['retention_quote_p99_ratio'] = median(
-    p99.meanwhile.map((ms, nth) => ms / (p99.without[nth] ?? Number.NaN)),
-  );
-  return figures;
+  return found;
 }

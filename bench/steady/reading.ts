@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { Sql } from '../../db/postgres/connect';
 import { childrenOf } from '../../dev/processes';
-import { tableBytes } from '../table-bytes';
+import type { Figures } from '../harness/rounds';
 
 /** Tables that grow, and what with; all others keep their size. */
 const GROWING: Readonly<Record<string, 'quote' | 'delivery'>> = {
@@ -11,11 +11,8 @@ const GROWING: Readonly<Record<string, 'quote' | 'delivery'>> = {
   delivery_attempts: 'delivery',
 };
 
-/** What could grow, at one moment. */
-export type Reading = Readonly<Record<string, number>>;
-
 /** The resident memory of a process, in MB; its open files and sockets. NaN once it has ended. */
-export async function readProcess(name: string, pid: number): Promise<Reading> {
+export async function readProcess(name: string, pid: number): Promise<Figures> {
   try {
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
     const files = await readdir(`/proc/${pid}/fd`);
@@ -29,7 +26,7 @@ export async function readProcess(name: string, pid: number): Promise<Reading> {
 }
 
 /** The memory that a Postgres and its sessions do not share, in MB. */
-export async function readPostgres(name: string, pid: number): Promise<Reading> {
+export async function readPostgres(name: string, pid: number): Promise<Figures> {
   const pids = [pid, ...(await childrenOf(pid))];
   const kilobytes = await Promise.all(
     pids.map(async (one) => {
@@ -42,11 +39,16 @@ export async function readPostgres(name: string, pid: number): Promise<Reading> 
 }
 
 /** Sessions, and bytes of tables with their indexes: the two kinds that grow, and all others together. */
-export async function readDatabase(sql: Sql): Promise<Reading> {
+export async function readDatabase(sql: Sql): Promise<Figures> {
   const [sessions] = await sql<{ count: number }[]>`
     select count(*)::float8 as count from pg_stat_activity where backend_type = 'client backend'`;
+  // The months of a table count together. A table without partitions has no tree.
+  const tables = await sql<{ name: string; bytes: number }[]>`
+    select c.relname as name, (select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(c.oid))
+      from pg_partition_tree(c.oid))::float8 as bytes
+    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`;
   const bytes = { quote: 0, delivery: 0, other: 0 };
-  for (const [table, size] of await tableBytes(sql)) bytes[GROWING[table] ?? 'other'] += size;
+  for (const table of tables) bytes[GROWING[table.name] ?? 'other'] += table.bytes;
   return {
     sessions: sessions?.count ?? Number.NaN,
     quote_bytes: bytes.quote,

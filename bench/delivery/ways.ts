@@ -1,0 +1,94 @@
+import type { ChildProcess } from 'node:child_process';
+import { pause } from '../harness/bench';
+import { nextMessage } from '../harness/children';
+import { withCpu } from '../harness/cpu';
+import type { Moment } from '../harness/receiver';
+import { monotonicMs, spread, type Figures } from '../harness/rounds';
+import type { Stage } from '../harness/stage';
+import { settled, storeChange } from '../harness/stored';
+import type { BareKind, Feeding, RanMessage, RunMessage } from './messages';
+
+/** What is compared, by the names of their figures: the floors' kinds, and ours. */
+export const WAYS = { bare: 'regular', ours: 'ours', best: 'local', standalone: 'standalone' } as const;
+export type Way = keyof typeof WAYS;
+
+/**
+ * One round, until everything has been received, recorded and closed.
+ * @returns deliveries a second, and the spread of the times from commit (ours) or start to the arrival of the byte that
+ *   completes the request; CPU per delivery. `feeder` is this process, which stores ours as the API would; the floors' worker
+ *   starts them itself.
+ */
+export async function runRound(
+  stage: Stage,
+  bare: ChildProcess,
+  way: Way,
+  feeding: Feeding,
+): Promise<Figures> {
+  const { receivers, temporal, postgres, worker } = stage;
+  receivers.arrivals.clear();
+  const kind = WAYS[way];
+  const measured = {
+    processes: {
+      temporal: temporal.pid,
+      worker: (kind === 'ours' ? worker : bare).pid,
+      feeder: process.pid,
+    },
+    postgres: { temporal_postgres: temporal.postgres.pid, our_postgres: postgres.pid },
+  };
+  const startedAt = monotonicMs();
+  const { result: moments, cpu } = await withCpu(measured, feeding.count, async () => {
+    const all = kind === 'ours' ? await feed(stage, feeding) : await feedBare(stage, bare, kind, feeding);
+    await settled(stage);
+    return all;
+  });
+  const seconds = (monotonicMs() - startedAt) / 1_000;
+  const times = moments.map(([eventId, at]) => (receivers.arrivals.get(eventId) ?? Number.NaN) - at);
+  return { per_second: feeding.count / seconds, ...spread(times), ...cpu };
+}
+
+/** Stores notifications as the service does, a new one for each that is received. @returns when each was committed. */
+async function feed(
+  { database, receivers, partners }: Stage,
+  { count, inFlight, restMs }: Feeding,
+): Promise<Moment[]> {
+  const committed: Moment[] = [];
+  let stored = 0;
+  let received = 0;
+  const own = new Set<string>();
+  await new Promise<void>((resolve, reject) => {
+    const next = () => {
+      if (stored >= count) return;
+      const partnerId = partners[stored % partners.length] ?? '';
+      stored += 1;
+      storeChange(database, partnerId, (eventId) => own.add(eventId)).then(
+        (moment) => committed.push(moment),
+        reject,
+      );
+    };
+    receivers.onArrival = (eventId) => {
+      if (!own.has(eventId)) return;
+      received += 1;
+      if (received === count) resolve();
+      else if (restMs > 0) setTimeout(next, restMs);
+      else next();
+    };
+    for (let at = 0; at < inFlight; at += 1) next();
+  });
+  // An arrival may be known before the answer to its commit.
+  while (committed.length < count) await pause(1);
+  return committed;
+}
+
+async function feedBare(
+  { receivers }: Stage,
+  bare: ChildProcess,
+  run: BareKind,
+  feeding: Feeding,
+): Promise<readonly Moment[]> {
+  const answer = nextMessage<RanMessage>(bare);
+  bare.send({ run, ...feeding } satisfies RunMessage);
+  const { started } = await answer;
+  // The receivers report arrivals in batches.
+  while (!started.every(([eventId]) => receivers.arrivals.has(eventId))) await pause(2);
+  return started;
+}

@@ -1,0 +1,103 @@
+import type { ChildProcess } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../../dev/free-port';
+import { asRole } from '../../test/support/roles';
+import type { TestTls } from '../../test/support/tls';
+import type { Bench } from './bench';
+import { answers, nextMessage, startChild } from './children';
+import type { Server } from './load';
+
+/** As the API is started in production (docs/operations/run.md). */
+export const API_NODE_ARGS: readonly string[] = [
+  '--max-semi-space-size=32',
+  '--no-allocation-site-pretenuring',
+];
+
+/** A server that answers quotes, in a process of its own, and what it is sent. */
+export interface Target extends Server {
+  readonly child: ChildProcess;
+  /** Where health and metrics are read. */
+  readonly internalPort: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface TargetOptions {
+  readonly databaseUrl: string;
+  readonly nodeArgs?: readonly string[];
+  readonly body: string;
+  /** For a server that ends TLS itself. Default: plain HTTP, as behind a proxy. */
+  readonly tls?: TestTls | null;
+}
+
+/**
+ * The real API process (bin/api.ts) with every check, hook, metric and log line on; only the rate limit is raised. Without
+ * TLS of its own it trusts a proxy by its address.
+ */
+export async function startOurs(bench: Bench, options: TargetOptions & { key: string }): Promise<Target> {
+  const { databaseUrl, nodeArgs = API_NODE_ARGS, body, key, tls = null } = options;
+  const [port, internalPort] = [await freePort(), await freePort()];
+  const files = tlsFiles(bench, tls);
+  const child = startChild(bench, 'bin/api.ts', {
+    // The watchdog finds it by its folder.
+    args: [`--files=${bench.directory}`],
+    nodeArgs,
+    env: {
+      DATABASE_URL: asRole(databaseUrl, 'api'),
+      API_PORT: String(port),
+      INTERNAL_PORT: String(internalPort),
+      RATE_LIMIT_PER_MINUTE: '100000000',
+      ...(files === null
+        ? { TRUSTED_PROXIES: '127.0.0.1' }
+        : { TLS_CERT_FILE: files[0], TLS_KEY_FILE: files[1] }),
+    },
+  });
+  await answers(`http://127.0.0.1:${internalPort}/ready`);
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    ...(files === null && { 'X-Forwarded-Proto': 'https' }),
+  };
+  return { child, port, ca: tls?.ca ?? null, internalPort, headers, body };
+}
+
+/** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. */
+export async function startBare(bench: Bench, options: TargetOptions): Promise<Target> {
+  const { databaseUrl, nodeArgs = API_NODE_ARGS, body, tls = null } = options;
+  const args = [databaseUrl, ...(tlsFiles(bench, tls) ?? [])];
+  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs });
+  const { port } = await nextMessage<{ port: number }>(child);
+  return { child, port, ca: tls?.ca ?? null, internalPort: port, headers: {}, body };
+}
+
+function tlsFiles({ directory }: Bench, tls: TestTls | null): [cert: string, key: string] | null {
+  if (tls === null) return null;
+  const files = [join(directory, 'cert.pem'), join(directory, 'key.pem')] as [string, string];
+  writeFileSync(files[0], tls.cert);
+  writeFileSync(files[1], tls.key, { mode: 0o600 });
+  return files;
+}
+
+/** The quote that benches ask for. */
+export const quoteBody = (partnerId: string, merchantId: string): string =>
+  JSON.stringify({
+    merchant_id: merchantId,
+    partner_id: partnerId,
+    loan_amount: '900.00',
+    customer_deposit: '100.00',
+    merchant_finance_url: 'https://shop.example/finance?basket=1',
+    merchant_reference: 'basket 2041',
+  });
+
+async function metric({ port, name }: { port: number; name: string }): Promise<number> {
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
+}
+
+/** Resident memory in MB of a process of ours. @param port of its metrics. */
+export const residentMb = async (port: number): Promise<number> =>
+  (await metric({ port, name: 'process_resident_memory_bytes' })) / 2 ** 20;
+
+/** The p99 of the delay of its event loop since the last reading, in milliseconds. */
+export const loopP99Ms = async (port: number): Promise<number> =>
+  (await metric({ port, name: 'nodejs_eventloop_lag_p99_seconds' })) * 1_000;

@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTestTls } from '../../test/support/tls';
+import type { Bench } from './bench';
+import { nextMessage, startChild } from './children';
+import type { Behaviour, FromReceiver } from './receiver';
+
+/** The endpoints of some partners, in a process of their own, so that their cost is not part of what is measured. */
+export interface Receivers {
+  readonly urls: readonly string[];
+  /** When each event first arrived, by event id, in monotonic milliseconds. */
+  readonly arrivals: Map<string, number>;
+  /** Called for each first arrival. */
+  onArrival: (eventId: string) => void;
+  /** What they do from now on. */
+  behave(behaviour: Behaviour): void;
+}
+
+/**
+ * Starts a process of endpoints for each group of host names.
+ * @returns the groups, and settings with which our HTTP client reaches all of them.
+ */
+export async function startReceivers(
+  bench: Bench,
+  hostsOfGroups: readonly (readonly string[])[],
+): Promise<{ groups: Receivers[]; environment: Readonly<Record<string, string>> }> {
+  const hosts = hostsOfGroups.flat();
+  const { ca, cert, key } = await createTestTls(hosts.map((value) => ({ type: 'dns', value })));
+  const file = (name: string, text: string) => {
+    const path = join(bench.directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const args = [file('receiver.pem', cert), file('receiver-key.pem', key)];
+  const ports: number[] = [];
+  const groups: Receivers[] = [];
+  for (const own of hostsOfGroups) {
+    const child = startChild(bench, 'bench/harness/receiver.ts', { args });
+    const { port } = await nextMessage<{ port: number }>(child);
+    ports.push(port);
+    const receivers: Receivers = {
+      urls: own.map((host) => `https://${host}:${port}/webhooks`),
+      arrivals: new Map(),
+      onArrival: () => undefined,
+      behave: (behaviour) => void child.send(behaviour),
+    };
+    child.on('message', ({ received }: FromReceiver) => {
+      for (const [eventId, atMs] of received) {
+        if (receivers.arrivals.has(eventId)) continue;
+        receivers.arrivals.set(eventId, atMs);
+        receivers.onArrival(eventId);
+      }
+    });
+    groups.push(receivers);
+  }
+  const environment = {
+    ENVIRONMENT: 'development',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+    WEBHOOK_ALLOWED_PORTS: ports.join(','),
+    WEBHOOK_HOSTS: hosts.map((host) => `${host}=127.0.0.1`).join(','),
+    WEBHOOK_CA_FILE: file('ca.pem', ca),
+  };
+  return { groups, environment };
+}

@@ -1,0 +1,164 @@
+import type postgres from 'postgres';
+import { ulid } from 'ulid';
+import { applicationEventText } from '../../contracts/application-event';
+import type { ApplicationEvent } from '../../contracts/webhook-event';
+import { insertStatusNotification } from '../../db/applications/notifications';
+import { createPartner } from '../../db/catalogue/partners';
+import type { KeyRing } from '../../db/endpoints/key-ring';
+import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import type { Database } from '../../db/postgres/connect';
+import { hint } from '../../db/postgres/hints';
+import { creditApplications, notifications } from '../../db/schema';
+import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
+import { addEndpoint } from '../../test/support/notifications';
+import { pause } from './bench';
+import type { Moment } from './receiver';
+import { monotonicMs } from './rounds';
+
+/** The statements of the benches on our schema and on Temporal's; what has been stored for long is in `past.ts`. */
+
+/** Makes a partner with a live endpoint for each address. @returns their ids. */
+export async function addPartners(
+  database: Database,
+  keyRing: KeyRing,
+  urls: readonly string[],
+): Promise<string[]> {
+  const partners: string[] = [];
+  for (const url of urls) {
+    const { partnerId } = await createPartner(database.db, { partnerId: null, name: 'Bench' });
+    await addEndpoint(database, { partnerId, environment: 'live', url, keyRing });
+    partners.push(partnerId);
+  }
+  return partners;
+}
+
+/**
+ * An application that a lender opens, and the notification that this causes, in one transaction, as the service stores them.
+ * @param onWritten called with the event's id before it is committed.
+ * @returns the event's id, and when it was committed.
+ */
+export async function storeChange(
+  { db }: Database,
+  partnerId: string,
+  onWritten: (eventId: string) => void = () => undefined,
+): Promise<Moment> {
+  let eventId = '';
+  await db.transaction(async (tx) => {
+    const id = ulid();
+    const [application] = await tx
+      .insert(creditApplications)
+      .values({
+        applicationId: `app_${id}`,
+        lender: 'lender_a',
+        lenderReference: id,
+        quoteId: `qte_${id}`,
+        partnerId,
+        environment: 'live',
+        merchantId: 'M100001',
+        merchantReference: 'basket 2041',
+        loanPence: 90_000,
+        depositPence: 10_000,
+        creditProduct: 'Classic 12',
+        sequence: 1,
+      })
+      .returning();
+    if (application === undefined) throw new Error('an application was not stored');
+    await insertStatusNotification(tx, application, null, {
+      requestId: null,
+      write: (change) => {
+        eventId = change.eventId;
+        onWritten(eventId);
+        return applicationEventText(change);
+      },
+    });
+  });
+  return [eventId, monotonicMs()];
+}
+
+const { value: example } = APPLICATION_EVENT_EXAMPLES.accepted;
+
+/** An event as our partners get it. */
+export function benchEvent(eventId: string, applicationId: string): ApplicationEvent {
+  const data = { ...example.data, credit_application_id: applicationId };
+  return { ...example, event_id: eventId, created_at: new Date().toISOString(), data };
+}
+
+/** More rows than these have more parameters than a statement may have. */
+const ROWS_AT_ONCE = 500;
+
+/** Stores notifications that all become due with one commit. */
+export async function storeBacklog({ db }: Database, partnerId: string, count: number): Promise<void> {
+  await db.transaction(async (tx) => {
+    for (let stored = 0; stored < count; stored += ROWS_AT_ONCE) {
+      const rows = Array.from({ length: Math.min(ROWS_AT_ONCE, count - stored) }, () => {
+        const [eventId, applicationId] = [`evt_${ulid()}`, `app_${ulid()}`];
+        const body = benchEvent(eventId, applicationId);
+        const { event_type: eventType, environment, sequence } = body;
+        const merchantReference = body.data.merchant_reference;
+        const ids = { notificationId: `ntf_${ulid()}`, eventId, applicationId, partnerId, merchantReference };
+        return { ...ids, eventType, environment, sequence, body: JSON.stringify(body) };
+      });
+      await tx.insert(notifications).values(rows);
+    }
+    hint(tx, SOMETHING_IS_DUE);
+  });
+}
+
+/** Where what is under way can be seen (a stage). */
+interface UnderWay {
+  readonly database: Database;
+  /** Superuser of Temporal's own database. */
+  readonly temporalSql: postgres.Sql;
+  readonly temporal: { readonly namespace: string };
+}
+
+/** Cancels what is due and waits until the rest has ended. @returns how much was cancelled. */
+export async function cancelDue(stage: UnderWay): Promise<number> {
+  const { sql } = stage.database;
+  const cancelled = await sql`update /* bench */ notifications
+    set state = 'cancelled', end_reason = 'operator', ended_at = service_now(), reserved_month = null
+    where state = 'pending' and due_at <= service_now()`;
+  await settled(stage);
+  // Tests that were cancelled gave nothing back.
+  await sql`update /* bench */ monthly_counts set reserved = 0`;
+  return cancelled.count;
+}
+
+/** Longest wait for that, ms: what failed twice waits for a minute before its third attempt. */
+const SETTLE_LIMIT_MS = 180_000;
+
+/** Waits until no notification is open, and no workflow either. @throws when that takes too long. */
+export async function settled({ database, temporalSql, temporal }: UnderWay): Promise<void> {
+  const deadline = performance.now() + SETTLE_LIMIT_MS;
+  for (;;) {
+    const [ours] = await database.sql<{ open: number }[]>`
+      select /* bench */ count(*)::int as open from notifications where state in ('pending', 'started')`;
+    const [theirs] = await temporalSql<{ open: number }[]>`
+      select /* bench */ count(*)::int as open from current_executions
+      where state in (1, 2) and namespace_id = (select id from namespaces where name = ${temporal.namespace})
+        and (workflow_id like 'notification/%' or workflow_id like 'evt_%')`;
+    const [alone] = await temporalSql<{ open: number }[]>`
+      select /* bench */ count(*)::int as open from current_chasm_executions
+      where state in (1, 2) and business_id like 'evt_%'`;
+    if (ours?.open === 0 && theirs?.open === 0 && alone?.open === 0) return;
+    if (performance.now() > deadline)
+      throw new Error(
+        `${ours?.open} notifications, ${theirs?.open} workflows and ${alone?.open} activities do not end`,
+      );
+    await pause(5);
+  }
+}
+
+/** Workflow ids of the newest notifications. */
+export async function newestWorkflows({ sql }: Database, count: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select 'notification/' || notification_id || '/' || generation as id
+    from notifications order by notification_id desc limit ${count}`;
+  return rows.map(({ id }) => id);
+}
+
+/** How many rows a table has. */
+export async function countRows({ sql }: Database, table: 'quotes' | 'notifications'): Promise<number> {
+  const [row] = await sql<{ rows: number }[]>`select count(*)::float8 as rows from ${sql(table)}`;
+  return row?.rows ?? Number.NaN;
+}

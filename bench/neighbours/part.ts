@@ -1,0 +1,53 @@
+import { figure, medianRatio, medians, takeTurns, type Figures } from '../harness/rounds';
+
+/** Starts what others have to bear. @returns what ends it and waits until nothing is left of it; its own figures. */
+export type Trouble = () => Promise<() => Promise<Figures>>;
+
+/** One kind of neighbour, and the quiet partners beside it. */
+export interface Part {
+  /** Measures the quiet ones once. */
+  readonly quiet: () => Promise<Figures>;
+  readonly trouble: Trouble;
+  /** What is there in its place when the quiet ones are measured without it. Default: nothing. */
+  readonly instead?: Trouble;
+}
+
+const nothing: Trouble = async () => async () => ({});
+
+/** Figures of a part: all of them without and with the neighbour, and the ratio of each time of the quiet ones. */
+export interface PartFigures {
+  readonly without: Figures;
+  readonly beside: Figures;
+  readonly ratios: Figures;
+}
+
+/** Measures the quiet ones without and with the neighbour, in turn. */
+export async function measurePart(part: Part, pairs: number): Promise<PartFigures> {
+  const { quiet, trouble, instead = nothing } = part;
+  const during = (start: Trouble) => async () => {
+    const end = await start();
+    const times = await quiet();
+    return { ...times, ...(await end()) };
+  };
+  // The first round after a start is not like the later ones.
+  await quiet();
+  const rounds = await takeTurns(pairs, { without: during(instead), beside: during(trouble) });
+  const [without, beside] = [medians(rounds.without), medians(rounds.beside)];
+  const ratios = Object.keys(without)
+    .filter((name) => name.endsWith('_ms'))
+    .map(
+      (name) => [name.replace(/_ms$/, '_ratio'), medianRatio(rounds.beside, rounds.without, name)] as const,
+    );
+  return {
+    without: { ...without, ...failuresOf(rounds.without) },
+    beside: { ...beside, ...failuresOf(rounds.beside) },
+    ratios: Object.fromEntries(ratios),
+  };
+}
+
+/** Failures of all rounds together: the median would hide those of one. */
+function failuresOf(rounds: readonly Figures[]): Figures {
+  const names = Object.keys(rounds[0] ?? {}).filter((name) => name.endsWith('failures'));
+  const sum = (name: string) => rounds.reduce((all, round) => all + figure(round, name), 0);
+  return Object.fromEntries(names.map((name) => [name, sum(name)]));
+}
