@@ -88,6 +88,30 @@ test.each(pages)('%s names npm scripts that exist', (file) => {
   expect(named.filter((name) => !(name in known))).toEqual([]);
 });
 
+test('the table of commands has every command of ops', () => {
+  const table = [...read('docs/operations/every-day.md').matchAll(/^\| `([a-z][^`]+)` +\|/gm)].flatMap(
+    ([, line = '']) => {
+      const words = line.split(' ');
+      const group = words.slice(0, -1);
+      return alternatives(words.at(-1) ?? '').map((last) => [...group, last].join(' '));
+    },
+  );
+  const leaves = (command: Command, path: readonly string[]): string[] =>
+    command.commands.length === 0
+      ? [path.join(' ')]
+      : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
+  expect(leaves(program, []).filter((name) => !table.includes(name))).toEqual([]);
+});
+
+test('every metric of ours is explained', () => {
+  const served = projectFiles
+    .filter((file) => /^(api|runtime|dispatcher)\/.*\.ts$/.test(file))
+    .flatMap((file) => [...read(file).matchAll(/'(pfqs_\w+)'/g)].map(([, name = '']) => name));
+  expect(served.length).toBeGreaterThan(30);
+  const watch = read('docs/operations/watch.md');
+  expect(served.filter((name) => !watch.includes(`\`${name}\``))).toEqual([]);
+});
+
 test('every section on an alert has its alert', () => {
   const { groups } = parse(read('deploy/prometheus/alerts.yml')) as {
     groups: { rules: { alert: string }[] }[];
