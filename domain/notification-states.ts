@@ -117,7 +117,7 @@ const BEGINS_ANEW = {
 
 /**
  * Every event of a notification's life: where it may happen, what it sets and clears, and what it owes to others. The only
- * place that decides this; db/notifications/update.ts turns it into SQL, and no other file changes a notification.
+ * place that decides this; db/notifications/update.ts turns it into SQL.
  */
 export const NOTIFICATION_TRANSITIONS = {
   start: { from: OPEN_STATES, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
