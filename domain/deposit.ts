@@ -62,6 +62,7 @@ export function merchantDepositRule(
 
 /** For people: why a deposit was raised, naming whichever part of the rule decided at this price. */
 export function depositReason(pricePence: number, rule: DepositRule): string {
+  if (rule.fixedPence > pricePence) return 'A deposit of the whole purchase price is required.';
   const byShare = shareOf(pricePence, rule.basisPoints, divideCeil) >= rule.fixedPence;
   return byShare
     ? `A minimum deposit of ${formatShare(rule.basisPoints)} of the purchase price is required.`

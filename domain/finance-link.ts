@@ -75,7 +75,7 @@ function splitUrl(merchantUrl: string): { before: string; fragment: string } {
   const mark = page.indexOf('?');
   if (mark < 0) return { before: `${page}?`, fragment };
   const own = withoutOurs(page.slice(mark + 1));
-  const separator = own === '' || own.endsWith('&') ? '' : '&';
+  const separator = own === '' ? '' : '&';
   return { before: `${page.slice(0, mark)}?${own}${separator}`, fragment };
 }
 

@@ -29,13 +29,12 @@ export function parsePence(text: string): ParsedPence {
 
 /**
  * The text of an amount as JSON carried it: a string as it is, a number by its shortest decimal form without
- * exponent (1e21 → "1000000000000000000000", 1e-7 → "0.0000001", -0 → "-0").
+ * exponent (1e21 → "1000000000000000000000", 1e-7 → "0.0000001", -0 → "0").
  * @returns '' for NaN and the infinities, which {@link parsePence} then refuses as `format`.
  */
 export function amountText(value: string | number): string {
   if (typeof value === 'string') return value;
   if (!Number.isFinite(value)) return '';
-  if (Object.is(value, -0)) return '-0';
   const shortest = String(value);
   const match = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(shortest);
   if (match === null) return shortest;

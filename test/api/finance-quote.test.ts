@@ -3,7 +3,7 @@ import { decodeFitted } from '../../db/quotes/fitted-products';
 import { createPartner } from '../../db/catalogue/partners';
 import { readFinanceLink } from '../support/finance-link';
 import { visibleText } from '../support/visible-text';
-import { startTestApi, type TestApi } from '../support/api';
+import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import type { Answer } from '../support/http-call';
 import { addMerchant } from '../support/merchants';
@@ -117,6 +117,17 @@ test('reproduces the published 1,200.00 over 12 months at 9.9 %', async () => {
 test('takes amounts as JSON numbers and answers with strings', async () => {
   const answer = await api.quote({ merchant_id: 'M100001', loan_amount: 900.5, customer_deposit: 99.5 });
   expect(answer.body.data.products[0]).toMatchObject({ loan_amount: '900.50', customer_deposit: '99.50' });
+});
+
+test('takes minus zero as a number for no deposit, as a schema with a minimum of 0 does', async () => {
+  const body = JSON.stringify({ ...goodQuote, merchant_id: 'M100001', customer_deposit: 0 });
+  for (const zero of ['0', '-0', '-0.0', '-0e0']) {
+    const answer = await api.call({
+      body: body.replace('"customer_deposit":0', `"customer_deposit":${zero}`),
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.body.data.products[0]).toMatchObject({ customer_deposit: '0.00' });
+  }
 });
 
 test('keeps query and fragment of the finance page, replaces our own parameters, ends with the reference', async () => {

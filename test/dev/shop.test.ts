@@ -233,6 +233,25 @@ test('says that the deposit was raised, and takes what is no amount to the API',
   expect(await offerText()).toBe('');
 });
 
+test.each(['2000', '1100', '1100.00'])(
+  'a deposit of %s leaves nothing of 1100.00 to finance, so nothing is asked or shown',
+  async (deposit) => {
+    await show(/standard/);
+    await page.getByLabel('Deposit in pounds').fill(deposit);
+    await page.getByRole('button', { name: 'Show finance' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The deposit must be less than the price.' }).waitFor();
+    expect(await offerText()).toBe('');
+    const exchange = await page.locator('#exchange').evaluate((node) => node.textContent ?? '');
+    expect(JSON.parse(exchange)).toMatchObject({ request: null, answer: null });
+    await page.getByLabel('Deposit in pounds').fill('100.00');
+    await page.getByRole('button', { name: 'Show finance' }).click();
+    await page.locator('#offer table').first().waitFor();
+    expect(await page.getByRole('alert').innerText()).toBe('');
+    const row = page.locator('#offer table').first().locator('tr', { hasText: 'Purchase price' });
+    expect(await row.locator('td').innerText()).toBe('£1,100.00');
+  },
+);
+
 test('a test notification arrives in the inbox, verified', async () => {
   await page.getByRole('button', { name: 'Send a test notification' }).click();
   await page.getByRole('status').filter({ hasText: 'delivered' }).waitFor();

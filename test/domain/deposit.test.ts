@@ -83,6 +83,8 @@ it.each([
   ],
   [100_000, { basisPoints: 0, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
   [30_000, { basisPoints: 1_000, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
+  [5_000, { basisPoints: 1_000, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
+  [4_999, { basisPoints: 1_000, fixedPence: 5_000 }, 'A deposit of the whole purchase price is required.'],
   [
     80_000,
     { basisPoints: 1_000, fixedPence: 5_000 },

@@ -17,6 +17,8 @@ describe('a link', () => {
     ['https://shop.example/f?a=1&b=2#apply', `https://shop.example/f?a=1&b=2&${OURS}#apply`],
     // Kept to the letter: order, case, escapes of either kind, empty and valueless parameters, `?` and `/` in them.
     ['https://shop.example/f?b=%7e+x&A&a=&&c=?/#', `https://shop.example/f?b=%7e+x&A&a=&&c=?/&${OURS}#`],
+    ['https://shop.example/f?a=1&', `https://shop.example/f?a=1&&${OURS}`],
+    ['https://shop.example/f?&#x', `https://shop.example/f?&&${OURS}#x`],
     ['https://shop.example/f?utm=%E4%zz', `https://shop.example/f?utm=%E4%zz&${OURS}`],
     ['https://shop.example/f#?loan_amount=1', `https://shop.example/f?${OURS}#?loan_amount=1`],
     ['https://münchen.example/größe?q=ß', `https://münchen.example/größe?q=ß&${OURS}`],

@@ -89,7 +89,7 @@ describe('the deposit', () => {
     expect(quote).toMatchObject({ display: false, summaryHtml: '', shown: [] });
     expect(quote.depositAdjustment).toMatchObject({
       correctedDepositPence: 120_000,
-      reason: 'A minimum deposit of £5,000.00 is required.',
+      reason: 'A deposit of the whole purchase price is required.',
       affectedProducts: [],
     });
   });

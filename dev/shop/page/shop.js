@@ -22,6 +22,7 @@ async function showFinance(merchantId) {
     error: String(error),
   }));
   if (turn !== asked) return;
+  at('deposit-fault').textContent = exchange.fault ?? '';
   const data = exchange.answer?.data;
   at('offer').replaceChildren(...(data === undefined ? [] : renderOffer(data, exchange.disclosure)));
   at('offer').setAttribute('aria-busy', 'false');
