@@ -130,7 +130,8 @@ export async function listEndpoints(
 }
 
 /**
- * Disables or enables an endpoint; the same again is no change.
+ * Disables or enables an endpoint; the same again is no change. An operator who disables one that the service has disabled takes it
+ * over: nobody is to be alerted of it any more.
  * @throws Refused when it does not exist or was removed.
  */
 export async function setEndpointState(
@@ -143,12 +144,15 @@ export async function setEndpointState(
   if (old.state === 'removed') {
     throw new Refused('conflict', `Endpoint ${endpointId} was removed: register one instead.`);
   }
-  if (old.state === wanted.state) return { changed: false, endpoint: old };
+  const reason = wanted.state === 'disabled' ? wanted.reason : null;
+  if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator')) {
+    return { changed: false, endpoint: old };
+  }
   await tx
     .update(webhookEndpoints)
     .set({
       state: wanted.state,
-      disabledReason: wanted.state === 'disabled' ? wanted.reason : null,
+      disabledReason: reason,
       // Enabled, it begins anew; disabled, its record stays for people to read.
       ...(wanted.state === 'active' && { failingSince: null, failuresSinceSuccess: 0, warnedHours: 0 }),
       updatedAt: sql`service_now()`,

@@ -13,11 +13,16 @@ export interface HealthFigures {
   /** Those that expire within seven days. */
   readonly expiring: number;
   readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
+  /** Those that the service itself disabled, the latest `GIVEN_UP_SHOWN` at most. */
+  readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
   /** Active endpoints without a success for at least so many hours of failing. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
   /** Partners whose live endpoint has answered nothing but failures for an hour, and whose events of applications are being retried. */
   readonly partnersFailing: number;
 }
+
+/** Each is a series of a metric: more than this at a time are not endpoints that fail, and the figures by reason show it. */
+const GIVEN_UP_SHOWN = 50;
 
 export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures> {
   const soon = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
@@ -28,7 +33,7 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
   );
   type Row = Omit<HealthFigures, 'failing'> & { readonly counts: readonly number[] };
   const [row] = await db.execute<Row>(sql`
-    select h.*, e.*, p.* from (
+    select h.*, e.*, g.*, p.* from (
       select count(*)::int as held,
         coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as "oldestHeldMs",
         (count(*) filter (where held_at <= service_now() - make_interval(days => ${soon}::int)))::int as expiring
@@ -40,6 +45,11 @@ export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures>
           'failing', count(*) filter (where state = 'disabled' and disabled_reason = 'failing')) as disabled,
         json_build_array(${sql.join(failing, sql`, `)}) as counts
       from webhook_endpoints) e,
+    (
+      select coalesce(json_agg(one), '[]') as "givenUp" from (
+        select endpoint_id as endpoint, disabled_reason as reason from webhook_endpoints
+        where state = 'disabled' and disabled_reason in ('gone', 'failing')
+        order by updated_at desc limit ${GIVEN_UP_SHOWN}) one) g,
     (
       select count(*)::int as "partnersFailing" from webhook_endpoints w
       where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'

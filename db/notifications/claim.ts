@@ -155,6 +155,7 @@ export async function restartNotification(
 /** What waits for its workflow; ages in milliseconds, 0 when nothing waits. */
 export interface Backlog {
   readonly pending: number;
+  /** Of those whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
   readonly oldestMs: number;
   /** Of it, what is due and whose endpoint has no place. */
   readonly capped: number;
@@ -163,14 +164,16 @@ export interface Backlog {
 
 const BACKLOG = `
   with capped as (
-    select partner_id, environment from notifications
+    -- Started ones alone are first attempts under way; what is taken and not started may wait for Temporal.
+    select partner_id, environment, count(*) filter (where state = 'started') >= $1::int as "full" from notifications
     where taken_at is not null and state in ('pending', 'started') and (state = 'started' or due_at > service_now())
     group by 1, 2 having count(*) >= $1::int),
   waiting as (
-    select n.created_at, n.due_at, c.partner_id is not null and n.due_at <= service_now() as capped
+    select n.created_at, n.due_at, coalesce(c."full", false) as "full",
+      c.partner_id is not null and n.due_at <= service_now() as capped
     from notifications n left join capped c using (partner_id, environment) where n.state = 'pending')
   select count(*)::int as pending, (count(*) filter (where capped))::int as capped,
-    coalesce(extract(epoch from service_now() - min(created_at)) * 1000, 0)::float8 as "oldestMs",
+    coalesce(extract(epoch from service_now() - min(created_at) filter (where not "full")) * 1000, 0)::float8 as "oldestMs",
     coalesce(extract(epoch from service_now() - min(due_at) filter (where capped)) * 1000, 0)::float8 as "oldestCappedMs"
   from waiting`;
 

@@ -2,7 +2,10 @@ import { Counter, type Registry } from 'prom-client';
 import type { HealthFigures } from '../../db/endpoints/figures';
 import { by, sharedGauges } from './shared-gauges';
 
-/** Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. */
+/**
+ * Endpoints and held notifications, for all partners together: by partner they are in `ops webhooks list`. An endpoint that the service
+ * disabled is named by its id, which is no partner's name.
+ */
 export function createHealthMetrics(registry: Registry, read: () => Promise<HealthFigures>) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   const gauge = sharedGauges(registry, read);
@@ -22,6 +25,13 @@ export function createHealthMetrics(registry: Registry, read: () => Promise<Heal
     'pfqs_webhook_endpoints_disabled',
     'Disabled endpoints by reason.',
     ({ disabled }) => by('reason', disabled),
+    'reason',
+  );
+  gauge(
+    'pfqs_webhook_endpoint_given_up',
+    'Each endpoint that the service disabled, by its id and the reason: 1 until it is enabled, replaced, or disabled by an operator.',
+    ({ givenUp }) => givenUp.map((one) => [one, 1] as const),
+    'endpoint',
     'reason',
   );
   gauge(

@@ -68,7 +68,7 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
   waiting(
     'pfqs_notifications_oldest_pending_seconds',
-    'Age of the oldest of them.',
+    'Age of the oldest of them whose endpoint has a free slot.',
     ({ oldestMs }) => oldestMs / 1_000,
   );
   waiting(

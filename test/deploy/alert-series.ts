@@ -45,9 +45,9 @@ export const ALERT_SERIES: Readonly<
   },
   BacklogOld: {
     series: {
-      pfqs_notifications_oldest_pending_seconds: '400x300',
-      // Behind a slow endpoint it is EndpointCapped.
-      pfqs_notifications_capped: { fault: '0x300', healthy: '20x300' },
+      pfqs_notifications_oldest_pending_seconds: { fault: '400x300', healthy: '200x300' },
+      // Another partner's, behind its slow endpoint: that is EndpointCapped, and hides nothing.
+      pfqs_notifications_capped: '20x300',
     },
   },
   OutboxSlow: {
@@ -59,6 +59,15 @@ export const ALERT_SERIES: Readonly<
   },
   DispatchFails: {
     series: { 'pfqs_dispatch_error_total{instance="a"}': { fault: '0+2x300', healthy: '0+1x3 3x297' } },
+  },
+  FiguresMissing: {
+    series: {
+      pfqs_notifications_pending: '0x300',
+      pfqs_notifications_undelivered: { fault: '0x150 _x150', healthy: '0x300' },
+      pfqs_notifications_held: '0x300',
+      pfqs_lender_events_waiting: '0x300',
+      pfqs_partition_months_ahead: '12x300',
+    },
   },
   DeliveriesMended: {
     series: { 'pfqs_delivery_reconciled_total{instance="a"}': { fault: '0+1x300', healthy: '9x300' } },
@@ -95,8 +104,11 @@ export const ALERT_SERIES: Readonly<
   },
   EndpointDisabled: {
     series: {
-      'pfqs_webhook_endpoints_disabled{reason="gone"}': { fault: '0x150 1x150', healthy: '1x300' },
-      'pfqs_webhook_endpoints_disabled{reason="operator"}': '0x150 4x150',
+      // It ends with the repair.
+      'pfqs_webhook_endpoint_given_up{endpoint="whe_1", reason="gone"}': {
+        fault: '_x100 1x200',
+        healthy: '_x100 1x75 stale',
+      },
     },
   },
   HeldExpireSoon: { series: { pfqs_notifications_expiring: { fault: '3x300', healthy: '0x300' } } },
@@ -210,7 +222,7 @@ export const ALERT_SERIES: Readonly<
   },
   MemoryGrows: {
     series: {
-      'process_resident_memory_bytes{instance="a"}': { fault: '1600000000x300', healthy: '300000000x300' },
+      'process_resident_memory_bytes{instance="a"}': { fault: '750000000x300', healthy: '300000000x300' },
     },
   },
   FilesRunOut: {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { onPath } from '../support/on-path';
 import { needs } from '../support/needs';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -11,6 +11,7 @@ import { readRules, RULES_FILE } from './rules';
 import { ALERT_SERIES } from './alert-series';
 
 const rules = readRules();
+const ruleOf = (name: string) => rules.find(({ alert }) => alert === name) ?? rules[0]!;
 const handbook = readFileSync(join(root, 'docs/operations/alerts.md'), 'utf8');
 /** Of each alert. */
 const sections = new Map(
@@ -66,6 +67,18 @@ test('what a section looks for in the log is what the service writes', () => {
   expect(sought.filter((words) => !known(words))).toEqual([]);
 });
 
+test('MemoryGrows fires before the container of a process is full', () => {
+  const { services } = parse(readFileSync(join(root, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+    services: Record<string, { mem_limit?: string }>;
+  };
+  const [, bytes = ''] = />\s*([\d.e]+)$/.exec(ruleOf('MemoryGrows').expr) ?? [];
+  const limits = ['api-1', 'api-2', 'worker-1', 'worker-2'].map((name) => {
+    const [, figure = '', unit = ''] = /^(\d+)([mg])$/.exec(services[name]?.mem_limit ?? '') ?? [];
+    return Number(figure) * (unit === 'g' ? 2 ** 30 : 2 ** 20);
+  });
+  for (const limit of limits) expect(Number(bytes)).toBeLessThan(0.75 * limit);
+});
+
 needs('Prometheus')('promtool', () => {
   const promtool = (...args: string[]) =>
     execFileSync(onPath('promtool') ?? '', args, { cwd: root, stdio: 'pipe' }).toString();
@@ -92,6 +105,14 @@ needs('Prometheus')('promtool', () => {
       files.push(file);
     };
     const external = { runbooks: 'https://handbook.example/operations' };
+    const givenUp = (endpoint: string, reason: string, why: string) => ({
+      exp_labels: { severity: 'warning', endpoint, reason },
+      exp_annotations: {
+        summary: `Endpoint ${endpoint} is disabled because it ${why}.`,
+        runbook_url: 'https://handbook.example/operations/alerts.md#endpointdisabled',
+      },
+    });
+    const ofTheOther = givenUp('whe_2', 'failing', 'failed for 120 h');
     try {
       for (const [alert, { at = '3h', series }] of Object.entries(ALERT_SERIES))
         await add(
@@ -136,6 +157,31 @@ needs('Prometheus')('promtool', () => {
           },
         ],
         join(directory, 'words.tests.yml'),
+      );
+      await add(
+        'EndpointDisabled',
+        [
+          {
+            name: 'an endpoint is named until it is repaired, whatever another does',
+            interval: '1m',
+            external_labels: external,
+            input_series: [
+              {
+                series: 'pfqs_webhook_endpoint_given_up{endpoint="whe_1", reason="gone", instance="a"}',
+                values: '1x10 stale',
+              },
+              {
+                series: 'pfqs_webhook_endpoint_given_up{endpoint="whe_2", reason="failing", instance="a"}',
+                values: '1x20',
+              },
+            ],
+            alert_rule_test: [
+              { eval_time: '10m', exp_alerts: [givenUp('whe_1', 'gone', 'answered 410'), ofTheOther] },
+              { eval_time: '11m', exp_alerts: [ofTheOther] },
+            ].map((one) => ({ alertname: 'EndpointDisabled', ...one })),
+          },
+        ],
+        join(directory, 'endpoints.tests.yml'),
       );
       expect(promtool('test', 'rules', ...files).match(/SUCCESS/g)).toHaveLength(files.length);
     } finally {

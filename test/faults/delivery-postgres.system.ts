@@ -79,3 +79,38 @@ test.each(PATHS)(
   },
   180_000,
 );
+
+test('without Postgres a worker is scraped all the same, without what is read there, and counts enough errors for DispatchFails (fault 114)', async () => {
+  const read = ['pfqs_notifications_pending', 'pfqs_notifications_undelivered', 'pfqs_notifications_held'];
+  const scrape = async () => {
+    const page = await worker.metrics();
+    expect(page).toMatch(/^process_resident_memory_bytes \d/m);
+    const [, errors] = /^pfqs_dispatch_error_total (\d+)$/m.exec(page) ?? [];
+    return {
+      figures: read.filter((name) => new RegExp(`^${name}[ {]`, 'm').test(page)),
+      errors: Number(errors),
+    };
+  };
+  expect(await scrape()).toMatchObject({ figures: read });
+  const away = [
+    { gone: () => postgres.freeze(), back: () => postgres.unfreeze() },
+    { gone: () => postgres.stopImmediately(), back: () => postgres.start() },
+  ];
+  for (const { gone, back } of away) {
+    await gone();
+    const first = await scrape();
+    expect(first.figures).toEqual([]);
+    let errors = first.errors;
+    const endsMs = performance.now() + 60_000;
+    // More than 5 in 5 minutes: DispatchFails.
+    while (errors < first.errors + 2 && performance.now() < endsMs) {
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      const { figures, errors: now } = await scrape();
+      expect(figures).toEqual([]);
+      errors = now;
+    }
+    expect(errors).toBeGreaterThanOrEqual(first.errors + 2);
+    await back();
+    await until(async () => (await scrape()).figures.length === read.length, 'the figures are back', 60_000);
+  }
+}, 300_000);

@@ -17,7 +17,7 @@ export interface WorkerProcess {
   readiness(): Promise<{ readonly status: number; readonly reason: string }>;
   /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
   ready(timeoutMs?: number): Promise<void>;
-  /** Its `/metrics`. */
+  /** Its `/metrics`, as Prometheus waits for it. @throws unless it answers 200 within 10 s. */
   metrics(): Promise<string>;
   /** What it has written to standard output and standard error. */
   output(): string;
@@ -103,7 +103,9 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
       }
     },
     metrics: async () => {
-      const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(10_000) });
+      const page = await answer.text();
+      if (!answer.ok) throw new Error(`/metrics answers ${answer.status}: ${page}`);
       emittedBy('worker-metrics')(page);
       return page;
     },

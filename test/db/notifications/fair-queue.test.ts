@@ -170,6 +170,23 @@ describe('slots of an endpoint', () => {
     expect(Math.round(oldestCappedMs / 60_000)).toBe(2);
   });
 
+  it('hides from the age of the backlog what waits behind a slow endpoint, and nothing of others', async () => {
+    const [slow, other] = [await newPartner(), await newPartner()];
+    await store(slow, 20);
+    await database.sql`update notifications set created_at = service_now() - interval '20 min'`;
+    const oldestMinutes = async () =>
+      Math.round((await backlog(database.db, { slots: 16 })).oldestMs / 60_000);
+    const { claimed } = await claim();
+    // Taken, and not started: that is Temporal's absence.
+    expect(await oldestMinutes()).toBe(20);
+    await markStarted(database.db, claimed);
+    expect(await oldestMinutes()).toBe(0);
+    await store(other, 1);
+    await database.sql`
+      update notifications set created_at = service_now() - interval '7 min' where partner_id = ${other}`;
+    expect(await oldestMinutes()).toBe(7);
+  });
+
   it('is per environment', async () => {
     const one = await newPartner();
     await store(one, 17);
