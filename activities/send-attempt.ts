@@ -1,5 +1,4 @@
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
-import { NOT_REGISTERED } from '../db/notifications/hold';
 import { openAttempt } from '../db/notifications/open-attempt';
 import type { ActivityDeps } from './deps';
 import { createMakeAttempt, createRefuse } from './make-attempt';
@@ -31,7 +30,7 @@ export function createSendAttempt(deps: ActivityDeps) {
       case 'no_endpoint': {
         // A test exists to be heard of at once; what tells of an application waits for an endpoint.
         const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
-        return refuse(ref, { state, reason: NOT_REGISTERED });
+        return refuse(ref, { state, reason: opened.reason });
       }
     }
   }

@@ -23,6 +23,8 @@ export interface DeliveryFacts {
   readonly slotsFull: boolean;
   /** It is a test, and as many tests of its endpoint are under way as there may be. */
   readonly testsFull: boolean;
+  /** A workflow for its endpoint could not be started a moment ago: Temporal is away. */
+  readonly startsFail: boolean;
   /** There is an active endpoint. */
   readonly endpointActive: boolean;
   readonly now: Date;
@@ -47,8 +49,8 @@ export type DeliveryNow =
   | { readonly doing: 'starting'; readonly since: Date | null }
   | { readonly doing: 'without_endpoint' }
   | { readonly doing: 'waiting_for_earlier'; readonly notificationId: string; readonly until: Date | null }
-  /** Its workflow could not be started: it is tried again. */
-  | { readonly doing: 'put_off'; readonly until: Date }
+  /** Its workflow cannot be started: that is tried again, and not before `until`. */
+  | { readonly doing: 'put_off'; readonly until: Date | null }
   | { readonly doing: 'waiting_for_slot'; readonly since: Date }
   | { readonly doing: 'waiting_for_tests'; readonly since: Date }
   /** Nothing stands in its way: workers take what is due within a second. */
@@ -56,6 +58,9 @@ export type DeliveryNow =
 
 /** An attempt begins this long after it is due while worker and Temporal are well, in milliseconds; a busy machine is not away. */
 const OVERDUE_AFTER_MS = 10_000;
+
+/** A first attempt begins some milliseconds after its notification was taken, and within this on a busy machine. */
+const STARTS_WITHIN_MS = 3_000;
 
 /** Says what a delivery does now: the one reason, in the order in which the service itself asks. */
 export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
@@ -69,21 +74,27 @@ export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
 }
 
 function betweenAttempts({ nextAttemptAt, takenAt, now }: DeliveryFacts): DeliveryNow {
-  if (nextAttemptAt === null) return { doing: 'starting', since: takenAt };
+  if (nextAttemptAt === null) return starting(takenAt, now);
   const overdue = nextAttemptAt.getTime() + OVERDUE_AFTER_MS < now.getTime();
   return overdue
     ? { doing: 'attempt_overdue', since: nextAttemptAt }
     : { doing: 'waiting_for_attempt', until: nextAttemptAt };
 }
 
+const starting = (takenAt: Date | null, now: Date): DeliveryNow =>
+  takenAt !== null && takenAt.getTime() + STARTS_WITHIN_MS < now.getTime()
+    ? { doing: 'attempt_overdue', since: takenAt }
+    : { doing: 'starting', since: takenAt };
+
 function beforeWorkflow(facts: DeliveryFacts): DeliveryNow {
   const { dueAt, takenAt, now, earlier } = facts;
   const due = dueAt <= now;
-  if (takenAt !== null && !due) return { doing: 'starting', since: takenAt };
+  if (takenAt !== null && !due)
+    return facts.startsFail ? { doing: 'put_off', until: null } : starting(takenAt, now);
   if (!facts.endpointActive) return { doing: 'without_endpoint' };
   if (earlier !== null)
     return { doing: 'waiting_for_earlier', notificationId: earlier, until: due ? null : dueAt };
-  if (!due) return { doing: 'put_off', until: dueAt };
+  if (!due || facts.startsFail) return { doing: 'put_off', until: due ? null : dueAt };
   if (facts.slotsFull) return { doing: 'waiting_for_slot', since: dueAt };
   if (facts.testsFull) return { doing: 'waiting_for_tests', since: dueAt };
   return { doing: 'due', since: dueAt };

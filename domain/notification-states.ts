@@ -202,7 +202,7 @@ export const NOTIFICATION_TRANSITIONS = {
     now: ['due_at'],
     given: ['priority', 'reserved_month', 'recovery_id'],
   },
-  give_back: { from: ['pending'], to: null, clears: ['taken_at'], given: ['due_at'] },
+  give_back: { from: ['pending'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
   check: { from: ['started'], to: null, now: ['checked_at'] },
   forget_attempt: { from: OPEN_STATES, to: null, given: ['attempts', 'first_attempt_at'] },
   put_off: { from: ['pending'], to: null, given: ['due_at'] },

@@ -18,7 +18,7 @@ export function nowText(now: DeliveryNow): string {
     case 'ended':
       return `${reasoned(now.state, now.reason)}${now.since === null ? '' : ` since ${moment(now.since)}`}`;
     case 'held':
-      return `held since ${now.since === null ? '?' : moment(now.since)}, for want of an active endpoint (${now.reason})`;
+      return `held since ${now.since === null ? '?' : moment(now.since)}, ${WHY_HELD[now.reason ?? ''] ?? 'because no endpoint is registered'}`;
     case 'sending':
       return `an attempt is under way since ${moment(now.since)}`;
     case 'paused':
@@ -36,7 +36,7 @@ export function nowText(now: DeliveryNow): string {
         now.until === null ? '' : `, until ${moment(now.until)} at the latest`
       }`;
     case 'put_off':
-      return `due at ${moment(now.until)}: its workflow could not be started before`;
+      return 'its workflow cannot be started, which is tried again every few seconds: is Temporal there?';
     case 'waiting_for_slot':
       return `due since ${moment(now.since)}, over its endpoint's share: all slots of the endpoint are taken`;
     case 'waiting_for_tests':
@@ -46,6 +46,12 @@ export function nowText(now: DeliveryNow): string {
   }
 }
 
+const WHY_HELD: Readonly<Record<string, string>> = {
+  endpoint_gone: 'because its endpoint answered 410 and was disabled',
+  endpoint_failing: 'because its endpoint failed for 120 h and was disabled',
+  endpoint_disabled: 'because an operator has disabled its endpoint',
+};
+
 /** In a few words, for a line of a list. */
 export function nowBrief(now: DeliveryNow, at: Date): string {
   const since = (moment: Date | null) => (moment === null ? '' : ` ${age(moment, at)}`);
@@ -53,7 +59,7 @@ export function nowBrief(now: DeliveryNow, at: Date): string {
     case 'ended':
       return reasoned(now.state, now.reason);
     case 'held':
-      return `held${since(now.since)}`;
+      return `held${since(now.since)}${now.reason === null ? '' : `: ${now.reason}`}`;
     case 'sending':
       return 'sending';
     case 'paused':
@@ -69,7 +75,7 @@ export function nowBrief(now: DeliveryNow, at: Date): string {
     case 'waiting_for_earlier':
       return `after ${now.notificationId}`;
     case 'put_off':
-      return `put off until ${clock(now.until, at)}`;
+      return 'start fails';
     case 'waiting_for_slot':
       return `no free slot${since(now.since)}`;
     case 'waiting_for_tests':

@@ -17,10 +17,11 @@ export function secretAnswer(shown: { secret: string; said: string; view: object
   };
 }
 
-/** `warnedHours` is the service's own note of what it has said. */
+/** `warnedHours` is the service's own note of what it has said. The last success is stored once a minute, so no seconds are shown. */
 export function endpointView(endpoint: WebhookEndpoint) {
-  const { warnedHours: _, ...shown } = endpoint;
-  return snakeCased(shown);
+  const { warnedHours: _, lastSuccessAt, ...shown } = endpoint;
+  const toTheMinute = lastSuccessAt === null ? null : `${lastSuccessAt.toISOString().slice(0, 16)}Z`;
+  return { ...snakeCased(shown), last_success_at: toTheMinute };
 }
 
 /** `disabled (gone)`: why stands behind it. */
@@ -88,16 +89,19 @@ export const secretTable = (secrets: readonly SecretSummary[]) =>
 export function endpointAnswer(
   endpoint: EndpointWithQueue,
   secrets: readonly SecretSummary[],
-  attempts: readonly AttemptSummary[],
+  {
+    underWay,
+    ended,
+  }: { readonly underWay: readonly AttemptSummary[]; readonly ended: readonly AttemptSummary[] },
 ): Answer {
   const known = secretTable(secrets);
-  const tried = listed(attempts, snakeCased, {
+  const tried = listed([...underWay, ...ended], snakeCased, {
     notification: 'notification_id',
     attempt: 'attempt_number',
     started: 'started_at',
     'came to': describeAttempt,
   });
-  const view = queuedView(endpoint);
+  const view = { ...queuedView(endpoint), attempts_under_way: underWay.length };
   return {
     json: {
       ...view,

@@ -35,7 +35,7 @@ Examples:
   ops webhooks disable whe_01K…            nothing is sent until it is enabled
   ops webhooks secrets rotate whe_01K… --overlap 2d`;
 
-/** Enough to see whether an endpoint is well. */
+/** Of those that have ended: enough to see whether an endpoint is well. */
 const ATTEMPTS_SHOWN = 10;
 
 interface RegisterOptions {
@@ -103,7 +103,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   });
 
   const show = endpointArgument(webhooks.command('show')).description(
-    'One endpoint: state, health, secrets by id, and the last attempts to reach it.',
+    'One endpoint: state, health, secrets by id, the attempts under way, and the last that have ended.',
   );
   handle(show, deps, async (call, endpointId) => {
     const endpoint = await namedEndpoint(call.db, call, endpointId);

@@ -22,5 +22,6 @@ export function testStatus(progress: NotificationProgress | null): TestNotificat
 /** What a partner is told of the reason that a notification ended with. What it cannot know of is a fault of ours. */
 export function shownReason(endReason: string | null | undefined, known: readonly string[]): string {
   if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
+  if (endReason?.startsWith('endpoint_')) return 'webhook_not_registered';
   return known.find((reason) => reason === endReason) ?? 'internal_error';
 }

@@ -96,5 +96,5 @@ const healthOf = (table: 'e' | 'w') => {
   return sql`${t}.partner_id as "partnerId", ${t}.environment, ${t}.warned_hours::int as "warnedHours",
     ${t}.failures_since_success as failures,
     coalesce(extract(epoch from service_now() - ${t}.failing_since) / 3600, 0)::float8 as hours,
-    to_char(${t}.last_success_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "lastSuccessAt"`;
+    to_char(${t}.last_success_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"') as "lastSuccessAt"`;
 };

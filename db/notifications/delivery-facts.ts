@@ -24,12 +24,17 @@ const FACTS = `
         select from notifications t
         where t.event_type = 'credit_application.test' and t.state = 'started'
           and t.partner_id = q.partner_id and t.environment = q.environment limit ${TESTS_PER_ENDPOINT}) s) = ${TESTS_PER_ENDPOINT} as tests_full,
+      -- Given back within the last seconds, it is due again a second later.
+      exists (select from notifications t
+        where t.state = 'pending' and t.partner_id = q.partner_id and t.environment = q.environment and t.priority in (0, 1)
+          and t.due_at > service_now() - interval '15 s' and t.due_at < service_now() + interval '15 s'
+          and t.checked_at > service_now() - interval '15 s') as starts_fail,
       exists (select from webhook_endpoints e
         where e.partner_id = q.partner_id and e.environment = q.environment and e.state = 'active') as active
     from (select distinct partner_id, environment from n where state = 'pending') q)
   select n.notification_id as id, ${msText('service_now()')} as "nowMs", ${msText('a.started_at')} as "attemptMs",
     coalesce(q.full, false) as "slotsFull", coalesce(q.active, false) as "endpointActive",
-    coalesce(q.tests_full, false) and n.event_type = 'credit_application.test' as "testsFull",
+    coalesce(q.starts_fail, false) as "startsFail", coalesce(q.tests_full, false) and n.event_type = 'credit_application.test' as "testsFull",
     case when n.state = 'pending' and n.application_id is not null and n.sequence > 1 then (
       select b.notification_id from notifications b
       where b.application_id = n.application_id and b.sequence < n.sequence
@@ -54,6 +59,7 @@ interface Row {
   readonly slotsFull: boolean;
   readonly endpointActive: boolean;
   readonly testsFull: boolean;
+  readonly startsFail: boolean;
   readonly earlier: string | null;
   readonly pausedBy: string | null;
 }
@@ -76,6 +82,7 @@ export async function whatTheyDo(
       slotsFull: row?.slotsFull ?? false,
       endpointActive: row?.endpointActive ?? true,
       testsFull: row?.testsFull ?? false,
+      startsFail: row?.startsFail ?? false,
       earlier: row?.earlier ?? null,
       pausedBy: row?.pausedBy ?? null,
     });

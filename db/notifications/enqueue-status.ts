@@ -2,7 +2,7 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import { runPrepared } from '../postgres/prepared';
 import type { notifications } from '../schema';
-import { hasActiveEndpointText, NOT_REGISTERED } from './hold';
+import { hasActiveEndpointText, noEndpointReasonText } from './hold';
 import { SOMETHING_IS_DUE } from './channels';
 
 type Stored = typeof notifications.$inferSelect;
@@ -21,9 +21,9 @@ const STORE = `
     sequence, merchant_reference, body, created_at, request_id, trace_parent, state, end_reason, held_at)
   select $1, $2, $3, partner_id, environment, $6,
     $7::int, $8, $9, $10::text::timestamptz, $11, $12,
-    case when active then 'pending' else 'held' end, case when not active then '${NOT_REGISTERED}' end,
+    case when active then 'pending' else 'held' end, case when not active then ${noEndpointReasonText('l')} end,
     case when not active then service_now() end
-  from born returning state`;
+  from born l returning state`;
 
 /**
  * Stores a status notification in one statement, because the application's lock is held meanwhile. The dispatcher is woken

@@ -5,8 +5,24 @@ import { closeUnfinishedText } from './close-unfinished';
 import { updateSql } from './update';
 import type { KeyEnvironment } from '../keys/key';
 
-/** Why a notification is held, and why a test without an endpoint fails. */
-export const NOT_REGISTERED = 'webhook_not_registered';
+/**
+ * Why a notification is held, and why a test without an active endpoint fails: there is none, or why it is disabled. Partners see the
+ * first of all of them (api/notifications/test-status.ts).
+ */
+export const noEndpointReason = (endpoint: { readonly disabledReason: string | null } | null) => {
+  if (endpoint === null) return 'webhook_not_registered';
+  const { disabledReason } = endpoint;
+  return disabledReason === 'gone' || disabledReason === 'failing'
+    ? (`endpoint_${disabledReason}` as const)
+    : 'endpoint_disabled';
+};
+
+/** The same in SQL, for the partner and environment of `t`. */
+export const noEndpointReasonText = (t: 'l' | 'n' | 't') => `coalesce(
+  (select 'endpoint_' || case when e.disabled_reason in ('gone', 'failing') then e.disabled_reason else 'disabled' end
+    from webhook_endpoints e
+    where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'disabled'),
+  'webhook_not_registered')`;
 
 /** Whose notifications: there is at most one endpoint for each. */
 export interface EndpointQueue {
@@ -61,7 +77,7 @@ export async function holdPending(
       order by n.priority, n.due_at limit ${limit} for update of n skip locked),
     closed as (
       ${sql.raw(closeUnfinishedText('due'))})
-    ${updateSql('hold', { end_reason: sql`${NOT_REGISTERED}` })}
+    ${updateSql('hold', { end_reason: sql.raw(noEndpointReasonText('t')) })}
     from due where t.notification_id = due.notification_id
     returning 1`);
   return rows.length;

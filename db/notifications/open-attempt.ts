@@ -2,6 +2,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { deliveryAttempts } from '../schema';
 import { closeUnfinished } from './close-unfinished';
+import { noEndpointReason } from './hold';
 import { lockNotification, type Notification } from './read';
 import { currentMonth, releaseMonth, reserveMonth } from './quota';
 import { applyEvent } from './transition';
@@ -38,7 +39,7 @@ export type OpenedAttempt =
   | { readonly kind: 'over'; readonly state: Notification['state']; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */
   | { readonly kind: 'superseded' }
-  | { readonly kind: 'no_endpoint'; readonly eventType: string }
+  | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
   /** A test whose new month has no place left. */
   | { readonly kind: 'monthly_limit' };
 
@@ -58,7 +59,8 @@ export async function openAttempt(
     if (state !== 'pending' && state !== 'started') return { kind: 'over', state, reason: endReason };
     await closeUnfinished(tx, notificationId);
     const endpoint = await findEndpoint(tx, row.partnerId, row.environment);
-    if (endpoint?.state !== 'active') return { kind: 'no_endpoint', eventType: row.eventType };
+    if (endpoint?.state !== 'active')
+      return { kind: 'no_endpoint', eventType: row.eventType, reason: noEndpointReason(endpoint) };
     const secrets = await liveSecrets(tx, endpoint.endpointId);
     const keyPairs = await liveKeyPairs(tx, row);
     const moved = await moveReservation(tx, row);

@@ -80,7 +80,7 @@ export const notifications = pgTable(
     startedAt: moment('started_at'),
     /** Start of this generation's first attempt; later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
-    /** When its workflow was last seen. */
+    /** When its workflow was last seen; of a pending one, when it could not be started last. */
     checkedAt: moment('checked_at'),
     /** When the next attempt is planned for, once one has failed. */
     nextAttemptAt: moment('next_attempt_at'),

@@ -20,7 +20,7 @@ export const webhookEndpoints = pgTable(
       .default('active'),
     /** Why it is disabled: `operator`, `gone` (it answered 410) or `failing`. */
     disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
-    /** The last 2xx, to the minute: a healthy endpoint is not written to with every delivery. */
+    /** A 2xx at most a minute before the last one: a healthy endpoint is not written to with every delivery. */
     lastSuccessAt: moment('last_success_at'),
     /** The first failure since the last 2xx, or since it was enabled; null while it is well. */
     failingSince: moment('failing_since'),

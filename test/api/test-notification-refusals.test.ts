@@ -121,6 +121,7 @@ describe('at the limit of the month', () => {
 test.each<['failed' | 'cancelled', string, string]>([
   ['failed', 'gone', 'gone'],
   ['failed', 'webhook_not_registered', 'webhook_not_registered'],
+  ['failed', 'endpoint_gone', 'webhook_not_registered'],
   ['failed', 'monthly_limit', 'monthly_limit'],
   ['failed', 'exhausted', 'exhausted'],
   ['failed', 'poison', 'internal_error'],

@@ -4,6 +4,7 @@ import type { TestApi } from '../support/api';
 import { until, type TestWorker } from '../support/delivery';
 import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
+import { opsJson } from '../ops/run';
 import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
@@ -66,7 +67,10 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   const later = [];
   for (let sequence = 1; sequence <= 5; sequence += 1) later.push(await store('app_later', sequence));
   const waiting = [climbing, ...later].map(({ notificationId }) => notificationId);
-  for (const id of waiting) await comesTo(id, 'held');
+  for (const id of waiting) {
+    await comesTo(id, 'held');
+    expect(await rowOf(id)).toMatchObject({ reason: 'endpoint_gone' });
+  }
   expect(await api.call({ path: '/v1/notifications/test' })).toMatchObject({
     status: 409,
     body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } },
@@ -76,6 +80,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
     expect.arrayContaining([
       'pfqs_notifications_held 6',
       'pfqs_webhook_endpoints_disabled{reason="gone"} 1',
+      `pfqs_webhook_endpoint_given_up{endpoint="${endpoint.endpointId}",reason="gone"} 1`,
       'pfqs_webhook_endpoints_failing{hours="0"} 0',
     ]),
   );
@@ -83,6 +88,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
 
   receiver.behave(() => 200);
   await enable();
+  expect(await worker.worker.registry.metrics()).not.toContain('pfqs_webhook_endpoint_given_up{');
   for (const id of waiting) await comesTo(id, 'delivered');
   const released = receiver.received.slice(seen);
   for (const one of released) verifySignatures(one, endpoint.secret);
@@ -172,3 +178,14 @@ test('a release meets 410, another endpoint and being disabled again; in the end
     { type: 'credit_application.accepted', delivered: 39, failed: 1, reserved: 0 },
   ]);
 }, 240_000);
+
+test('200 events wait while the endpoint hangs: webhooks show has the attempts under way (fault 116)', async () => {
+  receiver.behave(() => () => undefined);
+  for (let nth = 0; nth < 200; nth += 1) await store(`app_waiting_${nth}`);
+  await until(() => receiver.received.length === 16, 'all slots are taken', 30_000);
+  const shown = await opsJson(api.databaseUrl, 'webhooks', 'show', endpoint.endpointId);
+  expect(shown).toMatchObject({ pending: 200, attempts_under_way: 16 });
+  expect(shown.last_attempts).toHaveLength(16);
+  for (const attempt of shown.last_attempts)
+    expect(attempt).toMatchObject({ outcome: null, finished_at: null, attempt_number: 1 });
+}, 60_000);

@@ -16,6 +16,7 @@ const FACTS: DeliveryFacts = {
   earlier: null,
   slotsFull: false,
   testsFull: false,
+  startsFail: false,
   endpointActive: true,
   now: NOW,
 };
@@ -76,6 +77,21 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
     { doing: 'starting', since: at('11:59:59') },
   ],
   [
+    'taken again, after its workflow could not be started',
+    { takenAt: at('11:59:59'), dueAt: at('12:00:09'), startsFail: true },
+    { doing: 'put_off', until: null },
+  ],
+  [
+    'taken, and nothing came of it',
+    { takenAt: at('11:59:55'), dueAt: at('12:00:05') },
+    { doing: 'attempt_overdue', since: at('11:59:55') },
+  ],
+  [
+    'its workflow started, and no attempt began',
+    { state: 'started', takenAt: at('11:59:50') },
+    { doing: 'attempt_overdue', since: at('11:59:50') },
+  ],
+  [
     'taken by a worker that died',
     { takenAt: at('11:50:00'), dueAt: at('11:51:00') },
     { doing: 'due', since: at('11:51:00') },
@@ -93,6 +109,11 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
     { doing: 'waiting_for_earlier', notificationId: 'ntf_1', until: null },
   ],
   ['given back', { dueAt: at('12:00:05') }, { doing: 'put_off', until: at('12:00:05') }],
+  [
+    'due, while no workflow can be started',
+    { startsFail: true, slotsFull: true },
+    { doing: 'put_off', until: null },
+  ],
   [
     'over the share of its endpoint',
     { slotsFull: true, testsFull: true },

@@ -5,6 +5,7 @@ import { storeTest } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { fileNeeds } from '../support/needs';
+import { opsJson } from '../ops/run';
 
 fileNeeds('Temporal');
 
@@ -63,6 +64,26 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
   await scene.ended();
   await scene.expectInvariants({ kills: 0 });
   expect(await worker.end('SIGTERM')).toBe(0);
+}, 240_000);
+
+test('Temporal is away: ops says of no notification that it starts, and why it waits', async () => {
+  await temporal.start();
+  const worker = await scene.worker();
+  await worker.ready();
+  await temporal.kill();
+  for (let nth = 0; nth < 20; nth += 1) await storeTest(scene.database, { partnerId: scene.partnerId });
+  const doing = async () => {
+    const found: { now: { doing: string } }[] = await opsJson(scene.databaseUrl, 'notifications', 'list');
+    return found.map(({ now }) => now.doing);
+  };
+  await until(async () => (await doing()).includes('put_off'), 'a start has failed', 20_000);
+  const said = new Set<string>();
+  const endsMs = performance.now() + 8_000;
+  while (performance.now() < endsMs) for (const what of await doing()) said.add(what);
+  // More wait than one endpoint has slots.
+  expect([...said]).toEqual(['put_off']);
+  await temporal.start();
+  await scene.ended(120_000);
 }, 240_000);
 
 test.each(PATHS)(

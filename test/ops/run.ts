@@ -76,6 +76,33 @@ export const OTHER_DEPS: Pick<
   },
 };
 
+/** The command line over the database of a test; Temporal is not there. @returns the JSON document of a command that succeeds */
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
+export async function opsJson(databaseUrl: string, ...args: string[]): Promise<any> {
+  let [out, err] = ['', ''];
+  const connect = () =>
+    connectDatabase({
+      url: asRole(databaseUrl, 'ops'),
+      poolSize: 1,
+      applicationName: 'test',
+      statementTimeoutMs: 10_000,
+    });
+  const code = await runOps(
+    {
+      ...OTHER_DEPS,
+      connect,
+      out: (text) => void (out += text),
+      err: (text) => void (err += text),
+      stdin: Readable.from([]),
+      actor: 'tester',
+      now: () => new Date(),
+    },
+    [...args, '--json'],
+  );
+  if (code !== 0) throw new Error(`ops ${args.join(' ')} ended with ${code}: ${err}`);
+  return JSON.parse(out);
+}
+
 /** The command line over a database of its own. */
 export async function createOpsUnderTest(): Promise<OpsUnderTest> {
   const clone = await createTestDatabase();

@@ -75,7 +75,7 @@ describe('holding', () => {
     expect(await queuesToHold(database.db)).toEqual([queue]);
     expect([await hold(3), await hold(3), await hold(3)]).toEqual([3, 2, 0]);
     expect(await rows()).toEqual([
-      { state: 'held', generation: 1, reason: 'webhook_not_registered', since: true, count: 5 },
+      { state: 'held', generation: 1, reason: 'endpoint_disabled', since: true, count: 5 },
       { state: 'pending', generation: 1, reason: null, since: false, count: 1 },
     ]);
   });
@@ -113,8 +113,17 @@ describe('holding', () => {
     };
     expect(await birth(queue)).toEqual({ state: 'pending', reason: null, since: false });
     await set('disabled');
-    expect(await birth(queue)).toEqual({ state: 'held', reason: 'webhook_not_registered', since: true });
-    expect(await birth({ ...queue, environment: 'live' })).toMatchObject({ state: 'held' });
+    expect(await birth(queue)).toEqual({ state: 'held', reason: 'endpoint_disabled', since: true });
+    for (const why of ['gone', 'failing']) {
+      await database.sql`
+        update webhook_endpoints set disabled_reason = ${why}
+        where partner_id = ${queue.partnerId} and environment = 'sandbox'`;
+      expect(await birth(queue)).toMatchObject({ state: 'held', reason: `endpoint_${why}` });
+    }
+    expect(await birth({ ...queue, environment: 'live' })).toMatchObject({
+      state: 'held',
+      reason: 'webhook_not_registered',
+    });
   });
 
   test('ends a workflow that is started all the same, and is not undone by it', async () => {
@@ -124,7 +133,7 @@ describe('holding', () => {
     expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({
       kind: 'over',
       state: 'held',
-      reason: 'webhook_not_registered',
+      reason: 'endpoint_disabled',
     });
     await set('active');
     await release();

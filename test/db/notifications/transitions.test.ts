@@ -208,7 +208,7 @@ describe('a statement of its own', () => {
       name: 'holdPending',
       event: 'hold',
       state: 'pending',
-      given: { end_reason: 'webhook_not_registered' },
+      given: { end_reason: 'endpoint_disabled' },
       prepare: () => endpointIs('disabled'),
       run: () => holdPending(db(), { partnerId: PARTNER_ID, environment: 'sandbox' }, { limit: 10 }),
     },
