@@ -23,7 +23,7 @@ export interface ApplicationRoutesDeps
   extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {
   /** The service key with this SHA-256, whatever its state. */
   readonly findServiceKey: (hash: Buffer) => Promise<ServiceKeySummary | null>;
-  readonly metrics: Pick<ApiMetrics, 'observeRequest'>;
+  readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications'>;
   /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
 }

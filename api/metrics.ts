@@ -64,6 +64,10 @@ export function createApiMetrics(deps: {
       'pfqs_connections_closed_total',
       'Connections closed because their address had too many that brought no valid key.',
     ),
+    crowdedQuoteApplications: counter(
+      'pfqs_crowded_quote_applications_total',
+      'Applications opened from a quote that had 20 or more already.',
+    ),
     testLimitRefused,
     rateLimitFallbacks: counter(
       'pfqs_rate_limit_fallback_total',

@@ -5,7 +5,10 @@ import type { FastifyRequest } from 'fastify';
  * such a thing from one that does not exist; operators should know that an integration uses the wrong key, or tries others'
  * ids.
  */
-export function warnOutOfScope(request: FastifyRequest, wanted: Readonly<Record<string, string>>): void {
+export function warnOutOfScope(
+  request: FastifyRequest,
+  wanted: Readonly<Record<string, string | null>>,
+): void {
   const { keyId, lender, environment } = request.service;
   request.log.warn(
     { requestId: request.id, keyId, keyLender: lender, keyEnvironment: environment, ...wanted },

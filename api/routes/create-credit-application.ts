@@ -1,15 +1,24 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readApplicationRequest } from '../../contracts/credit-application';
 import { createdApplicationSchema } from '../../contracts/credit-application-response';
-import type { CreateApplicationAnswer, NewApplication } from '../../db/applications/create';
+import type {
+  CreateApplicationAnswer,
+  NewApplication,
+  warnOfCrowdedQuote,
+} from '../../db/applications/create';
+import type { Application } from '../../db/applications/read';
+import { describeOperatorEvent } from '../../domain/operator-event';
 import { warnOutOfScope } from '../applications/out-of-scope';
 import { createdToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
+import type { ApiMetrics } from '../metrics';
 import { bodyOf } from '../plugins/body';
 import { answerer } from '../serializer';
 
 export interface CreateCreditApplicationDeps {
   readonly createApplication: (wanted: NewApplication) => Promise<CreateApplicationAnswer>;
+  readonly warnOfCrowdedQuote: (application: Application) => ReturnType<typeof warnOfCrowdedQuote>;
+  readonly metrics: Pick<ApiMetrics, 'crowdedQuoteApplications'>;
 }
 
 /** `POST /internal/v1/credit-applications`, for the keyed part of the internal listener. */
@@ -24,11 +33,27 @@ export function createCreditApplication(app: FastifyInstance, deps: CreateCredit
       requestId: request.id,
     });
     if ('ofOthers' in answer && answer.ofOthers) {
-      warnOutOfScope(request, { lender: wanted.lender, quoteId: wanted.quoteId });
+      const { lender, quoteId, creditProduct } = wanted;
+      warnOutOfScope(request, { lender, quoteId, creditProduct });
     }
     if (answer.kind !== 'created') throw refusal(answer);
+    if (answer.isNew) await noteCrowdedQuote(request, answer.application);
     return sendAnswer(reply, createdToWire(answer.application));
   });
+
+  /** The application is committed: its answer does not depend on this. */
+  async function noteCrowdedQuote(request: FastifyRequest, application: Application): Promise<void> {
+    try {
+      const warning = await deps.warnOfCrowdedQuote(application);
+      if (warning === null) return;
+      deps.metrics.crowdedQuoteApplications.inc();
+      const { kind, partnerId, environment, details } = warning.event;
+      const text = describeOperatorEvent(kind, details);
+      if (warning.isNew) request.log.warn({ kind, partnerId, environment, ...details }, text);
+    } catch (error) {
+      request.log.warn({ err: error }, 'the applications of a quote could not be counted');
+    }
+  }
 }
 
 function refusal(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>): ApiError {
@@ -46,12 +71,8 @@ function refusal(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>):
       });
     case 'quote_not_found':
       return new ApiError('QUOTE_NOT_FOUND', 'The quote does not exist.', { field: 'service_quote_id' });
-    case 'nothing_fitted':
-      return new ApiError('NOTHING_QUOTED', 'No product fitted when the quote was made.', {
-        field: 'service_quote_id',
-      });
     case 'product_not_quoted':
-      return new ApiError('PRODUCT_NOT_QUOTED', 'The product did not fit when the quote was made.', {
+      return new ApiError('PRODUCT_NOT_QUOTED', 'The quote offered no such product of your lender.', {
         field: 'credit_product',
       });
     case 'amounts_not_quoted':

@@ -1,9 +1,10 @@
-import { and, eq, type SQL } from 'drizzle-orm';
+import { and, eq, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { ApplicationTerms, WriteChange } from '../../domain/application';
 import { parsePence } from '../../domain/money';
-import { offerRefusal, type OfferRefusal, type QuotedOffers } from '../../domain/quoted-offer';
+import { namedOffers, offerRefusal, type OfferRefusal, type QuotedOffers } from '../../domain/quoted-offer';
 import { readReferenceFormat } from '../../domain/reference-format';
+import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { creditApplications } from '../schema';
 import { inScope } from './read';
@@ -19,7 +20,7 @@ export interface NewApplication extends ApplicationTerms {
   readonly quoteId: string;
   /** As the link carries it; null when it carries none. */
   readonly merchantReference: string | null;
-  /** Who asks: other lenders, and quotes of the other environment, do not exist for it. */
+  /** Who asks: other lenders, their products, and quotes of the other environment do not exist for it. */
   readonly service: ServiceCaller;
   readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
@@ -32,8 +33,11 @@ export type CreateApplicationAnswer =
   /** The lender's reference stands for another application. */
   | { readonly kind: 'exists'; readonly application: Application }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
-  | { readonly kind: 'lender_not_found' | 'quote_not_found'; readonly ofOthers: boolean }
-  | { readonly kind: 'reference_format' | OfferRefusal };
+  | {
+      readonly kind: 'lender_not_found' | 'quote_not_found' | 'product_not_quoted';
+      readonly ofOthers: boolean;
+    }
+  | { readonly kind: 'reference_format' | Exclude<OfferRefusal, 'product_not_quoted'> };
 
 /**
  * Opens an application and stores its first notification, in one transaction. What is wanted must have been quoted. The
@@ -59,6 +63,9 @@ export async function createApplication(
     return { kind: 'reference_format' };
   }
   const refusal = offerRefusal(offersOf(quote), wanted);
+  if (refusal === 'product_not_quoted') {
+    return { kind: refusal, ofOthers: namedOffers(quote.fitted, wanted).length > 0 };
+  }
   if (refusal !== null) return { kind: refusal };
   return db.transaction(async (tx) => {
     const application = await insert(tx, wanted, quote);
@@ -119,20 +126,40 @@ async function findBy(
   return row ?? null;
 }
 
-/**
- * What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. A merchant
- * that is not authorised and has no products has a summary although nothing fitted.
- */
-function offersOf(quote: StoredQuote): QuotedOffers {
-  const { fitted, merchantReference } = quote;
-  const { data } = quote.response as {
-    data?: { summary?: { display?: boolean }; deposit_adjustment?: { corrected_deposit?: string } };
-  };
-  if (fitted.length === 0 && data?.summary?.display !== true)
-    return { merchantReference, fitted, summary: null };
-  const asked = quote.depositPence ?? 0;
+/** What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. */
+function offersOf({
+  fitted,
+  merchantReference,
+  response,
+  loanPence,
+  depositPence: asked,
+}: StoredQuote): QuotedOffers {
+  const { data } = response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
-  const depositPence = corrected.ok ? corrected.pence : asked;
-  const summary = { depositPence, loanPence: quote.loanPence + asked - depositPence };
+  const depositPence = corrected.ok ? corrected.pence : (asked ?? 0);
+  const summary = { depositPence, loanPence: loanPence + (asked ?? 0) - depositPence };
   return { merchantReference, fitted, summary };
+}
+
+/** More than a shopper, who may try a few lenders, opens from one quote. */
+const USUAL_APPLICATIONS_OF_QUOTE = 20;
+
+/**
+ * Counts the applications of a quote once one more has been committed, so that the last of many at a time sees them all. Nothing is
+ * refused: a page that many shoppers see may share a quote.
+ * @returns null for a usual number; else the warning, and whether it is new: there is one for a quote, whoever counts.
+ */
+export async function warnOfCrowdedQuote(
+  db: DbOrTransaction,
+  { quoteId, partnerId, environment, merchantId, lender }: Application,
+): Promise<{ readonly event: OperatorEvent; readonly isNew: boolean } | null> {
+  const ofQuote = db
+    .select({ one: sql`1` })
+    .from(creditApplications)
+    .where(eq(creditApplications.quoteId, quoteId))
+    .limit(USUAL_APPLICATIONS_OF_QUOTE + 1);
+  if ((await ofQuote).length <= USUAL_APPLICATIONS_OF_QUOTE) return null;
+  const details = { service_quote_id: quoteId, merchant_id: merchantId, lender };
+  const event: OperatorEvent = { kind: 'quote_crowded', partnerId, environment, endpointId: null, details };
+  return { event, isNew: await appendOperatorEventOnce(db, event) };
 }

@@ -18,6 +18,11 @@ export async function appendOperatorEvents(
   if (events.length > 0) await tx.insert(operatorEvents).values([...events]);
 }
 
+/** Writes down one of a kind that a unique index keeps to one for its subject. @returns false when it is there already. */
+export async function appendOperatorEventOnce(db: DbOrTransaction, event: OperatorEvent): Promise<boolean> {
+  return (await db.insert(operatorEvents).values(event).onConflictDoNothing()).count > 0;
+}
+
 /** Events, newest first. @param filter.sinceSeconds how far back, in seconds. */
 export async function listOperatorEvents(
   db: DbOrTransaction,

@@ -105,7 +105,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   // Append-only for everybody.
   change_log: { api: 'insert', worker: 'insert', ops: 'select, insert' },
   cursor_secrets: { api: 'select' },
-  operator_events: { worker: 'select, insert', ops: 'select' },
+  // The API writes down that a quote has many applications.
+  operator_events: { api: 'insert', worker: 'select, insert', ops: 'select' },
   retention_marks: { worker: 'select, insert, update (done_up_to, updated_at)', ops: 'select' },
 };
 
@@ -113,7 +114,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 export const SEQUENCE_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   lender_events_event_number_seq: ['api'],
   change_log_change_id_seq: PROCESSES,
-  operator_events_event_id_seq: ['worker'],
+  operator_events_event_id_seq: ['api', 'worker'],
 };
 
 /** `execute`. Trigger functions need none. */

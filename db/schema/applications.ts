@@ -58,7 +58,7 @@ export const creditApplications = pgTable(
     index('credit_applications_merchant_reference')
       .on(t.merchantReference)
       .where(sql`${t.merchantReference} is not null`),
-    // How many a quote has (db/applications/crowded-quotes.ts), and `ops applications list --quote`.
+    // How many a quote has (db/applications/create.ts), and `ops applications list --quote`.
     index('credit_applications_quote').on(t.quoteId),
     // The retention: quotes of applications that may still become something (db/retention/kinds.ts).
     index('credit_applications_open_quote')

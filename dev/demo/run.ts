@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { connectDatabase } from '../../db/postgres/connect';
 import { appendChange } from '../../db/audit/change-log';
+import { listLenders } from '../../db/applications/lenders';
 import { findEndpoint } from '../../db/endpoints/endpoints';
 import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
 import type { DemoOutcome, StackInfo } from '../stack';
 import { runningStack } from './running-stack';
 import { SHORT_STORY, STORIES, type Story } from './stories';
-import { openApplication, receivedOf, takeQuote, walk, type DemoSurroundings } from './walk';
+import { openApplication, receivedOf, takeQuote, walk, type DemoQuote, type DemoSurroundings } from './walk';
 
 export interface DemoOptions {
   /** Of the running stack. */
@@ -24,16 +25,16 @@ export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<Dem
   const info = await runningStack(dataDir);
   const ca = await readFile(info.caFile, 'utf8');
   const issued = await issueServiceKeys(info);
-  const surroundings = { info, ca, serviceKeys: issued.keys };
+  const surroundings = { info, ca, serviceKeys: issued.keys, lenderNames: issued.lenderNames };
   try {
     write(`A checkout asks for a quote of £1,000.00 with a deposit of £100.00.\n`);
     const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
-    write(`  ${quote.quoteId}\n  summary  ${quote.summary}\n  link     ${quote.link}\n`);
+    write(`  ${quote.quoteId}\n  summary  ${quote.summary}\n  link     ${quote.linkOf('lender_a')}\n`);
     const { endpointUrl } = issued;
     const elsewhere = endpointUrl?.startsWith(`${info.receiverUrl}/`) !== true;
     const results = [];
     for (const [at, story] of STORIES.entries()) {
-      const { applicationId, expected } = await tellStory(surroundings, story, quote.link, now() + at, write);
+      const { applicationId, expected } = await tellStory(surroundings, story, quote, now() + at, write);
       if (elsewhere)
         write(`  1 to ${expected} go to ${endpointUrl ?? 'nobody: no endpoint is registered'}\n`);
       else results.push(await showReceived(surroundings, applicationId, expected, write));
@@ -64,9 +65,10 @@ export async function moveApplication({
   const info = await runningStack(dataDir);
   const ca = await readFile(info.caFile, 'utf8');
   const issued = await issueServiceKeys(info);
-  const surroundings = { info, ca, serviceKeys: issued.keys };
+  const surroundings = { info, ca, serviceKeys: issued.keys, lenderNames: issued.lenderNames };
   try {
-    const { link } = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
+    const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
+    const link = quote.linkOf(SHORT_STORY.lender);
     const applicationId = await openApplication(surroundings, SHORT_STORY, link, now());
     await walk(surroundings, applicationId, SHORT_STORY);
     return { applicationId, events: SHORT_STORY.statuses.length + 1 };
@@ -78,11 +80,11 @@ export async function moveApplication({
 async function tellStory(
   surroundings: DemoSurroundings,
   story: Story,
-  link: string,
+  quote: DemoQuote,
   seed: number,
   write: (text: string) => void,
 ): Promise<{ applicationId: string; expected: number }> {
-  const applicationId = await openApplication(surroundings, story, link, seed);
+  const applicationId = await openApplication(surroundings, story, quote.linkOf(story.lender), seed);
   write(`\n${applicationId}, ${story.lender}: ${story.title}\n`);
   write(`  the lender tells: ${story.statuses.join(', ')}\n`);
   await walk(surroundings, applicationId, story);
@@ -132,6 +134,7 @@ async function issueServiceKeys({ databaseUrl, partnerId }: StackInfo) {
   const endpoint = await findEndpoint(db, partnerId, 'sandbox');
   return {
     endpointUrl: endpoint?.url ?? null,
+    lenderNames: new Map((await listLenders(db)).map(({ lender, name }) => [lender, name])),
     keys: { lender_a: issued.lender_a.key, lender_b: issued.lender_b.key },
     async close() {
       await db.transaction(async (tx) => {

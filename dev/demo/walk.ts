@@ -11,13 +11,15 @@ export interface DemoSurroundings {
   readonly ca: string;
   /** Keys of the internal listener, one for each lender. */
   readonly serviceKeys: Readonly<Record<Story['lender'], string>>;
+  /** What quotes call the lenders. */
+  readonly lenderNames: ReadonlyMap<string, string>;
 }
 
 export interface DemoQuote {
   readonly quoteId: string;
   readonly summary: string;
-  /** The link of the first product. */
-  readonly link: string;
+  /** The link of the first product of a lender: its integration opens applications for no other. */
+  readonly linkOf: (lender: Story['lender']) => string;
 }
 
 /** A delivery of a status, as the receiver got it. */
@@ -34,12 +36,15 @@ const STEP_MS = 150;
 const PATIENCE_MS = 90_000;
 
 /** Asks for a quote, as the demo partner's checkout does. */
-export async function takeQuote({ info, ca }: DemoSurroundings, reference: string): Promise<DemoQuote> {
+export async function takeQuote(
+  { info, ca, lenderNames }: DemoSurroundings,
+  reference: string,
+): Promise<DemoQuote> {
   const { data } = await callJson<{
     data: {
       service_quote_id: string;
       summary: { finance_offer_summary: string };
-      products: { merchant_finance_url: string }[];
+      products: { lender: string; merchant_finance_url: string }[];
     };
   }>({
     url: `${info.apiUrl}/v1/finance-quote`,
@@ -54,9 +59,12 @@ export async function takeQuote({ info, ca }: DemoSurroundings, reference: strin
       merchant_reference: reference,
     },
   });
-  const link = data.products[0]?.merchant_finance_url;
-  if (link === undefined) throw new Error('the demo merchant has no product that fits');
-  return { quoteId: data.service_quote_id, summary: data.summary.finance_offer_summary, link };
+  function linkOf(lender: Story['lender']): string {
+    const product = data.products.find((one) => one.lender === lenderNames.get(lender));
+    if (product === undefined) throw new Error(`the demo merchant has no product of ${lender} that fits`);
+    return product.merchant_finance_url;
+  }
+  return { quoteId: data.service_quote_id, summary: data.summary.finance_offer_summary, linkOf };
 }
 
 /** Opens an application from a finance link, as a lender's integration does. @returns its id */

@@ -1,7 +1,7 @@
 import type { AppDeps } from '../../api/app';
 import type { ApplicationRoutesDeps } from '../../api/internal-app';
 import { applicationEventText } from '../../contracts/application-event';
-import { createApplication } from '../../db/applications/create';
+import { createApplication, warnOfCrowdedQuote } from '../../db/applications/create';
 import { applicationExists, findApplication } from '../../db/applications/read';
 import { recordLenderEvent } from '../../db/applications/record-lender-event';
 import { livePublicKeys } from '../../db/endpoints/key-pairs';
@@ -65,6 +65,8 @@ export function apiQueries(
       step('store application', () =>
         inTime(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
       ),
+    warnOfCrowdedQuote: (application) =>
+      inTime(warnOfCrowdedQuote(db, application), 'applications of a quote'),
     recordLenderEvent: (told) =>
       step('store lender event', () =>
         inTime(

@@ -29,11 +29,11 @@ const CAUSES: Readonly<Record<InternalErrorCode, string>> = {
   NOT_FOUND: 'there is no such path or method',
   LENDER_NOT_FOUND: 'there is no such lender for this key',
   QUOTE_NOT_FOUND: 'there is no such quote for this key, or its month has been dropped',
+  PRODUCT_NOT_QUOTED:
+    "the quote offered no such product of the key's lender; without a product, none of that lender at all",
   APPLICATION_NOT_FOUND: 'there is no such application for this key',
   APPLICATION_EXISTS: "the lender's reference stands for another application of this environment",
   LENDER_EVENT_EXISTS: "the lender's event id stands for another event",
-  NOTHING_QUOTED: 'no product fitted when the quote was made',
-  PRODUCT_NOT_QUOTED: 'the product did not fit when the quote was made',
   AMOUNTS_NOT_QUOTED: 'the amounts are not those that were quoted',
   MERCHANT_REFERENCE_MISMATCH: "the reference is not the quote's",
   INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
@@ -58,8 +58,9 @@ const createCreditApplication: Json = {
   operationId: 'createCreditApplication',
   summary: 'Open a credit application',
   description:
-    'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product ' +
-    'for these amounts; without one, the amounts of any product that fitted or of the summary’s link. The same lender and ' +
+    'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product of ' +
+    'the lender for these amounts; without one, the amounts of any product of the lender that fitted or, when one fitted, of the ' +
+    'summary’s link. The same lender and ' +
     'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
   parameters: requestIdRefs,
   requestBody: requestBody({
@@ -75,14 +76,9 @@ const createCreditApplication: Json = {
       'INVALID_LENDER_REFERENCE',
     ),
     '401': unauthenticated,
-    '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'NOT_FOUND'),
+    '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'NOT_FOUND'),
     '409': refusals('APPLICATION_EXISTS'),
-    '422': refusals(
-      'NOTHING_QUOTED',
-      'PRODUCT_NOT_QUOTED',
-      'AMOUNTS_NOT_QUOTED',
-      'MERCHANT_REFERENCE_MISMATCH',
-    ),
+    '422': refusals('AMOUNTS_NOT_QUOTED', 'MERCHANT_REFERENCE_MISMATCH'),
     '500': refusals('INTERNAL_SERVER_ERROR'),
   },
 };
@@ -136,7 +132,7 @@ export function internalOpenApiDocument(): Json {
       summary: 'Credit applications, as lender integrations open them and move them on.',
       description:
         'Plain HTTP on loopback or a private network, under service keys. A key is bound to one lender and one environment: other lenders, ' +
-        'their applications, and quotes and applications of the other environment do not exist for it (404). Amounts are pounds as strings with two decimals. Errors ' +
+        'their products and applications, and quotes and applications of the other environment do not exist for it (404). Amounts are pounds as strings with two decimals. Errors ' +
         'carry a stable `error.code`; every response has an `X-Request-Id`. Every request may be sent again: it is done once. ' +
         'No personal data is taken: fields that are not named here are ignored and not stored.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },

@@ -1,7 +1,7 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
-import { addMerchant } from '../support/merchants';
+import { addMerchant, SHOP } from '../support/merchants';
 
 let api: TestApi;
 let lender: InternalClient;
@@ -14,12 +14,16 @@ beforeAll(async () => {
   const percent = (share: number) => ({ depositMin: { basisPoints: share * 100, fixedPence: 0 } });
   await addMerchant(api.database, 'M100001', { products: [percent(20), percent(30)] });
   await addMerchant(api.database, 'M100002', { fcaAuthorised: false, products: [] });
+  await addMerchant(api.database, 'M100003', { fcaAuthorised: false });
+  await addMerchant(api.database, 'M100004', { depositFloor: { basisPoints: 5_000, fixedPence: 0 } });
 });
 afterAll(() => api.close());
 
-/** A quote of a test merchant, and what an integration reads off its links. */
+/** A quote of the shop, and what an integration reads off its links. */
 async function quoted(fields: Record<string, unknown> = {}, key = api.keys.test) {
-  const { data } = (await api.quote({ merchant_reference: 'basket 2041', ...fields }, { key })).body;
+  const { data } = (
+    await api.quote({ merchant_id: SHOP, merchant_reference: 'basket 2041', ...fields }, { key })
+  ).body;
   return { quoteId: data.service_quote_id as string, products: data.products, data };
 }
 
@@ -48,9 +52,11 @@ describe('opening an application', () => {
     ];
     expect(links).toHaveLength(4);
     for (const [at, link] of links.entries()) {
-      const reference = newReference();
-      const answer = await lender.open({
-        lender: 'lender_a',
+      // The second product is the other lender's.
+      const name = at === 1 ? 'lender_b' : 'lender_a';
+      const reference = at === 1 ? '7654321' : newReference();
+      const answer = await (at === 1 ? lenderB : lender).open({
+        lender: name,
         lender_reference: reference,
         finance_link: link,
       });
@@ -60,10 +66,10 @@ describe('opening an application', () => {
           data: {
             environment: 'sandbox',
             partner_id: api.partnerId,
-            merchant_id: 'M000001',
+            merchant_id: SHOP,
             service_quote_id: quoteId,
             merchant_reference: 'basket 2041',
-            lender: 'lender_a',
+            lender: name,
             lender_reference: reference,
             loan_amount: '900.00',
             customer_deposit: '100.00',
@@ -75,15 +81,30 @@ describe('opening an application', () => {
   });
 
   test.each([
-    ['M000002', 'not shown, for want of authorisation'],
-    ['M000004', 'with a raised deposit'],
+    ['M100003', 'not shown, for want of authorisation'],
+    ['M100004', 'with a raised deposit'],
     ['M100001', 'whose amounts no product has'],
-    ['M100002', 'not authorised and without products'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
     const link = learnMore(data.summary.finance_offer_summary);
-    const request = { lender: 'lender_b', lender_reference: newReference().replace('REF', '88').slice(0, 7) };
-    expect(await lenderB.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+    const request = { lender: 'lender_a', lender_reference: newReference() };
+    expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ['M100001', 'of products of another lender'],
+    ['M100002', 'of a merchant that is not authorised and has no products'],
+    ['M000001', 'of a test merchant'],
+    ['M000003', 'where nothing fitted'],
+  ])('does not take the amounts of a quote of %s, %s', async (merchant) => {
+    const { quoteId, products } = await quoted({ merchant_id: merchant });
+    for (const credit_product of [null, products[0]?.credit_product ?? 'Product 0', '24 months']) {
+      const reference = { lender: 'lender_b', lender_reference: '1234567' };
+      expect(await lenderB.open(byParameters(quoteId, { ...reference, credit_product }))).toMatchObject({
+        status: 404,
+        body: { error: { code: 'PRODUCT_NOT_QUOTED', details: { field: 'credit_product' } } },
+      });
+    }
   });
 
   test('takes the links of the longest finance page, although they are longer', async () => {
@@ -169,7 +190,8 @@ describe('opening an application', () => {
     ],
     [404, 'LENDER_NOT_FOUND', 'lender', { lender: 'lender_z' }],
     [404, 'QUOTE_NOT_FOUND', 'service_quote_id', { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
-    [422, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '24 months' }],
+    [404, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '24 months' }],
+    [404, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '10 months interest-free' }],
     [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '1000.00' }],
     [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '9'.repeat(40) }],
     [422, 'MERCHANT_REFERENCE_MISMATCH', 'merchant_reference', { merchant_reference: 'basket 2042' }],
@@ -180,18 +202,43 @@ describe('opening an application', () => {
     expect(answer).toMatchObject({ status, body: { error: { code, details: { field } } } });
   });
 
-  test('refuses a link that says something twice, and a quote that nothing fitted', async () => {
+  test('refuses a link that says something twice', async () => {
     const link = 'https://shop.example/?loan_amount=900.00&loan_amount=1.00&service_quote_id=qte_1';
     const reference = { lender: 'lender_a', lender_reference: newReference() };
     expect(await lender.open({ ...reference, finance_link: link })).toMatchObject({
       status: 400,
       body: { error: { code: 'INVALID_REQUEST', details: { field: 'finance_link' } } },
     });
-    const { quoteId } = await quoted({ merchant_id: 'M000003' });
-    expect(await lender.open(byParameters(quoteId))).toMatchObject({
-      status: 422,
-      body: { error: { code: 'NOTHING_QUOTED' } },
-    });
+  });
+
+  test('opens more than 20 from one quote, and warns of it once', async () => {
+    const { quoteId } = await quoted();
+    const openSome = async (count: number) => {
+      const answers = await Promise.all(
+        Array.from({ length: count }, () => lender.open(byParameters(quoteId))),
+      );
+      return answers.map(({ status }) => status);
+    };
+    const metric = async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
+      return Number(/^pfqs_crowded_quote_applications_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const warnings = () => api.logs.filter((line) => line.includes('"kind":"quote_crowded"'));
+    expect(await openSome(20)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect([await metric(), warnings()]).toEqual([0, []]);
+    expect(await openSome(5)).toEqual([200, 200, 200, 200, 200]);
+    expect(await metric()).toBe(5);
+    expect(warnings().map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, service_quote_id: quoteId },
+    ]);
+    const events = await api.database.sql`select partner_id, environment, details from operator_events`;
+    expect(events).toMatchObject([
+      {
+        partner_id: api.partnerId,
+        environment: 'sandbox',
+        details: { service_quote_id: quoteId, merchant_id: SHOP, lender: 'lender_a' },
+      },
+    ]);
   });
 
   test('stores no field that it does not know', async () => {

@@ -2,6 +2,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import type { Answer } from '../support/http-call';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 
 /** A service key gives access to one lender and one environment; everything else does not exist for it. */
 let api: TestApi;
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const quoted = async (key = api.keys.test) =>
-  (await api.quote({}, { key })).body.data.products[0].merchant_finance_url as string;
+  (await api.quote({ merchant_id: SHOP }, { key })).body.data.products[0].merchant_finance_url as string;
 const request = (link: string, fields: Record<string, unknown> = {}) => ({
   lender: 'lender_a',
   lender_reference: newReference(),

@@ -2,6 +2,7 @@ import { applicationEventSchema } from '../../contracts/webhook-event';
 import { newReference } from '../support/applications';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
 import { startTestService, type TestService } from '../support/service';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -34,7 +35,7 @@ afterAll(async () => {
 });
 
 async function opened(): Promise<string> {
-  const quote = await service.api.quote({});
+  const quote = await service.api.quote({ merchant_id: SHOP });
   const link: string = quote.body.data.products[0].merchant_finance_url;
   const answer = await lender.open({
     lender: 'lender_a',

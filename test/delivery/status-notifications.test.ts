@@ -6,6 +6,7 @@ import type { TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
@@ -33,7 +34,10 @@ afterAll(() => service?.close());
 
 /** Opens an application from the link of a new quote, as a lender's integration does. */
 async function opened(environment: 'test' | 'live'): Promise<string> {
-  const quote = await api.quote({ merchant_reference: 'basket 2041' }, { key: api.keys[environment] });
+  const quote = await api.quote(
+    { merchant_id: SHOP, merchant_reference: 'basket 2041' },
+    { key: api.keys[environment] },
+  );
   const link: string = quote.body.data.products[0].merchant_finance_url;
   const answer = await lender[environment].open({
     lender: 'lender_a',

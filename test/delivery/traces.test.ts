@@ -3,6 +3,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { until, type TestWorker } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 import { findLeaks } from '../support/leaks';
 import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
@@ -99,7 +100,7 @@ test('a caller does not decide which traces are kept', async () => {
 test('each attempt is a span that says what it came to', async () => {
   receiver.behave((nth) => (nth % 2 === 1 ? 503 : 200));
   const lender = await internalClient(api);
-  const quoted = await api.quote();
+  const quoted = await api.quote({ merchant_id: SHOP });
   const opened = await lender.open({
     lender: 'lender_a',
     lender_reference: newReference(),

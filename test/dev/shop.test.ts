@@ -12,6 +12,7 @@ import { newReference } from '../support/applications';
 import { launchBrowser } from '../support/browser';
 import { freePort } from '../support/free-port';
 import { internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { fileNeeds } from '../support/needs';
@@ -45,7 +46,6 @@ beforeAll(async () => {
   let secret = '';
   api = await startTestApi();
   lender = await internalClient(api);
-  lender = await internalClient(api);
   const partner = {
     apiUrl: `https://127.0.0.1:${api.port}`,
     ca: api.ca,
@@ -59,7 +59,7 @@ beforeAll(async () => {
     now: () => new Date(),
     partner,
     moveApplication: async () => {
-      const quote = await api.quote({});
+      const quote = await api.quote({ merchant_id: SHOP });
       const [product] = quote.body.data.products;
       const opened = await lender.open({
         lender: 'lender_a',

@@ -3,6 +3,7 @@ import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 
 /** One answer as it came over the wire. */
 export interface RawAnswer {
@@ -164,7 +165,7 @@ export async function goodRequests(
   api: TestApi,
 ): Promise<Readonly<Record<(typeof LISTENERS)[number], GoodRequest>>> {
   const { key } = await internalClient(api);
-  const quote = await api.quote();
+  const quote = await api.quote({ merchant_id: SHOP });
   const application = {
     lender: 'lender_a',
     lender_reference: newReference(),

@@ -6,6 +6,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { startHaProxy, type HaProxy } from '../support/haproxy';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('HAProxy');
@@ -67,7 +68,7 @@ async function call(proxy: HaProxy, { method = 'GET', path, body, certificate }:
 }
 
 async function openApplication(proxy: HaProxy, certificate?: IssuedCertificate) {
-  const quote = await api.quote({});
+  const quote = await api.quote({ merchant_id: SHOP });
   const body = {
     lender: 'lender_a',
     lender_reference: newReference(),

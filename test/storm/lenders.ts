@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goodQuote } from '../support/api';
+import { SHOP } from '../support/merchants';
 import type { StormAnswer } from './asking';
 import type { StormPartner } from './parties';
 import type { StormSight } from './scene';
@@ -65,7 +66,7 @@ async function live(
     internal: false,
     path: '/v1/finance-quote',
     key: apiKey,
-    body: { ...goodQuote, partner_id: partnerId, merchant_reference: reference },
+    body: { ...goodQuote, merchant_id: SHOP, partner_id: partnerId, merchant_reference: reference },
   });
   const { service_quote_id: quoteId, products } = quote.body.data;
   const opened = await insist(scene, {

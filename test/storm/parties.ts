@@ -2,6 +2,7 @@ import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys/api-key-changes';
 import { issueServiceKey } from '../../db/keys/service-keys';
 import type { Database } from '../../db/postgres/connect';
+import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
 import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
 
@@ -61,6 +62,7 @@ export async function openParties(
   const partners: StormPartner[] = [];
   while (partners.length < count) partners.push(await newPartner(partners.length));
   const tester = await newPartner(partners.length);
+  await addShop(database);
   const { key: serviceKey } = await issueServiceKey(db, {
     name: 'Storm',
     lender: 'lender_a',

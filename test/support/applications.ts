@@ -7,15 +7,18 @@ import { insertQuotes, type QuoteRow } from '../../db/quotes/insert';
 import { recordLenderEvent, type NewLenderEvent } from '../../db/applications/record-lender-event';
 import type { Application } from '../../db/applications/notifications';
 
-/** A quote for £900.00 and a deposit of £100.00 that two products fitted, one of them with a higher deposit. */
+/** A quote for £900.00 and a deposit of £100.00 that two products of a lender fitted, one of them with a higher deposit. */
 export async function storeQuote(
   { sql }: Database,
-  fields: Partial<QuoteRow> & { readonly partnerId: string },
+  {
+    lender = 'lender_a',
+    ...fields
+  }: Partial<QuoteRow> & { readonly partnerId: string; readonly lender?: string },
 ): Promise<QuoteRow> {
   const fitted = (creditProduct: string, loanPence: number, depositPence: number) => ({
     productId: `prd_${creditProduct}`,
     version: 1,
-    lender: 'lender_a',
+    lender,
     creditProduct,
     loanPence,
     depositPence,
@@ -53,7 +56,7 @@ export async function openApplication(
 ): Promise<Application> {
   const { lender = 'lender_a' } = fields;
   const { environment = 'sandbox' } = quote;
-  const { quoteId } = await storeQuote(database, quote);
+  const { quoteId } = await storeQuote(database, { lender, ...quote });
   const answer = await createApplication(
     database.db,
     {

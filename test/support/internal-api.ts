@@ -2,6 +2,7 @@ import type { Database } from '../../db/postgres/connect';
 import { issueServiceKey, type KeyBinding } from '../../db/keys/service-keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
+import { addShop } from './merchants';
 import { callOver, type Answer, type CallOptions } from './http-call';
 
 /** A lender's integration: calls the internal listener, and holds every answer against its document. */
@@ -19,11 +20,12 @@ export interface InternalClient {
 
 export const APPLICATIONS = '/internal/v1/credit-applications';
 
-/** Issues a service key of its own for the client, for `lender_a` and the sandbox unless told otherwise. */
+/** Adds the shop for whose products it opens applications, and issues a service key of its own for the client, for `lender_a` and the sandbox unless told otherwise. */
 export async function internalClient(
   api: Pick<TestApi, 'internalPort'> & { readonly database: Pick<Database, 'db'> },
   binding: Partial<KeyBinding> = {},
 ): Promise<InternalClient> {
+  await addShop(api.database);
   const issued = await issueServiceKey(api.database.db, {
     name: 'Test integration',
     lender: 'lender_a',

@@ -1,13 +1,29 @@
 import type { Database } from '../../db/postgres/connect';
 import { saveMerchants } from '../../db/catalogue/merchant-changes';
-import type { MerchantFields } from '../../db/catalogue/merchants';
+import { loadMerchant, type MerchantFields } from '../../db/catalogue/merchants';
 import { insertProducts } from '../../db/catalogue/products';
 import type { ProductTerms } from '../../domain/product';
+import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { TERMS } from './terms';
+
+/** A shop like test merchant M000001, with products of lenders that have integrations. */
+export const SHOP = 'M190001';
+
+/** Adds the shop unless it is there. */
+export async function addShop(database: Pick<Database, 'db'>): Promise<void> {
+  if ((await loadMerchant(database.db, SHOP)) !== null) return;
+  const products = TEST_MERCHANTS.get('M000001')?.merchant.products ?? [];
+  await addMerchant(database, SHOP, {
+    products: products.map(({ productId: _, version: __, displayOrder: ___, ...terms }) => ({
+      ...terms,
+      lender: terms.lender.replace('test_', ''),
+    })),
+  });
+}
 
 /** Stores an authorised merchant with these products (variations of TERMS), in this order. */
 export async function addMerchant(
-  { db }: Database,
+  { db }: Pick<Database, 'db'>,
   merchantId: string,
   fields: Partial<MerchantFields> & { readonly products?: readonly Partial<ProductTerms>[] } = {},
 ): Promise<void> {

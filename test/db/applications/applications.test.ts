@@ -47,6 +47,7 @@ describe('opening an application', () => {
   });
   const ofSandbox = { keyId: 'svk_1', lender: 'lender_a', environment: 'sandbox' } as const;
   const ofLive = { keyId: 'svk_2', lender: 'lender_a', environment: 'live' } as const;
+  const asLenderB = { lender: 'lender_b', lenderReference: '0001234' };
   const create = (application: NewApplication) =>
     createApplication(database.db, application, applicationEventText);
 
@@ -94,7 +95,6 @@ describe('opening an application', () => {
   test.each<[string, Partial<NewApplication>]>([
     ['reference_format', { lenderReference: 'AB12CD3' }],
     ['reference_format', { lender: 'lender_b', lenderReference: 'AB12CD34' }],
-    ['product_not_quoted', { creditProduct: 'classic 12' }],
     ['amounts_not_quoted', { loanPence: 90_001 }],
     ['amounts_not_quoted', { depositPence: 9_999, creditProduct: null }],
     ['amounts_not_quoted', { loanPence: 50_000, depositPence: 50_000 }],
@@ -109,6 +109,9 @@ describe('opening an application', () => {
     ['lender_not_found', { lender: 'lender_b', service: ofSandbox }, true],
     ['quote_not_found', { quoteId: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }, false],
     ['quote_not_found', { service: ofLive }, true],
+    ['product_not_quoted', { creditProduct: 'classic 12' }, false],
+    ['product_not_quoted', { ...asLenderB }, true],
+    ['product_not_quoted', { ...asLenderB, creditProduct: null }, true],
   ])('is refused as %s outside the binding of the key: %j', async (kind, fields, ofOthers) => {
     const { quoteId } = await storeQuote(database, { partnerId });
     expect(await create(wanted(quoteId, fields))).toEqual({ kind, ofOthers });
@@ -116,21 +119,14 @@ describe('opening an application', () => {
 
   test('is refused when nothing fitted', async () => {
     const { quoteId } = await storeQuote(database, { partnerId, fitted: [] });
-    expect(await create(wanted(quoteId))).toEqual({ kind: 'nothing_fitted' });
-    expect(await create(wanted(quoteId, { creditProduct: null }))).toEqual({ kind: 'nothing_fitted' });
+    for (const creditProduct of ['Classic 12', null])
+      expect(await create(wanted(quoteId, { creditProduct }))).toEqual({
+        kind: 'product_not_quoted',
+        ofOthers: false,
+      });
   });
 
-  test('takes a link that was displayed although nothing fitted, for its own amounts and no product', async () => {
-    const response = '{"data":{"summary":{"display":true}}}';
-    const { quoteId } = await storeQuote(database, { partnerId, fitted: [], response });
-    expect(await create(wanted(quoteId, { creditProduct: null }))).toMatchObject({ kind: 'created' });
-    expect(await create(wanted(quoteId))).toEqual({ kind: 'product_not_quoted' });
-    expect(await create(wanted(quoteId, { creditProduct: null, loanPence: 90_001 }))).toEqual({
-      kind: 'amounts_not_quoted',
-    });
-  });
-
-  test('takes any product that fitted, and without a product the amounts of any, or of the summary', async () => {
+  test('takes any product of the lender, and without a product the amounts of any, or of the summary', async () => {
     const response = '{"data":{"deposit_adjustment":{"corrected_deposit":"200.00"}}}';
     const { quoteId } = await storeQuote(database, { partnerId, response });
     const half = { loanPence: 50_000, depositPence: 50_000 };
@@ -138,7 +134,7 @@ describe('opening an application', () => {
       { ...half, creditProduct: 'Half down' },
       { ...half, creditProduct: null },
       { loanPence: 80_000, depositPence: 20_000, creditProduct: null },
-      { lender: 'lender_b', lenderReference: '0001234', merchantReference: null },
+      { merchantReference: null },
     ]) {
       expect(await create(wanted(quoteId, fields))).toMatchObject({ kind: 'created', isNew: true });
     }
