@@ -179,7 +179,7 @@ test('a release meets 410, another endpoint and being disabled again; in the end
   ]);
 }, 240_000);
 
-test('200 events wait while the endpoint hangs: webhooks show has the attempts under way (fault 116)', async () => {
+test('200 events wait while the endpoint hangs: webhooks show has the attempts under way', async () => {
   receiver.behave(() => () => undefined);
   for (let nth = 0; nth < 200; nth += 1) await store(`app_waiting_${nth}`);
   await until(() => receiver.received.length === 16, 'all slots are taken', 30_000);

@@ -80,7 +80,7 @@ test.each(PATHS)(
   180_000,
 );
 
-test('without Postgres a worker is scraped all the same, without what is read there, and counts enough errors for DispatchFails (fault 114)', async () => {
+test('without Postgres a worker is scraped all the same, without what is read there, and counts enough errors for DispatchFails', async () => {
   const read = ['pfqs_notifications_pending', 'pfqs_notifications_undelivered', 'pfqs_notifications_held'];
   const scrape = async () => {
     const page = await worker.metrics();
