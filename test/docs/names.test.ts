@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
+import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
 import { SETTING_GROUPS } from '../../runtime/config/config';
@@ -110,6 +111,11 @@ test('every metric of ours is explained', () => {
   expect(served.length).toBeGreaterThan(30);
   const watch = read('docs/operations/watch.md');
   expect(served.filter((name) => !watch.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('every kind of operator event is explained', () => {
+  const page = read('docs/operations/every-day.md');
+  expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`| \`${kind}\``))).toEqual([]);
 });
 
 test('every section on an alert has its alert', () => {
