@@ -39,7 +39,7 @@ describe('the documentation', () => {
 
   const code = projectFiles.filter(
     (file) =>
-      /(\.(ts|cjs|mjs|sql|sh|py|ya?ml|cfg)|Dockerfile)$/.test(file) &&
+      /(\.(ts|cjs|mjs|sql|sh|py|ya?ml|cfg|conf|env|service)|Dockerfile|^\.ci\/run)$/.test(file) &&
       !/^test\/(histories|vectors)/.test(file),
   );
   const commentsOf = (file: string) =>
