@@ -14,7 +14,7 @@ export async function addShop(database: Pick<Database, 'db'>): Promise<void> {
   if ((await loadMerchant(database.db, SHOP)) !== null) return;
   const products = TEST_MERCHANTS.get('M000001')?.merchant.products ?? [];
   await addMerchant(database, SHOP, {
-    products: products.map(({ productId: _, version: __, displayOrder: ___, ...terms }) => ({
+    products: products.map(({ productId: _id, version: _version, displayOrder: _order, ...terms }) => ({
       ...terms,
       lender: terms.lender.replace('test_', ''),
     })),
