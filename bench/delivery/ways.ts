@@ -8,7 +8,7 @@ import type { Stage } from '../harness/stage';
 import { settled, storeChange } from '../harness/stored';
 import type { BareKind, Feeding, RanMessage, RunMessage } from './messages';
 
-/** What is compared, by the names of their figures: the floors' kinds, and ours. */
+/** The contenders by the names of their figures: ours, and the kinds of the floors. */
 export const WAYS = { bare: 'regular', ours: 'ours', best: 'local', standalone: 'standalone' } as const;
 export type Way = keyof typeof WAYS;
 

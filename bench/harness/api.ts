@@ -90,7 +90,10 @@ export const quoteBody = (partnerId: string, merchantId: string): string =>
   });
 
 async function metric({ port, name }: { port: number; name: string }): Promise<number> {
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const url = `http://127.0.0.1:${port}/metrics`;
+  // A second call opens a new connection, when the server has just closed the one that was kept.
+  const answer = await fetch(url).catch(() => fetch(url));
+  const metrics = await answer.text();
   return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
 }
 

@@ -47,6 +47,10 @@ async function main<Defaults extends Options>(
       say(`broken: ${broken.join(', ')}`);
       process.exitCode = 1;
     }
+  } catch (error) {
+    // At once: the end of what is still at work may fail, too.
+    console.error(error);
+    process.exitCode = 1;
   } finally {
     say('stopping');
     for (const close of closers.toReversed()) await close();

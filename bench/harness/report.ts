@@ -2,7 +2,7 @@ import type { Figures } from './rounds';
 
 /** What a bench found. */
 export interface Findings {
-  /** What is judged, and ratios. */
+  /** The figures that are judged: they are printed first. */
   readonly figures: Figures;
   /** Absolute figures, side by side: a column for each contender. */
   readonly columns?: Readonly<Record<string, Figures>>;

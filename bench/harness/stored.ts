@@ -15,7 +15,7 @@ import { pause } from './bench';
 import type { Moment } from './receiver';
 import { monotonicMs } from './rounds';
 
-/** The statements of the benches on our schema and on Temporal's; what has been stored for long is in `past.ts`. */
+/** The statements of the benches on our schema and on Temporal's, but for those that fill a database (`past.ts`). */
 
 /** Makes a partner with a live endpoint for each address. @returns their ids. */
 export async function addPartners(
@@ -104,7 +104,7 @@ export async function storeBacklog({ db }: Database, partnerId: string, count: n
   });
 }
 
-/** Where what is under way can be seen (a stage). */
+/** The part of a stage that shows whether deliveries are under way. */
 interface UnderWay {
   readonly database: Database;
   /** Superuser of Temporal's own database. */
@@ -112,7 +112,7 @@ interface UnderWay {
   readonly temporal: { readonly namespace: string };
 }
 
-/** Cancels what is due and waits until the rest has ended. @returns how much was cancelled. */
+/** Cancels the notifications that are due, and waits until the others have ended. @returns the number of cancelled ones. */
 export async function cancelDue(stage: UnderWay): Promise<number> {
   const { sql } = stage.database;
   const cancelled = await sql`update /* bench */ notifications
@@ -155,6 +155,18 @@ export async function newestWorkflows({ sql }: Database, count: number): Promise
     select 'notification/' || notification_id || '/' || generation as id
     from notifications order by notification_id desc limit ${count}`;
   return rows.map(({ id }) => id);
+}
+
+/** The number of attempts to some partners' endpoints by outcome, or by failure. */
+export async function countOutcomes(
+  { sql }: Database,
+  partners: readonly string[],
+): Promise<Readonly<Record<string, number>>> {
+  const rows = await sql<{ what: string; attempts: number }[]>`
+    select /* bench */ coalesce(a.failure, a.outcome, 'under way') as what, count(*)::int as attempts
+    from delivery_attempts a join notifications n using (notification_id)
+    where n.partner_id = any(${partners as string[]}) group by 1`;
+  return Object.fromEntries(rows.map(({ what, attempts }) => [what, attempts]));
 }
 
 /** How many rows a table has. */

@@ -2,16 +2,17 @@ import { storeTest } from '../../test/support/notifications';
 import { loopP99Ms } from '../harness/api';
 import { pause } from '../harness/bench';
 import type { Behaviour } from '../harness/receiver';
+import { say } from '../harness/report';
 import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
-import { cancelDue, settled, storeBacklog, storeChange } from '../harness/stored';
+import { cancelDue, countOutcomes, settled, storeBacklog, storeChange } from '../harness/stored';
 import type { Part, Trouble } from './part';
 
 /** Longest wait for the last arrivals: above what a fault could cost, under the time that a send to an endpoint has (15 s). */
 const ARRIVAL_LIMIT_MS = 12_000;
 /** Between two notifications of the quiet partners, all of them together. */
 const QUIET_EVERY_MS = 50;
-/** Between two attempts to the endpoints that flood, all sixteen together: ten attempts a second. */
+/** Between two events for the endpoints that flood, all sixteen together; each event is attempted twice in the time. */
 const FLOOD_EVERY_MS = 100;
 /** Far above the 100 calls a minute that a key has. */
 const TEST_EVERY_MS = 100;
@@ -22,16 +23,22 @@ const UNDER_WAY_MS = 1_000;
 export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number; due: number }) {
   const { database, hostile } = stage;
   const [hostilePartner = ''] = hostile.partners;
+  /** Trouble with endpoints that behave like this; they answer when it ends. */
   const behaving = (behaviour: Behaviour, trouble: Trouble): Trouble => {
     return async () => {
+      hostile.receivers.arrivals.clear();
       hostile.receivers.behave(behaviour);
       const end = await trouble();
       await pause(UNDER_WAY_MS);
       return async () => {
+        const arrived = hostile.receivers.arrivals.size;
         const figures = await end();
+        if (arrived === 0) throw new Error('nothing was sent to the hostile endpoints');
         hostile.receivers.behave('answer');
         await settled(stage);
-        return figures;
+        const outcomes = await countOutcomes(database, hostile.partners);
+        say(`${behaviour}: attempts to the hostile endpoints so far: ${JSON.stringify(outcomes)}`);
+        return { ...figures, arrived };
       };
     };
   };
@@ -58,7 +65,7 @@ export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number;
       return figures;
     };
   };
-  /** Thousands are due to one partner, whose endpoint answers at once. What is left at the end is cancelled. */
+  /** Thousands are due to one partner, whose endpoint answers at once. The rest is cancelled at the end. */
   const backlog: Trouble = async () => {
     await storeBacklog(database, hostilePartner, due);
     return async () => ({ left: await cancelDue(stage) });
@@ -70,7 +77,7 @@ export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number;
     // Each attempt that fails costs a new handshake: that is not what the 1xx answers cost.
     flood: { quiet, trouble: behaving('flood', attempts), instead: behaving('refuse', attempts) },
     tests: { quiet, trouble: behaving('refuse', tests) },
-    backlog: { quiet, trouble: backlog },
+    backlog: { quiet, trouble: behaving('answer', backlog) },
   } satisfies Record<string, Part>;
 }
 

@@ -16,7 +16,7 @@ import type { Part, Trouble } from './part';
 const ADDRESS = '127.0.0.3';
 const CONNECTIONS = 16;
 const EVERY_MS = 10;
-/** A stranger goes on for longer than it is measured. */
+/** A stranger lasts for longer than a measurement. */
 const MORE_SECONDS = 5;
 
 export interface EdgeOptions {
@@ -45,8 +45,8 @@ export async function edgeParts(
   const healthUrls = [`http://127.0.0.1:${api.internalPort}/health`];
   let edge = { port: api.port, ca: api.ca ?? '' };
   if (way === 'proxy') {
-    const nobody = { port: await freePort(), internalPort: await freePort() };
-    const proxy = await startHaProxy([api, nobody]);
+    const missing = { port: await freePort(), internalPort: await freePort() };
+    const proxy = await startHaProxy([api, missing]);
     bench.onEnd(() => proxy.close());
     while (!(await proxy.up()).includes('api-1')) await pause(100);
     edge = { port: Number(new URL(proxy.url).port), ca: proxy.ca };

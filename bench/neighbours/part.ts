@@ -1,6 +1,6 @@
 import { figure, medianRatio, medians, takeTurns, type Figures } from '../harness/rounds';
 
-/** Starts what others have to bear. @returns what ends it and waits until nothing is left of it; its own figures. */
+/** Starts a neighbour. @returns a function that ends it, waits until it has left no work, and returns figures of its own. */
 export type Trouble = () => Promise<() => Promise<Figures>>;
 
 /** One kind of neighbour, and the quiet partners beside it. */
@@ -8,7 +8,7 @@ export interface Part {
   /** Measures the quiet ones once. */
   readonly quiet: () => Promise<Figures>;
   readonly trouble: Trouble;
-  /** What is there in its place when the quiet ones are measured without it. Default: nothing. */
+  /** Takes its place when the quiet ones are measured without it. Default: nothing. */
   readonly instead?: Trouble;
 }
 

@@ -4,8 +4,8 @@ import { pause } from '../harness/bench';
 
 /**
  * A stranger at one address, in a process of its own. `keys`: calls with made-up keys over some connections, as fast as they are
- * answered. `idle`: opens connections and keeps those that it gets. Sends a message once it is under way, and another with what
- * it has seen.
+ * answered. `idle`: opens connections and keeps those that it gets. Sends a message once it is under way, and another with the
+ * answers that it has seen.
  */
 const [kind = 'keys', port = '', caFile = '', localAddress, seconds = '10', wanted = '64'] =
   process.argv.slice(2);

@@ -4,8 +4,8 @@ import { pause } from '../harness/bench';
 
 /**
  * Counts the transactions in which a NOTIFY and a change of a table come together, by the server's log: every statement with the
- * transaction that it belongs to. Triggers are not in the log; there are none on what is stored here (test/db/notifications/no-notify).
- * @param task whose transactions they are.
+ * transaction that it belongs to. Triggers are not in the log; these tables have none (test/db/notifications/no-notify.test.ts).
+ * @param task makes the transactions.
  */
 export async function countNotifies(
   sql: Sql,

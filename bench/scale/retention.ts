@@ -11,7 +11,7 @@ const REQUESTS = 2_000;
 /**
  * Drops the oldest months of each kind as the retention does, while quotes are being asked for: how long it takes, how many rows
  * go with it, and the slowest quotes meanwhile and without it. A month is counted before it goes, so its time grows with the
- * month and not with what is stored.
+ * month and not with the table.
  */
 export async function dropOldestMonth(side: Side, times: number): Promise<Figures> {
   const quotes = () => load({ ...side.api, connections: CONNECTIONS, requests: REQUESTS });
