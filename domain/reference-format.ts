@@ -7,9 +7,11 @@ interface Part {
   readonly most: number;
 }
 
-/** A character, `\d` or a class of characters and ranges; behind it `?`, `{n}` or `{n,m}`. */
-const PART =
-  /(?:(\\d)|([A-Za-z0-9_./-])|\[((?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_./-])+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
+/**
+ * A character, `\d` or a class of characters and ranges; behind it `?`, `{n}` or `{n,m}`. A class is read character by character, and
+ * its ranges afterwards: a pattern with both has exponentially many readings of `[a-a-a-…`.
+ */
+const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
 
 /**
  * Reads the format of a lender's references: parts one after the other, each a character, `\d` or a class such as

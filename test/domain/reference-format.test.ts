@@ -41,6 +41,16 @@ test.each([
   expect(readReferenceFormat(format)).toBeNull();
 });
 
+test.each([
+  ['a class that never ends well', '[' + 'a-'.repeat(36) + '!'],
+  ['a class that never ends', '[' + 'a-'.repeat(50_000)],
+  ['many classes of no characters', '[a-a]{0}'.repeat(10_000) + '!'],
+])('reads %s in linear time', (_what, format) => {
+  const before = performance.now();
+  expect(readReferenceFormat(format)).toBeNull();
+  expect(performance.now() - before).toBeLessThan(500);
+});
+
 test('agrees with regular expressions, and takes no time whatever is thrown at it', () => {
   const part = tuple(
     constantFrom('\\d', '[A-B]', '[A-B1-2]', 'A', '1', '-'),
