@@ -7,6 +7,9 @@ import { bodyValidator } from './validate';
 
 const STATES = APPLICATION_STATES.join(', ');
 
+/** How far ahead of ours a lender's clock may be: more is a fault of its clock or a date that is no report. */
+export const MOST_MINUTES_AHEAD = 5;
+
 /** Body of `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
 export const lenderEventRequestSchema = z
   .object({
@@ -25,7 +28,7 @@ export const lenderEventRequestSchema = z
       .refine(inOurTime, 'occurred_at must lie between the years 2000 and 2099.')
       .transform((text) => new Date(text))
       .meta({
-        description: 'When the lender says it happened, with Z or an offset; kept to the millisecond.',
+        description: `When the lender says it happened, with Z or an offset; kept to the millisecond. At most ${MOST_MINUTES_AHEAD} minutes in the future.`,
         examples: ['2026-11-21T11:59:58.000Z'],
       }),
   })

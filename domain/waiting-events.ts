@@ -11,14 +11,19 @@ export interface WaitingEvent {
 
 export interface Standing {
   readonly state: ApplicationState;
+  /** When the lender says that it came into this state. */
   readonly stateOccurredAt: Date;
+  /** When it did so here. */
+  readonly updatedAt: Date;
 }
 
+/** A state that its lender's clock dated ahead of ours began when it was applied: what comes after that is not late. */
 export function judgeEvent(
-  { state, stateOccurredAt }: Standing,
+  { state, stateOccurredAt, updatedAt }: Standing,
   event: Pick<WaitingEvent, 'status' | 'occurredAt'>,
 ): Verdict {
-  return judgeStatus(state, event.status, event.occurredAt < stateOccurredAt);
+  const since = stateOccurredAt < updatedAt ? stateOccurredAt : updatedAt;
+  return judgeStatus(state, event.status, event.occurredAt < since);
 }
 
 /** As they happened; what lenders date alike goes in the order of the states. */

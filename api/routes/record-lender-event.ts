@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { lenderEventResponseSchema, readLenderEvent } from '../../contracts/lender-event';
+import { lenderEventResponseSchema, MOST_MINUTES_AHEAD, readLenderEvent } from '../../contracts/lender-event';
 import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/record-lender-event';
 import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';
@@ -10,6 +10,7 @@ import { answerer } from '../serializer';
 
 export interface RecordLenderEventDeps {
   readonly recordLenderEvent: (wanted: NewLenderEvent) => Promise<LenderEventAnswer>;
+  readonly now: () => Date;
 }
 
 /** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
@@ -21,6 +22,10 @@ export function recordLenderEvent(app: FastifyInstance, deps: RecordLenderEventD
     async (request, reply) => {
       const applicationId = applicationIdOf(request.params);
       const told = bodyOf(readLenderEvent, request.body);
+      if (told.occurred_at.getTime() > deps.now().getTime() + MOST_MINUTES_AHEAD * 60_000) {
+        const message = `occurred_at is more than ${MOST_MINUTES_AHEAD} minutes in the future.`;
+        throw new ApiError('INVALID_REQUEST', message, { field: 'occurred_at' });
+      }
       const answer = await deps.recordLenderEvent({
         applicationId,
         lenderEventId: told.lender_event_id,

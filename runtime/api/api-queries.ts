@@ -23,7 +23,7 @@ import type { Tracing } from '../telemetry/tracing';
 
 /** What the routes ask of Postgres, quotes and the catalogue apart. */
 type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
-  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer'>;
+  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer' | 'now'>;
 
 /**
  * Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace.

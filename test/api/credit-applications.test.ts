@@ -366,11 +366,23 @@ describe('telling a status', () => {
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-02-30T12:00:00Z' }],
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '0000-01-01T00:00:00Z' }],
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: 1_795_262_400 }],
+    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2098-01-01T00:00:00Z' }],
   ])('%i %s for %s: %j', async (status, code, field, fields) => {
     expect(await lender.tell(await opened(), event('submitted', fields))).toMatchObject({
       status,
       body: { error: { code, details: { field } } },
     });
+  });
+
+  test('a date may be five minutes in the future, not six', async () => {
+    const id = await opened();
+    const dated = (minutes: number) =>
+      event('submitted', { occurred_at: new Date(Date.now() + minutes * 60_000).toISOString() });
+    expect(await lender.tell(id, dated(6))).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST', details: { field: 'occurred_at' } } },
+    });
+    expect(await lender.tell(id, dated(4.9))).toMatchObject({ body: { data: { outcome: 'applied' } } });
   });
 
   test.each(['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'app_1', '%00', '..', 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'])(

@@ -20,13 +20,13 @@ const event = (status: ApplicationState, minute: number, isOver: boolean): Event
 
 /** Applies what can be applied. @returns the way of the application, and what still waits. */
 function settled(state: ApplicationState, events: readonly Event[]) {
-  let standing = { state, stateOccurredAt: at(0) };
+  let standing = { state, stateOccurredAt: at(0), updatedAt: at(0) };
   let waiting = events.toSorted(byOccurrence);
   const way = [state];
   for (;;) {
     const next = nextToApply(standing, waiting, ({ isOver }) => isOver);
     if (next === null) break;
-    standing = { state: next.status, stateOccurredAt: next.occurredAt };
+    standing = { state: next.status, stateOccurredAt: next.occurredAt, updatedAt: next.occurredAt };
     way.push(next.status);
     waiting = waiting.filter((one) => one !== next);
   }

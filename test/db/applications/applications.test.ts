@@ -255,6 +255,13 @@ describe('what a lender tells', () => {
     expect((await storyOf(applicationId)).application.state).toBe('action_required');
   });
 
+  test('makes nothing late that comes after it by being dated ahead', async () => {
+    const { applicationId } = await openApplication(database, { partnerId });
+    await tell(database, applicationId, 'signed', { occurredAt: new Date(Date.now() + 240_000) });
+    await tell(database, applicationId, 'action_required');
+    expect((await storyOf(applicationId)).application.state).toBe('action_required');
+  });
+
   test('again answers the same, whatever has happened since; with another content it is refused', async () => {
     const { applicationId } = await openApplication(database, { partnerId });
     const other = await openApplication(database, { partnerId });
