@@ -46,6 +46,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
       change: 'change_id',
       when: 'changed_at',
       who: 'actor',
+      login: 'login',
       what: 'action',
       subject: 'subject',
       details: ({ details }) => JSON.stringify(details),

@@ -1,8 +1,9 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { ApplicationState, Verdict } from '../../domain/application-states';
 import type { WriteChange } from '../../domain/application';
 import { judgeEvent } from '../../domain/waiting-events';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import { msText, runPrepared } from '../postgres/prepared';
 import { creditApplications, lenderEvents } from '../schema';
 import { applicationExists, inScope } from './read';
 import { applyLenderEvent, settleWaiting, type LenderEvent } from './apply-lender-events';
@@ -112,14 +113,47 @@ async function insertEvent(
     ...wanted
   }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
 ): Promise<LenderEvent | null> {
-  const { verdict, status } = wanted;
+  const { traceParent: _, ...told } = wanted;
+  const { applicationId, lenderEventId, occurredAt, verdict, status, requestId } = told;
   const stateAfter = verdict === 'applied' ? status : state;
-  const waitsUntil =
-    verdict === 'waiting' ? sql`service_now() + make_interval(secs => ${waitSeconds}::float8)` : null;
-  const [row] = await tx
-    .insert(lenderEvents)
-    .values({ ...wanted, serviceKeyId: service.keyId, lender, environment, stateAfter, waitsUntil })
-    .onConflictDoNothing()
-    .returning();
-  return row ?? null;
+  const { keyId: serviceKeyId } = service;
+  // drizzle names every column, and the number and the moment are for Postgres to give.
+  const [row] = await runPrepared<{ eventNumber: number; received: number; waits: number | null }>(
+    tx,
+    INSERT,
+    [
+      applicationId,
+      lender,
+      environment,
+      lenderEventId,
+      status,
+      occurredAt.toISOString(),
+      verdict,
+      stateAfter,
+      verdict === 'waiting' ? waitSeconds : null,
+      serviceKeyId,
+      requestId,
+    ],
+  );
+  if (row === undefined) return null;
+  return {
+    ...told,
+    eventNumber: row.eventNumber,
+    lender,
+    environment,
+    receivedAt: new Date(row.received),
+    stateAfter,
+    waitsUntil: row.waits === null ? null : new Date(row.waits),
+    previousState: null,
+    sequence: null,
+    appliedAt: null,
+    serviceKeyId,
+  };
 }
+
+const INSERT = `
+  insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
+    waits_until, service_key_id, request_id)
+  values ($1, $2, $3, $4, $5, $6::text::timestamptz, $7, $8, service_now() + make_interval(secs => $9::float8), $10, $11)
+  on conflict do nothing
+  returning event_number::float8 as "eventNumber", ${msText('received_at')} as received, ${msText('waits_until')} as waits`;

@@ -6,16 +6,16 @@ import { given, givenSince } from '../schema/columns';
 /** A change as it is stored (db/schema/change-log.ts). */
 type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
 /** One change, as it is written down; its details never name a key or a secret. */
-export type Change = Omit<RecordedChange, 'changeId' | 'changedAt'>;
-
-/** Postgres takes at most 65,534 parameters in a statement; four to a row. */
-const ROWS_PER_STATEMENT = 1_000;
+export type Change = Pick<RecordedChange, 'actor' | 'action' | 'subject' | 'details'>;
 
 /** Writes down changes. Call it in the transaction that makes them. */
 export async function appendChanges(tx: DbOrTransaction, changes: readonly Change[]): Promise<void> {
-  for (let from = 0; from < changes.length; from += ROWS_PER_STATEMENT) {
-    await tx.insert(changeLog).values(changes.slice(from, from + ROWS_PER_STATEMENT));
-  }
+  if (changes.length === 0) return;
+  await tx.execute(sql`
+    insert into change_log (actor, action, subject, details)
+    select actor, action, subject, details
+    from jsonb_to_recordset(${JSON.stringify(changes)}::text::jsonb)
+      as c (actor text, action text, subject text, details jsonb)`);
 }
 
 /** Writes down one change. Call it in the transaction that makes it. */

@@ -1,4 +1,4 @@
-import { and, desc, inArray, lt } from 'drizzle-orm';
+import { and, desc, inArray, lt, sql } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys/key';
@@ -15,13 +15,20 @@ export async function appendOperatorEvents(
   tx: DbOrTransaction,
   events: readonly OperatorEvent[],
 ): Promise<void> {
-  if (events.length > 0) await tx.insert(operatorEvents).values([...events]);
+  if (events.length > 0) await tx.execute(insertion(events));
 }
 
 /** Writes down one of a kind that a unique index keeps to one for its subject. @returns false when it is there already. */
 export async function appendOperatorEventOnce(db: DbOrTransaction, event: OperatorEvent): Promise<boolean> {
-  return (await db.insert(operatorEvents).values(event).onConflictDoNothing()).count > 0;
+  return (await db.execute(sql`${insertion([event])} on conflict do nothing`)).count > 0;
 }
+
+/** Number and moment are given by Postgres. */
+const insertion = (events: readonly OperatorEvent[]) => sql`
+  insert into operator_events (kind, partner_id, environment, endpoint_id, details)
+  select kind, "partnerId", environment, "endpointId", details
+  from jsonb_to_recordset(${JSON.stringify(events)}::text::jsonb)
+    as e (kind text, "partnerId" text, environment text, "endpointId" text, details jsonb)`;
 
 /** Events, newest first. @param filter.sinceSeconds how far back, in seconds. */
 export async function listOperatorEvents(

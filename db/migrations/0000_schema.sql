@@ -45,7 +45,7 @@ CREATE TABLE "credit_applications" (
 );
 --> statement-breakpoint
 CREATE TABLE "lender_events" (
-	"event_number" bigserial PRIMARY KEY NOT NULL,
+	"event_number" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "lender_events_event_number_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"application_id" text COLLATE "C" NOT NULL,
 	"lender" text NOT NULL,
 	"environment" text NOT NULL,
@@ -72,9 +72,10 @@ CREATE TABLE "lenders" (
 );
 --> statement-breakpoint
 CREATE TABLE "change_log" (
-	"change_id" bigserial PRIMARY KEY NOT NULL,
+	"change_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "change_log_change_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"changed_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"actor" text NOT NULL,
+	"login" text DEFAULT session_user NOT NULL,
 	"action" text NOT NULL,
 	"subject" text NOT NULL,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
@@ -331,7 +332,7 @@ CREATE TABLE "webhook_key_pairs" (
 );
 --> statement-breakpoint
 CREATE TABLE "operator_events" (
-	"event_id" bigserial PRIMARY KEY NOT NULL,
+	"event_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operator_events_event_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"kind" text NOT NULL,
 	"partner_id" text,

@@ -1,5 +1,5 @@
 import type { Sql } from './connect';
-import { FUNCTION_RIGHTS, PROCESSES, roleOf, SEQUENCE_RIGHTS, TABLE_RIGHTS, type Process } from './roles';
+import { FUNCTION_RIGHTS, PROCESSES, roleOf, TABLE_RIGHTS, type Process } from './roles';
 
 /**
  * Gives each role what roles.ts says and takes everything else from it and from PUBLIC, in one transaction: processes that run
@@ -97,8 +97,6 @@ function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>): string 
       if (right !== undefined) add(right, `table public.${table}`, process);
     }
   }
-  for (const [sequence, processes] of Object.entries(SEQUENCE_RIGHTS))
-    for (const process of processes) add('usage', `sequence public.${sequence}`, process);
   for (const [name, processes] of Object.entries(FUNCTION_RIGHTS))
     for (const process of processes) add('execute', `function public.${name}`, process);
   for (const process of PROCESSES) add('usage', 'schema public', process);

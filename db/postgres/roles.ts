@@ -19,6 +19,12 @@ const SENT_AGAIN =
 const RECOVERY_MOVES =
   'state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
 const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
+const NEW_NOTIFICATION =
+  'insert (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, merchant_reference, body, ' +
+  'state, end_reason, held_at, reserved_month, created_at, request_id, trace_parent)';
+/** Its number, moment and login are given by Postgres. */
+const NEW_CHANGE = 'insert (actor, action, subject, details)';
+const NEW_EVENT = 'insert (kind, partner_id, environment, endpoint_id, details)';
 
 /** Partitions have none of their own, but for the default ones: rights on their parent are enough for what goes through it. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
@@ -52,7 +58,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select',
   },
   lender_events: {
-    api: 'select, insert, update (state_after, previous_state, sequence, applied_at, waits_until)',
+    api:
+      'select, insert (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after, waits_until, ' +
+      'service_key_id, request_id), update (state_after, previous_state, sequence, applied_at, waits_until)',
     worker: 'select, update (previous_state, sequence, applied_at, waits_until)',
     ops: 'select',
   },
@@ -60,9 +68,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   // The API stores notifications; workers deliver them; people send again, and cancel.
   notifications: {
     // Partners have theirs sent again.
-    api: `select, insert, update (${SENT_AGAIN})`,
-    worker: `select, insert, update (${SENT_AGAIN}, attempts, failed_month, delivered_at, body)`,
-    ops: `select, insert, update (${SENT_AGAIN})`,
+    api: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
+    worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, attempts, failed_month, delivered_at, body)`,
+    ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
   },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
@@ -76,9 +84,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   },
   delivery_attempts_default: { ops: 'select' },
   monthly_counts: {
-    api: 'select, insert, update (reserved)',
+    api: 'select, insert (partner_id, environment, month, event_type), update (reserved)',
     worker: 'select, insert, update (delivered, failed, reserved)',
-    ops: 'select, insert, update (reserved)',
+    ops: 'select, insert (partner_id, environment, month, event_type), update (reserved)',
   },
   recoveries: {
     // A partner asks, a worker does it; an operator does both.
@@ -103,18 +111,11 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   },
 
   // Append-only for everybody.
-  change_log: { api: 'insert', worker: 'insert', ops: 'select, insert' },
+  change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
   cursor_secrets: { api: 'select' },
   // The API writes down that a quote has many applications.
-  operator_events: { api: 'insert', worker: 'select, insert', ops: 'select' },
+  operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },
   retention_marks: { worker: 'select, insert, update (done_up_to, updated_at)', ops: 'select' },
-};
-
-/** `usage`: the next number. */
-export const SEQUENCE_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
-  lender_events_event_number_seq: ['api'],
-  change_log_change_id_seq: PROCESSES,
-  operator_events_event_id_seq: ['api', 'worker'],
 };
 
 /** `execute`. Trigger functions need none. */

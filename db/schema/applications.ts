@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigserial, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
+import { bigint, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { moment, pence, serviceNow } from './columns';
 import { partners } from './partners';
@@ -74,7 +74,7 @@ export const creditApplications = pgTable(
 export const lenderEvents = pgTable(
   'lender_events',
   {
-    eventNumber: bigserial('event_number', { mode: 'number' }).primaryKey(),
+    eventNumber: bigint('event_number', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     applicationId: text('application_id')
       .notNull()
       .references(() => creditApplications.applicationId),

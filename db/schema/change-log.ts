@@ -1,15 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { bigserial, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { bigint, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
 /** Every change made through `ops`; a trigger refuses UPDATE, DELETE and TRUNCATE. */
 export const changeLog = pgTable(
   'change_log',
   {
-    changeId: bigserial('change_id', { mode: 'number' }).primaryKey(),
+    /** Given by Postgres alone, as the moment and the login are: processes may insert the rest (db/postgres/roles.ts). */
+    changeId: bigint('change_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     changedAt: moment('changed_at').notNull().default(serviceNow),
     /** Who made the change: OPS_ACTOR or the login name of whoever ran the command, or the process that acted. */
     actor: text('actor').notNull(),
+    /** The login of Postgres that wrote it: the actor is what that login says. */
+    login: text('login')
+      .notNull()
+      .default(sql`session_user`),
     /** `<noun>.<verb>`, for example `keys.revoke`. */
     action: text('action').notNull(),
     /** Id of what was changed. */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigserial, index, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, index, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import { moment, serviceNow } from './columns';
 
@@ -7,7 +7,7 @@ import { moment, serviceNow } from './columns';
 export const operatorEvents = pgTable(
   'operator_events',
   {
-    eventId: bigserial('event_id', { mode: 'number' }).primaryKey(),
+    eventId: bigint('event_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     happenedAt: moment('happened_at').notNull().default(serviceNow),
     kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
     /** Null, both: it is about no partner. */

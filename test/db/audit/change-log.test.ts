@@ -29,7 +29,7 @@ test('keeps changes, newest first, and finds them by subject, actor and action',
     'many',
   ]);
   expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toEqual([
-    { changeId: 1, changedAt: expect.any(Date), ...change('key_1') },
+    { changeId: 1, changedAt: expect.any(Date), login: 'postgres', ...change('key_1') },
   ]);
   expect(await listChanges(database.db, { actor: 'other', limit: 5_000 })).toHaveLength(2_500);
   expect(await listChanges(database.db, { action: 'keys.issue', limit: 10 })).toEqual([]);
