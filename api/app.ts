@@ -1,17 +1,22 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Catalogue } from './catalogue/catalogue';
 import { limitConnections } from './limits/connection-limit';
 import { createKeylessLimit } from './limits/keyless-limit';
 import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
 import { markAnswers, requestIdOf } from './plugins/answer-headers';
-import { authenticator } from './plugins/authenticate';
+import { authenticator, type Caller } from './plugins/authenticate';
 import { answerErrors, notFound } from './plugins/error-answers';
-import { requireHttps } from './plugins/https-only';
+import { cameOverHttps, requireHttps } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './plugins/body';
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { observeRequests } from './plugins/observe-requests';
-import { rateLimitCheck } from './plugins/rate-limit';
+import { rateLimits } from './plugins/rate-limit';
 import { traceRequests, type RequestTracer } from './plugins/trace-requests';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
@@ -65,6 +70,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     now,
     onRefused: () => metrics.keylessRefused.inc(),
   });
+  const authenticate = authenticator(deps.catalogue, now);
+  const { countCall, checkRateLimit } = rateLimits(deps.limiter, now, () => metrics.rateLimitRefused.inc());
   const app = Fastify({
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
@@ -74,9 +81,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
     // Without the framework's knowledge of proxies: behind one, whose URL it was is not known.
-    frameworkErrors: notFound(proxied ? null : keyless, (request, reply) =>
-      observer.answered(request, reply),
-    ),
+    frameworkErrors: notFound(countRefused(!proxied), (request, reply) => observer.answered(request, reply)),
   });
   const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
   const observer = observeRequests(app, logger, metrics);
@@ -86,13 +91,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   traceRequests(app, deps.tracer);
   requireHttps(app);
   jsonBody(app);
-  answerErrors(app, 'public', keyless);
+  // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
+  app.decorateRequest('caller');
+  answerErrors(app, 'public', countRefused(true));
 
-  const authenticate = authenticator(deps.catalogue, now);
-  const checkRateLimit = rateLimitCheck(deps.limiter, now, () => metrics.rateLimitRefused.inc());
   void app.register(async (keyed) => {
-    // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
-    keyed.decorateRequest('caller');
     keyed.addHook('onRequest', async (request, reply) => {
       const caller = authenticate(request);
       request.caller = caller instanceof Promise ? await caller : caller;
@@ -116,8 +119,35 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     });
   });
   void app.register(async (open) => {
-    open.addHook('onRequest', (request, reply) => keyless.count(request, reply));
+    open.addHook('onRequest', async (request, reply) => {
+      const caller = await callerOf(request);
+      if (caller === null) await keyless.count(request, reply);
+      else await checkRateLimit(caller.keyId, reply);
+    });
     getDocumentation(open);
   });
   return app;
+
+  /** Whose call it is where no key is needed; null when it brings none that is valid, or when that cannot be known now. */
+  async function callerOf(request: FastifyRequest): Promise<Caller | null> {
+    try {
+      request.caller = await authenticate(request);
+      connections?.proven(request.raw.socket);
+      return request.caller;
+    } catch {
+      return null;
+    }
+  }
+  /**
+   * A call that is refused before its key was looked at, such as one that leads nowhere, counts for its key if that is valid: the
+   * refusal is the same above the limit. Every other counts for its address. Over plain HTTP no key is looked at.
+   */
+  function countRefused(addressKnown: boolean) {
+    return async (code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);
+      const caller = unseen ? await callerOf(request) : null;
+      if (caller !== null) await countCall(caller.keyId, reply);
+      else if (addressKnown) await keyless.count(request, reply);
+    };
+  }
 }

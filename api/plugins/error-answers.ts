@@ -2,7 +2,6 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { errorSchema } from '../../contracts/errors';
 import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
 import { errorBody, NO_SUCH_ENDPOINT, toApiError } from '../errors';
-import type { KeylessLimit } from '../limits/keyless-limit';
 import { serializer } from '../serializer';
 import { markAnswer } from './answer-headers';
 import { httpsOnly } from './https-only';
@@ -14,17 +13,20 @@ const SERIALIZERS = {
 };
 type Contract = keyof typeof SERIALIZERS;
 
+/** Counts a call that is refused before its key was accepted, by the code of the refusal. @throws ApiError 429 above a limit. */
+type CountRefused = (code: string, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
 /**
  * Answers every error, and every unknown path or method, in the contract's form.
- * @param keyless counts what is refused without a valid key; null: nothing does.
+ * @param count null: nothing is counted.
  */
 export function answerErrors(
   app: FastifyInstance,
   contract: Contract = 'public',
-  keyless: KeylessLimit | null = null,
+  count: CountRefused | null = null,
 ): void {
-  app.setErrorHandler((thrown, request, reply) => answer(thrown, request, reply, contract, keyless));
-  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply, contract, keyless));
+  app.setErrorHandler((thrown, request, reply) => answer(thrown, request, reply, contract, count));
+  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply, contract, count));
   // In a hook, because the body is read before that handler runs, and a fault in it would be answered instead.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) done(NO_SUCH_ENDPOINT);
@@ -37,7 +39,7 @@ export function answerErrors(
  * @param answered called with each of their answers.
  */
 export function notFound(
-  keyless: KeylessLimit | null,
+  count: CountRefused,
   answered: (request: FastifyRequest, reply: FastifyReply) => void = () => undefined,
 ) {
   return (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
@@ -47,7 +49,7 @@ export function notFound(
       request.server,
       request,
       reply,
-      (refusal) => void answer(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public', keyless),
+      (refusal) => void answer(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public', count),
     );
   };
 }
@@ -62,13 +64,13 @@ function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   contract: Contract,
-  keyless: KeylessLimit | null,
+  count: CountRefused | null,
 ): FastifyReply | Promise<FastifyReply> {
-  if (keyless === null || ('caller' in request && request.caller !== undefined))
+  if (count === null || ('caller' in request && request.caller !== undefined))
     return send(thrown, request, reply, contract);
   const { statusCode, code } = toApiError(thrown);
   if (statusCode >= 500 || code === 'RATE_LIMIT_EXCEEDED') return send(thrown, request, reply, contract);
-  return keyless.count(request, reply).then(
+  return count(code, request, reply).then(
     () => send(thrown, request, reply, contract),
     (tooMany: unknown) => send(tooMany, request, reply, contract),
   );

@@ -1,6 +1,8 @@
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { ApiError } from '../errors';
 import { timesSent } from './times-sent';
+
+export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
 
 /**
  * Refuses whatever did not come over HTTPS, before anything else of the request is looked at. Fastify's
@@ -8,7 +10,7 @@ import { timesSent } from './times-sent';
  * anybody else counts for nothing.
  */
 export const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
-  if (request.protocol.toLowerCase() === 'https') done();
+  if (cameOverHttps(request)) done();
   else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
 };
 

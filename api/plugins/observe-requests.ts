@@ -26,7 +26,8 @@ export function observeRequests(
   function observe(line: Line): void {
     const { route, status, ms, keyId } = line;
     metrics.observeRequest(route, status, ms);
-    const bounded = status < 400 || status >= 500 || (keyId !== undefined && status !== 429);
+    const underLimit = keyId !== undefined && status !== 429 && route !== 'none';
+    const bounded = status < 400 || status >= 500 || underLimit;
     if (bounded || sample.admit({ route, status, keyId }))
       lines.info({ ...line, ms: Math.round(ms * 10) / 10 }, 'request');
   }

@@ -3,14 +3,17 @@ import { ApiError } from '../errors';
 import type { RateLimiter, RateLimitState } from '../limits/rate-limiter';
 
 /**
- * Builds the check of the rate limit. Both forms of the headers go on every answer to a keyed call:
+ * Builds the count of a key's calls, and the check of its limit. Both forms of the headers go on every answer to a counted call:
  * `RateLimit-Reset` in seconds from now, rounded up, and `X-RateLimit-Reset` as the Unix second the window closes.
  */
-export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused: () => void) {
+export function rateLimits(limiter: RateLimiter, now: () => Date, onRefused: () => void) {
   const windowSeconds = String(limiter.windowSeconds);
-  return async function checkRateLimit(keyId: string, reply: FastifyReply): Promise<void> {
+  async function countCall(keyId: string, reply: FastifyReply) {
     const state = await limiter.consume(keyId);
-    const resetSeconds = setRateLimitHeaders(reply, state, windowSeconds, now());
+    return { ...state, resetSeconds: setRateLimitHeaders(reply, state, windowSeconds, now()) };
+  }
+  async function checkRateLimit(keyId: string, reply: FastifyReply): Promise<void> {
+    const { resetSeconds, ...state } = await countCall(keyId, reply);
     if (state.allowed) return;
     onRefused();
     void reply.header('Retry-After', String(resetSeconds));
@@ -18,7 +21,8 @@ export function rateLimitCheck(limiter: RateLimiter, now: () => Date, onRefused:
       'RATE_LIMIT_EXCEEDED',
       `More than ${state.limit} requests in ${windowSeconds} seconds with this key. Retry in ${resetSeconds} s.`,
     );
-  };
+  }
+  return { countCall, checkRateLimit };
 }
 
 /** @returns seconds until the window closes, rounded up, at least 1. */

@@ -1,6 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import { MOST_UNPROVEN_CONNECTIONS } from '../../api/limits/connection-limit';
-import { exchange, expectRefusal, openConnections, openTls, pause, quoteBytes } from '../hostile/raw';
+import {
+  exchange,
+  expectLimits,
+  expectRefusal,
+  openConnections,
+  openTls,
+  pause,
+  quoteBytes,
+} from '../hostile/raw';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 
@@ -60,6 +68,76 @@ test.each([
   for (let nth = 0; nth < LIMIT; nth += 1) expect((await call()).answers[0]?.status).not.toBe(429);
   expectRefusal((await call()).answers[0], 429, 'RATE_LIMIT_EXCEEDED');
   expect(await api.quote()).toMatchObject({ status: 200 });
+});
+
+test.each([
+  ['an unknown path', 'GET', '/v1/quotes'],
+  ['an unknown method', 'DELETE', '/v1/finance-quote'],
+  ['a path that is none', 'GET', '/%zz'],
+  ['two hosts', 'GET', '/v1/webhook-keys', 'Host: b\r\n'],
+  ['the documentation', 'GET', '/docs/guide'],
+  ['the contract', 'GET', '/openapi.json'],
+])(
+  'a call of %s with a valid key counts for the key, never for its address',
+  async (_what, method, path, more = '') => {
+    const call = async (key: string) =>
+      (
+        await exchange(
+          api,
+          `${method} ${path} HTTP/1.1\r\nHost: a\r\n${more}Authorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
+        )
+      ).answers[0];
+    const usual = (await call(api.keys.test))?.status;
+    expect([200, 400, 404]).toContain(usual);
+    const remaining: number[] = [];
+    for (let nth = 0; nth < LIMIT + 5; nth += 1) {
+      const answer = await call(api.keys.test);
+      expect(answer?.status).toBe(usual);
+      expectLimits(answer);
+      expect(answer?.headers).not.toHaveProperty('www-authenticate');
+      remaining.push(Number(answer?.headers['ratelimit-remaining']));
+    }
+    expect(remaining).toEqual(remaining.map((_, at) => (remaining[0] ?? 0) - at));
+    // Without one the address has all of its calls left.
+    for (let nth = 0; nth < LIMIT; nth += 1) expect((await call(madeUp(nth)))?.status).toBe(usual);
+    expectRefusal(await call(madeUp(99)), 429, 'RATE_LIMIT_EXCEEDED');
+    expect((await call(api.keys.test))?.status).toBe(usual);
+  },
+);
+
+test('a key is looked at over HTTPS only: a call without it counts for its address, whatever the key', async () => {
+  const plain = await startTestApi({
+    ownTls: false,
+    environment: { KEYLESS_CALLS_PER_MINUTE: '1', TRUSTED_PROXIES: '127.0.0.1' },
+  });
+  try {
+    const call = () =>
+      plain.call({ method: 'GET', path: '/v1/webhook-keys', headers: { 'x-forwarded-proto': 'http' } });
+    const answer = await call();
+    expect(answer).toMatchObject({ status: 400 });
+    expect(answer.headers).not.toHaveProperty('ratelimit-limit');
+    expect(await call()).toMatchObject({ status: 429, headers: { 'www-authenticate': 'Bearer' } });
+  } finally {
+    await plain.close();
+  }
+});
+
+test('above the limit of its key an unknown path is 404 still, and the documentation 429', async () => {
+  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '2' } });
+  try {
+    const ask = (path: string) => limited.call({ method: 'GET', path });
+    const answers = [];
+    for (const path of ['/v1/quotes', '/v1/quotes', '/v1/quotes', '/openapi.json', '/v1/webhook-keys'])
+      answers.push(await ask(path));
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 429, 429]);
+    for (const { headers } of answers.slice(1))
+      expect(headers).toMatchObject({ 'ratelimit-remaining': '0', 'x-ratelimit-remaining': '0' });
+    expect(answers[2]?.headers).not.toHaveProperty('retry-after');
+    const line = limited.logs.findLast((one) => one.includes('"status":404')) ?? '{}';
+    expect(JSON.parse(line)).toMatchObject({ route: 'none', keyId: expect.stringMatching(/^key_/) });
+  } finally {
+    await limited.close();
+  }
 });
 
 test('above the limit an answer takes a second, and a connection that does not wait for it ends', async () => {
