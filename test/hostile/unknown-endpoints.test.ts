@@ -10,7 +10,7 @@ import {
   type GoodRequest,
 } from './raw';
 
-/** An unknown path or method is 404 before anything else of the request is looked at: its key, its body. */
+/** An unknown path or method is 404 whatever else the request has: its key, its body. */
 
 const target = hostileTarget();
 
