@@ -10,7 +10,7 @@ import type { LenderEvent } from '../db/applications/record-lender-event';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, sinceOption } from './arguments';
+import { environmentOption, sinceOption, idOf } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { facts, listed, snakeCased, withTables } from './output';
 import { inPages, paged, type Page } from './paging';
@@ -47,12 +47,12 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   const list = applications
     .command('list')
     .description('Recent applications, newest first.')
-    .option('--partner <partner>', 'of this partner only')
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .option('--lender <lender>', 'with this lender only')
+    .option('--lender <lender>', 'with this lender only', idOf('lender'))
     .option('--reference <reference>', "with this reference of the lender's only")
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
-    .option('--quote <quote-id>', 'from this quote only')
+    .option('--quote <quote-id>', 'from this quote only', idOf('quote'))
     .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
     .option('--waiting', 'with an event that waits for the steps before it only')
     .option(
@@ -103,7 +103,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
 
   const show = applications
     .command('show')
-    .argument('<application-id>')
+    .argument('<application-id>', '', idOf('application'))
     .description('One application: all that its lender told, and all that its partner is told.');
   handle(show, deps, async ({ db }, applicationId = '') => {
     const story = await findApplication(db, applicationId, 'all');

@@ -73,8 +73,80 @@ export function list(text: string): string[] {
     .filter((part) => part !== '');
 }
 
-/** The number of a row that has one instead of an id: a change, an event. */
-export const rowNumber = wholeNumber(1, 999_999_999);
+const prefixed = (prefix: string) => new RegExp(`^${prefix}_\\w{1,40}$`);
+
+/** What errors call a thing, how its ids look, and what may have become of one that is not found. */
+export interface IdWords {
+  readonly noun: string;
+  readonly like: string;
+  readonly form: RegExp;
+  readonly hint?: string;
+}
+
+/** The number of a row that has one instead of an id. */
+const ROW_NUMBER = /^[1-9]\d{0,8}$/;
+
+/** What commands name by an id. */
+export const IDS = {
+  partner: { noun: 'Partner', like: 'P100001', form: /^P\d{6}$/ },
+  merchant: { noun: 'Merchant', like: 'M123456', form: /^M\d{6}$/ },
+  product: { noun: 'Product', like: 'prd_01K…', form: prefixed('prd') },
+  lender: {
+    noun: 'Lender',
+    like: 'lender_a',
+    form: /^[a-z][a-z0-9_]{1,31}$/,
+    hint: ': ops lenders list shows those that do',
+  },
+  key: { noun: 'Key', like: 'key_01K…', form: prefixed('key') },
+  serviceKey: { noun: 'Service key', like: 'svk_01K…', form: prefixed('svk') },
+  endpoint: { noun: 'Endpoint', like: 'whe_01K…', form: prefixed('whe') },
+  quote: { noun: 'Quote', like: 'qte_01K…', form: prefixed('qte'), hint: ', or its month has been dropped' },
+  application: { noun: 'Application', like: 'app_01K…', form: prefixed('app') },
+  notification: {
+    noun: 'Notification',
+    like: 'ntf_01K…',
+    form: prefixed('ntf'),
+    hint: ', or its month has been dropped',
+  },
+  recovery: { noun: 'Recovery', like: 'rcv_01K…', form: prefixed('rcv') },
+  change: { noun: 'Change', like: '4711', form: ROW_NUMBER },
+  event: { noun: 'Event', like: '4711', form: ROW_NUMBER },
+  /** Of a change: any of the above, a build, a month. */
+  subject: { noun: 'Subject', like: 'M123456', form: /^\S{1,120}$/, hint: ', and no change is about it' },
+  /** Who made a change: a user or a key. */
+  actor: { noun: 'User or key', like: 'jane', form: /^\S.{0,119}$/, hint: ', or has changed nothing' },
+} as const satisfies Record<string, IdWords>;
+
+export type IdKind = keyof typeof IDS;
+
+/** An id that is about to be given away: its form counts, and nothing has it yet. */
+export const newIdOf = (kind: IdKind) => (text: string) => {
+  const { noun, like, form } = IDS[kind];
+  if (form.test(text)) return text;
+  throw new InvalidArgumentError(`It must be the id of a ${noun.toLowerCase()}, such as ${like}.`);
+};
+
+/** Parsers of ids, which `checkIds` looks up before the command runs. */
+const kinds = new WeakMap<object, IdKind>();
+const lookedUp = <Parse extends object>(kind: IdKind, parse: Parse) => {
+  kinds.set(parse, kind);
+  return parse;
+};
+export const idKindOf = (parse: unknown): IdKind | null => kinds.get(parse as object) ?? null;
+
+/** The id of something that exists. Every argument and option that takes one has this parser. */
+export const idOf = (kind: IdKind) =>
+  lookedUp(kind, (text: string) => {
+    const id = newIdOf(kind)(text);
+    return IDS[kind].form === ROW_NUMBER ? Number(id) : id;
+  });
+
+/** Several, comma-separated or one after the other. */
+export const idsOf = (kind: IdKind) =>
+  lookedUp(kind, (text: string, before: readonly string[] = []) => [
+    ...before,
+    ...list(text).map(newIdOf(kind)),
+  ]);
 
 /** Most that anything to many does in a second. */
 export const HIGHEST_PER_SECOND = 200;

@@ -5,6 +5,7 @@ import type { Database, Db } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { RetentionDays } from '../domain/retention';
 import { DatabaseUnreachable } from './exit-codes';
+import { checkIds } from './known-ids';
 
 /** What the command line needs from its surroundings. */
 export interface OpsDeps {
@@ -138,6 +139,7 @@ export function handle<Own = object>(
     const operands = received.slice(0, -2) as string[];
     const database = open(deps);
     try {
+      await checkIds(database.db, command);
       const answer = await work({ db: database.db, deps, options, args: argsOf(command) }, ...operands);
       const text = options.wide ? (answer.wide ?? answer.text) : answer.text;
       deps.out(options.json ? `${jsonText(answer.json)}\n` : `${text}\n`);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { findChange, listChanges } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
-import { rowNumber, sinceOption } from './arguments';
+import { sinceOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { facts, listed, snakeCased } from './output';
 import { inPages, paged, type Page } from './paging';
@@ -31,15 +31,16 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
   const list = changes
     .command('list')
     .description('Changes, newest first.')
-    .option('--subject <id>', 'of this partner, key, merchant or product only')
+    .option('--subject <id>', 'of this partner, key, merchant or product only', idOf('subject'))
     .option(
       '--partner <partner>',
       'of this partner, its keys, endpoints, secrets, notifications and recoveries only',
+      idOf('partner'),
     )
-    .option('--actor <name>', 'by this user or key only')
+    .option('--actor <name>', 'by this user or key only', idOf('actor'))
     .option('--action <action>', 'of this kind only, such as keys.revoke')
     .option(...sinceOption(LONGEST_SPAN_DAYS, 'all'));
-  handle<ListOptions>(inPages(list, 'change', { parse: rowNumber }), deps, async (call) => {
+  handle<ListOptions>(inPages(list, 'change'), deps, async (call) => {
     const { partner: partnerId, since: sinceSeconds, ...filter } = call.options;
     const found = await listChanges(call.db, { ...filter, partnerId, sinceSeconds });
     const answer = listed(found, snakeCased, {
@@ -56,10 +57,10 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
 
   const show = changes
     .command('show')
-    .argument('<change>')
+    .argument('<change>', '', idOf('change'))
     .description('One change with all of its details.');
   handle(show, deps, async ({ db }, change = '') => {
-    const found = await findChange(db, rowNumber(change));
+    const found = await findChange(db, Number(change));
     if (found === null) throw new Refused('not_found', `Change ${change} does not exist.`);
     const view = snakeCased(found);
     const { details, ...rest } = view;

@@ -46,7 +46,7 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     .description('Make a build current, in about 20 s; its workers must be running. Also the way back.');
   handle(setCurrent, deps, async (call, buildId = '') => {
     const { actor } = deps;
-    taken(await deps.deployment.setCurrent(buildId));
+    await ofBuild(buildId, await deps.deployment.setCurrent(buildId));
     await log(call, actor, 'set-current', buildId, {});
     return { json: { current: buildId }, text: `Build ${buildId} is current.` };
   });
@@ -62,13 +62,27 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     if (end ? buildId !== undefined || percent !== undefined : buildId === undefined || percent === undefined)
       throw new Refused('conflict', 'Give a build with --percent, or --end alone.');
     const { actor } = deps;
-    taken(await deps.deployment.ramp(end ? null : (buildId ?? null), percent ?? 0));
+    await ofBuild(buildId, await deps.deployment.ramp(end ? null : (buildId ?? null), percent ?? 0));
     await log(call, actor, 'ramp', end ? '' : (buildId ?? ''), { percent: percent ?? 0 });
     return {
       json: { ramping: end ? null : { build_id: buildId, percent } },
       text: end ? 'No build is ramping.' : `Build ${buildId} gets ${percent} % of the deliveries.`,
     };
   });
+
+  /** @throws as `taken`; Refused as not found when Temporal refuses a build that it does not know. */
+  async function ofBuild(buildId: string | undefined, answer: DeploymentAnswer<void>): Promise<void> {
+    if (answer.kind === 'refused' && buildId !== undefined) {
+      const { builds } = taken(await deps.deployment.describe());
+      if (builds.every((one) => one.buildId !== buildId)) {
+        throw new Refused(
+          'not_found',
+          `Build ${buildId} does not exist: ops deployments show has those that do.`,
+        );
+      }
+    }
+    taken(answer);
+  }
 
   async function log(
     { db }: Call,

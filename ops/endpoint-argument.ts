@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/endpoints/endpoints';
-import { environmentOption } from './arguments';
+import { environmentOption, idOf } from './arguments';
 import type { Call } from './call';
 
 /** Lets a command name an endpoint by its id, or by the partner and environment that it is the one of. */
 export function endpointArgument(command: Command): Command {
   return command
-    .argument('[endpoint-id]', 'the endpoint; or name it by --partner and --environment')
-    .option('--partner <partner>', 'whose endpoint')
+    .argument('[endpoint-id]', 'the endpoint; or name it by --partner and --environment', idOf('endpoint'))
+    .option('--partner <partner>', 'whose endpoint', idOf('partner'))
     .addOption(environmentOption('which of its endpoints'));
 }
 

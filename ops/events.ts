@@ -5,7 +5,7 @@ import {
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { environmentOption, rowNumber, sinceOption, wordsOf } from './arguments';
+import { environmentOption, sinceOption, wordsOf, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { listed, snakeCased } from './output';
 import { inPages, paged, type Page } from './paging';
@@ -34,7 +34,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
   const list = events
     .command('list')
     .description('Events, newest first.')
-    .option('--partner <partner>', 'of this partner only')
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
     .option(
       '--kind <kinds>',
@@ -42,7 +42,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       wordsOf(OPERATOR_EVENT_KINDS),
     )
     .option(...sinceOption(LONGEST_SPAN_DAYS, '7d'));
-  handle<ListOptions>(inPages(list, 'event', { parse: rowNumber }), deps, async (call) => {
+  handle<ListOptions>(inPages(list, 'event'), deps, async (call) => {
     const { partner: partnerId, kind: kinds, since = DEFAULT_SPAN_SECONDS, ...filter } = call.options;
     const found = await listOperatorEvents(call.db, { ...filter, partnerId, kinds, sinceSeconds: since });
     const answer = listed(found, snakeCased, {

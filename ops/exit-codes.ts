@@ -38,7 +38,11 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof ImportRefused) {
     return { exitCode: EXIT.failed, code: 'faults', message: error.message, faults: error.faults };
   }
-  if (error instanceof Refused) return { exitCode: EXIT.failed, code: error.reason, message: error.message };
+  if (error instanceof Refused) {
+    // What was named does not exist: most likely it was mistyped.
+    const exitCode = error.reason === 'not_found' ? EXIT.usage : EXIT.failed;
+    return { exitCode, code: error.reason, message: error.message };
+  }
   if (error instanceof DatabaseUnreachable) {
     return { exitCode: EXIT.unreachable, code: 'database_unreachable', message: error.message };
   }

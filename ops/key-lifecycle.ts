@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
-import { duration, durationOrNever } from './arguments';
+import { duration, durationOrNever, idOf, type IdKind } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { issuedAnswer } from './key-view';
@@ -11,6 +11,7 @@ import { snakeCased } from './output';
 export interface KeyCommands<S extends KeySummary> {
   /** First word of their changes in the log, such as `keys`. */
   readonly noun: string;
+  readonly id: IdKind;
   readonly changes: KeyChanges<S>;
   /** Whose it is: ` of P100001`. */
   readonly owner: (summary: S) => string;
@@ -28,7 +29,7 @@ export function addKeyLifecycle<S extends KeySummary>(
 
   const rotate = keys
     .command('rotate')
-    .argument('<key-id>')
+    .argument('<key-id>', '', idOf(kind.id))
     .description('Issue a successor, shown once; the old key works on for the overlap.')
     .option(
       '--expires-in <duration>',
@@ -71,7 +72,7 @@ export function addKeyLifecycle<S extends KeySummary>(
     description: string,
     make: (tx: DbOrTransaction, keyId: string) => Promise<Changed<S>>,
   ): void {
-    const command = keys.command(verb).argument('<key-id>').description(description);
+    const command = keys.command(verb).argument('<key-id>', '', idOf(kind.id)).description(description);
     handle(command, deps, async (call, keyId = '') => {
       const { changed, summary } = await changeAndLog(call, `${noun}.${verb}`, async (tx, log) => {
         const done = await make(tx, keyId);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
 import { listKeys } from '../db/keys/api-keys';
 import type { KeyEnvironment } from '../db/keys/key';
-import { duration, environmentOption } from './arguments';
+import { duration, environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
@@ -30,7 +30,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const issue = keys
     .command('issue')
     .description('Issue a key. It is shown once.')
-    .requiredOption('--partner <partner>', 'partner that will own it')
+    .requiredOption('--partner <partner>', 'partner that will own it', idOf('partner'))
     .addOption(environmentOption('where it works').makeOptionMandatory())
     .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
   handle<IssueOptions>(issue, deps, async (call) => {
@@ -47,7 +47,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const list = keys
     .command('list')
     .description('Keys, without the keys themselves.')
-    .option('--partner <partner>', 'of this partner only');
+    .option('--partner <partner>', 'of this partner only', idOf('partner'));
   handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
     const { partner: partnerId, after, limit } = call.options;
     const found = await listKeys(call.db, { partnerId, after, limit });
@@ -66,6 +66,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
 
   addKeyLifecycle(keys, deps, {
     noun: 'keys',
+    id: 'key',
     changes: { rotate: rotateKey, revoke: revokeKey, setState: setKeyState },
     owner: ({ partnerId }) => ` of ${partnerId}`,
     details: ({ partnerId }) => ({ partner_id: partnerId }),

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
 import { LONGEST_PRODUCT_NAME } from '../domain/product-bounds';
 import { Refused } from '../db/refused';
+import { idOf, newIdOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { text } from './import/fields';
@@ -27,7 +28,7 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
 
   const add = lenders
     .command('add')
-    .argument('<lender>', 'its key: what events will call it')
+    .argument('<lender>', 'its key: what events will call it', newIdOf('lender'))
     .description('Add a lender.')
     .requiredOption('--name <name>', 'what shoppers are shown')
     .requiredOption('--format <format>', FORMAT);
@@ -47,7 +48,7 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
 
   const set = lenders
     .command('set')
-    .argument('<lender>')
+    .argument('<lender>', '', idOf('lender'))
     .description('Change what a lender is called, or the form that new references may have.')
     .option('--name <name>', 'what shoppers are shown, in quotes from now on')
     .option('--format <format>', FORMAT);

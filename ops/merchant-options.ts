@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { list as listArgument, yesOrNo } from './arguments';
+import { idsOf, yesOrNo } from './arguments';
 
 /** What they leave, each absent when it was not given. */
 export interface SetUp {
@@ -31,7 +31,7 @@ export function setUpOptions(command: Command): Command {
     .option('--deposit-floor-amount <amount>', 'merchant-wide minimum deposit, fixed; the larger counts')
     .option('--no-deposit-floor', 'no merchant-wide minimum')
     .addOption(new Option('--partner-access <access>', 'whom it exists for').choices(['all', 'restricted']))
-    .option('--partners <ids>', 'whom it exists for when restricted, comma-separated', listArgument);
+    .option('--partners <ids>', 'whom it exists for when restricted, comma-separated', idsOf('partner'));
 }
 
 /** The row of an import file that the given options amount to; options that were not given are absent. */

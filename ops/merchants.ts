@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
 import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/merchant';
+import { idOf, newIdOf } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
 import { ImportRefused } from './import/faults';
 import { addImportCommand } from './import/import-command';
@@ -30,7 +31,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
   const list = merchants
     .command('list')
     .description('Merchants, by id.')
-    .option('--partner <partner>', 'only those that exist for this partner');
+    .option('--partner <partner>', 'only those that exist for this partner', idOf('partner'));
   handle<Page>(inPages(list, 'merchant', { byDefault: 200 }), deps, async (call) => {
     const { partner: partnerId = null, after, limit } = call.options;
     const found = await listMerchants(call.db, { partnerId, after, limit });
@@ -48,7 +49,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
 
   const show = merchants
     .command('show')
-    .argument('<merchant>')
+    .argument('<merchant>', '', idOf('merchant'))
     .description('One merchant, and what its set-up lacks.');
   handle(show, deps, async ({ db }, merchantId = '') => {
     const stored = await loadMerchant(db, merchantId);
@@ -76,7 +77,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
     const command = setUpOptions(
       merchants
         .command(verb)
-        .argument('<merchant>')
+        .argument('<merchant>', '', (verb === 'create' ? newIdOf : idOf)('merchant'))
         .description(
           verb === 'create'
             ? 'Add a merchant; set-up may follow later.'

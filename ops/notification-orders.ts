@@ -3,7 +3,7 @@ import { cancelNotification } from '../db/notifications/cancel';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
-import { environmentOption, HIGHEST_PER_SECOND, wholeNumber } from './arguments';
+import { environmentOption, HIGHEST_PER_SECOND, wholeNumber, idOf, idsOf } from './arguments';
 import { handle, type Answer, type Call, type DeliveryOrder, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { deliveryUnderWay, giveOrder, noWorkflow, type Delivery } from './give-order';
@@ -19,7 +19,10 @@ const TOLD: Readonly<Record<DeliveryOrder, string>> = {
 /** What an operator can have done with a notification: `retry-now`, `pause`, `resume`, `cancel`, `resend`. */
 export function addNotificationOrders(notifications: Command, deps: OpsDeps): void {
   const verb = (name: string, description: string) =>
-    notifications.command(name).argument('<notification-id>').description(description);
+    notifications
+      .command(name)
+      .argument('<notification-id>', '', idOf('notification'))
+      .description(description);
 
   addOrder('retry-now', 'retryNow', 'Wait no longer for the next attempt; also of one that is paused.');
   addOrder('pause', 'pause', 'Make no attempt until it is resumed.');
@@ -28,13 +31,13 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
   function addOrder(name: string, order: ManyOrder['order'], description: string): void {
     const command = notifications
       .command(name)
-      .argument('[notification-ids...]')
+      .argument('[notification-ids...]', '', idsOf('notification'))
       .description(
         `${description} For one, several, or all of a partner or endpoint; those are counted first.`,
       )
-      .option('--partner <partner>', 'all deliveries of this partner')
+      .option('--partner <partner>', 'all deliveries of this partner', idOf('partner'))
       .addOption(environmentOption('with --partner: in this environment only'))
-      .option('--endpoint <endpoint-id>', 'all deliveries to this endpoint')
+      .option('--endpoint <endpoint-id>', 'all deliveries to this endpoint', idOf('endpoint'))
       .option('--dry-run', 'only count, which is what it does without --yes too')
       .option('--yes', 'give the order to all of them')
       .option(

@@ -3,7 +3,7 @@ import { whatTheyDo } from '../db/notifications/delivery-facts';
 import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { environmentOption, sinceOption, wordsOf } from './arguments';
+import { environmentOption, sinceOption, wordsOf, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { nowBrief } from './delivery-now-text';
@@ -45,7 +45,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   const list = notifications
     .command('list')
     .description('Recent notifications, newest first.')
-    .option('--partner <partner>', 'to this partner only')
+    .option('--partner <partner>', 'to this partner only', idOf('partner'))
     .addOption(environmentOption('to this environment only'))
     .option(
       '--state <states>',
@@ -54,7 +54,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     )
     .option('--undelivered', 'only what was never delivered, and not cancelled')
     .option('--paused', 'only what somebody has paused')
-    .option('--application <application-id>', 'of this credit application only')
+    .option('--application <application-id>', 'of this credit application only', idOf('application'))
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option(
       ...sinceOption(
@@ -103,7 +103,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
 
   const show = notifications
     .command('show')
-    .argument('<notification-id>')
+    .argument('<notification-id>', '', idOf('notification'))
     .description('One notification: what is sent, every attempt, and what was answered.');
   handle(show, deps, async ({ db }, notificationId = '') => {
     const found = await findNotification(db, notificationId);

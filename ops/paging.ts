@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { wholeNumber } from './arguments';
+import { idOf, wholeNumber, type IdKind } from './arguments';
 import type { Answer, Call } from './call';
 
 /** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
@@ -21,14 +21,10 @@ export const limited = (list: Command, byDefault = DEFAULT_LIMIT) =>
     byDefault,
   );
 
-/** The options `--after` and `--limit`. @param what is listed. @param parse of its ids. */
-export const inPages = (
-  list: Command,
-  what: string,
-  { byDefault = DEFAULT_LIMIT, parse = String as (id: string) => unknown } = {},
-) =>
+/** The options `--after` and `--limit`. @param what is listed. */
+export const inPages = (list: Command, what: IdKind, { byDefault = DEFAULT_LIMIT } = {}) =>
   limited(
-    list.option('--after <id>', `only those behind this ${what} in the list: the next page`, parse),
+    list.option('--after <id>', `only those behind this ${what} in the list: the next page`, idOf(what)),
     byDefault,
   );
 

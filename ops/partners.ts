@@ -9,6 +9,7 @@ import {
   type PartnerState,
 } from '../db/catalogue/partners';
 import { Refused } from '../db/refused';
+import { idOf, newIdOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { text as textField } from './import/fields';
@@ -37,7 +38,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     .command('create')
     .description('Add a partner, active at once.')
     .requiredOption('--name <name>', 'name for people')
-    .option('--id <partner>', 'P and six digits; default: the next free one');
+    .option('--id <partner>', 'P and six digits; default: the next free one', newIdOf('partner'));
   handle<{ name: string; id?: string }>(create, deps, async (call) => {
     const name = checkedName(call.options.name);
     const { id: partnerId = null } = call.options;
@@ -59,7 +60,10 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     });
   });
 
-  const show = partners.command('show').argument('<partner>').description('One partner.');
+  const show = partners
+    .command('show')
+    .argument('<partner>', '', idOf('partner'))
+    .description('One partner.');
   handle(show, deps, async ({ db }, partnerId = '') => {
     const view = snakeCased(await existingPartner(db, partnerId));
     return { json: view, text: facts(Object.entries(view)) };
@@ -79,7 +83,10 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   );
 
   function addSwitch(verb: string, to: Switched, description: string): void {
-    const command = partners.command(verb).argument('<partner>').description(description);
+    const command = partners
+      .command(verb)
+      .argument('<partner>', '', idOf('partner'))
+      .description(description);
     handle(command, deps, async (call, partnerId = '') => {
       const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
         const done =

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
-import type { ProductDefinition } from '../db/catalogue/product-row';
 import { Refused } from '../db/refused';
+import { idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
+import { differences, differenceText } from './differences';
 import { addImportCommand } from './import/import-command';
 import { importProducts } from './import/import-products';
-import { facts, moment, printable, type Cell } from './output';
+import { facts, moment, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
 import { productTable, productView, versionView } from './product-view';
 import { ukDay } from '../domain/uk-day';
@@ -17,19 +18,6 @@ Examples:
   ops products list --merchant M123456
   ops products show M123456 "Classic credit 12 months"
   ops products deactivate M123456 "Classic credit 12 months"`;
-
-type Terms = ReturnType<typeof versionView>;
-
-/** In which terms a version differs from the one before it, in the words of the import file. */
-function differences(before: ProductDefinition, after: ProductDefinition) {
-  const [old, now] = [versionView(before), versionView(after)];
-  return (Object.keys(now) as (keyof Terms)[])
-    .filter((field) => JSON.stringify(old[field]) !== JSON.stringify(now[field]))
-    .map((field) => ({ field, from: old[field], to: now[field] }));
-}
-
-const said = (value: Terms[keyof Terms]) =>
-  printable(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Columns of a products file whose CSV cells are not text. */
 const CSV_TYPES = {
@@ -47,7 +35,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
   const list = products
     .command('list')
     .description("Products in their merchants' order, switched-off ones too.")
-    .option('--merchant <merchant>', 'of this merchant only');
+    .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'));
   const pages = inPages(list, 'product', { byDefault: 200 });
   handle<Page & { merchant?: string }>(pages, deps, async (call) => {
     const { merchant: merchantId, after, limit } = call.options;
@@ -57,7 +45,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
 
   const show = products
     .command('show')
-    .argument('<merchant>')
+    .argument('<merchant>', '', idOf('merchant'))
     .argument('<credit-product>')
     .description('One product with every version of its terms.');
   handle(show, deps, async ({ db }, merchantId = '', creditProduct = '') => {
@@ -68,7 +56,9 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     // Newest first; each is compared with the one before it.
     const differing = versions.map(({ definition }, at) => {
       const before = versions[at + 1];
-      return before === undefined ? null : differences(before.definition, definition);
+      return before === undefined
+        ? null
+        : differences(versionView(before.definition), versionView(definition));
     });
     const json = {
       ...productView(product),
@@ -85,7 +75,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     ]);
     const history = versions.flatMap(({ version, createdAt, definition }, at) => [
       `${version}, since ${moment(createdAt)}: ${definition.lenderName}, ${definition.numberOfRepayments} repayments, ${versionView(definition).apr}%`,
-      ...(differing[at] ?? []).map(({ field, from, to }) => `    ${field}: ${said(from)} to ${said(to)}`),
+      ...(differing[at] ?? []).map((one) => `    ${differenceText(one)}`),
     ]);
     return { json, text: `${facts(lines)}\n\nVersions: what each changed\n${history.join('\n')}` };
   });
@@ -97,7 +87,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
   function addSwitch(verb: string, active: boolean, description: string): void {
     const command = products
       .command(verb)
-      .argument('<merchant>')
+      .argument('<merchant>', '', idOf('merchant'))
       .argument('<credit-product>')
       .description(description);
     handle(command, deps, async (call, merchantId = '', creditProduct = '') => {

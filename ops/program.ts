@@ -21,7 +21,7 @@ import { addWebhookKeyCommands } from './webhook-keys';
 import { addWebhookCommands } from './webhooks';
 
 const NOTES = `
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 database or Temporal unreachable.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage or an id that does not exist, 3 database or Temporal unreachable.
 Every change is written to the change log (ops changes list).`;
 
 /** The whole command line. Nothing runs, and nothing is opened, before it is given arguments. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/quotes/read';
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
-import { wholeNumber } from './arguments';
+import { wholeNumber, idOf } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { facts, listed, snakeCased, table } from './output';
 import { inPages, paged, type Page } from './paging';
@@ -35,7 +35,7 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
 
   const show = quotes
     .command('show')
-    .argument('<quote-id>')
+    .argument('<quote-id>', '', idOf('quote'))
     .description('One quote: request, answer, and the versions of the products that fitted.');
   handle(show, deps, async ({ db }, quoteId = '') => {
     const quote = await findQuote(db, quoteId);
@@ -47,8 +47,8 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
   const list = quotes
     .command('list')
     .description('Recent quotes, newest first.')
-    .option('--partner <partner>', 'of this partner only')
-    .option('--merchant <merchant>', 'of this merchant only')
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
+    .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'))
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option(
       '--days <n>',

@@ -17,6 +17,7 @@ import {
   momentOrAgo,
   wholeNumber,
   type MomentOrAgo,
+  idOf,
 } from './arguments';
 import { handle, type Answer, type Call, type OpsDeps } from './call';
 import { listed } from './output';
@@ -53,7 +54,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
       'Send everything that a partner did not get in a span once more: what failed, expired or is held. ' +
         'Counts only, unless --yes is given.',
     )
-    .option('--partner <partner>', 'whose')
+    .option('--partner <partner>', 'whose', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
     .option(
       '--since <moment>',
@@ -62,7 +63,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     )
     .option('--until <moment>', 'up to this moment, or so long ago; default: now', momentOrAgo)
     .option('--yes', 'send, do not only count')
-    .option('--resume <recovery>', 'go on with one that was interrupted')
+    .option('--resume <recovery>', 'go on with one that was interrupted', idOf('recovery'))
     .option(
       '--per-second <n>',
       `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
@@ -83,7 +84,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   const list = notifications
     .command('recoveries')
     .description('Recoveries, newest first: what each has sent, and which can be resumed.')
-    .option('--partner <partner>', 'of this partner only');
+    .option('--partner <partner>', 'of this partner only', idOf('partner'));
   handle<{ limit: number }>(limited(list, 20), deps, async (call) => {
     const { partner: partnerId, limit } = call.options;
     const found = await listRecoveries(call.db, { partnerId, limit });

@@ -7,7 +7,7 @@ import {
   setServiceKeyState,
 } from '../db/keys/service-keys';
 import type { KeyEnvironment } from '../db/keys/key';
-import { duration, environmentOption } from './arguments';
+import { duration, environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { addKeyLifecycle } from './key-lifecycle';
@@ -40,7 +40,7 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     .command('create')
     .description('Issue a service key. It is shown once.')
     .requiredOption('--name <name>', 'who will use it')
-    .requiredOption('--lender <lender>', 'the lender whose applications it is for')
+    .requiredOption('--lender <lender>', 'the lender whose applications it is for', idOf('lender'))
     .addOption(environmentOption('of the applications it is for, and of their quotes').makeOptionMandatory())
     .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
   handle<CreateOptions>(create, deps, async (call) => {
@@ -74,6 +74,7 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
 
   addKeyLifecycle(keys, deps, {
     noun: 'service-keys',
+    id: 'serviceKey',
     changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
     owner: ({ name }) => ` of ${name}`,
     details: ({ name, lender, environment }) => ({ name, lender, environment }),

@@ -6,7 +6,7 @@ import { countQuotes, type QuoteCount } from '../db/quotes/count';
 import { currentMonth, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import { selfService, type SelfService } from '../db/notifications/self-service';
 import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
-import { environmentOption, month as monthArgument } from './arguments';
+import { environmentOption, month as monthArgument, idOf } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { listed, snakeCased, withTables } from './output';
 
@@ -23,7 +23,7 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     .description(
       'Quotes and deliveries of a UTC month, and what partners had sent again themselves; of one by event type, with what is left of the limit of tests.',
     )
-    .option('--partner <partner>', 'of this partner only, by event type')
+    .option('--partner <partner>', 'of this partner only, by event type', idOf('partner'))
     .option('--month <month>', 'such as 2026-11; default: the current one', monthArgument)
     .addOption(environmentOption('of this environment only'))
     .addHelpText('after', EXAMPLES);

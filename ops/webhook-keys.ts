@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { listKeyPairs, rotateKeyPair, type KeyPairSummary } from '../db/endpoints/key-pairs';
 import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
 import type { KeyEnvironment } from '../db/keys/key';
-import { duration, environmentOption } from './arguments';
+import { duration, environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { listed } from './output';
@@ -42,7 +42,7 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
   const list = keys
     .command('list')
     .description('Key pairs with their public keys, those that have ended too.')
-    .option('--partner <partner>', 'of this partner only')
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'));
   handle(list, deps, async (call) => {
     const { partner: partnerId, environment } = call.options;
@@ -61,7 +61,7 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
   const rotate = keys
     .command('rotate')
     .description('Add a key pair; deliveries are signed with the present ones too for the overlap.')
-    .requiredOption('--partner <partner>', 'whose')
+    .requiredOption('--partner <partner>', 'whose', idOf('partner'))
     .addOption(environmentOption('of which environment').makeOptionMandatory())
     .option('--overlap <duration>', 'how long the present ones sign on, 0 to 7d; default: 24h', duration);
   handle<RotateOptions>(rotate, deps, async (call) => {

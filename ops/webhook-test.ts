@@ -10,7 +10,7 @@ import type { KeyEnvironment } from '../db/keys/key';
 import { readProgress, type NotificationProgress } from '../db/notifications/progress';
 import { Refused } from '../db/refused';
 import { insertTestNotification, type TestNotificationAnswer } from '../db/notifications/enqueue-test';
-import { environmentOption } from './arguments';
+import { environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 
@@ -32,7 +32,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     .description(
       'Send a test notification, as POST /v1/notifications/test does. It counts against the limit.',
     )
-    .requiredOption('--partner <partner>', 'whom to')
+    .requiredOption('--partner <partner>', 'whom to', idOf('partner'))
     .addOption(environmentOption('which endpoint to').makeOptionMandatory())
     .addOption(new Option('--lender <lender>', 'whose sample reference to carry').choices([...testLenders]))
     .option('--wait', 'wait up to 10 s for the first attempt; exit code 1 unless it delivered');

@@ -12,7 +12,7 @@ import {
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { listSecrets } from '../db/endpoints/secrets';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
-import { environmentOption } from './arguments';
+import { environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
 import { endpointArgument, namedEndpoint } from './endpoint-argument';
@@ -55,7 +55,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   const register = webhooks
     .command('register')
     .description('Register the endpoint of a partner and environment. Its secret is shown once.')
-    .requiredOption('--partner <partner>', 'whose endpoint')
+    .requiredOption('--partner <partner>', 'whose endpoint', idOf('partner'))
     .addOption(environmentOption('which of its keys it is for').makeOptionMandatory())
     .requiredOption('--url <url>', 'public https:// address without user name, query, fragment or port')
     .option('--replace', 'put it in the place of the one that is there, with a new secret');
@@ -90,7 +90,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   const list = webhooks
     .command('list')
     .description('Endpoints, their health, and what waits for each: how many, and how long the oldest has.')
-    .option('--partner <partner>', 'of this partner only')
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .option('--paused', 'only those with deliveries that somebody has paused')
     .option('--removed', 'those that were replaced, too');
   handle<{ paused?: true; removed?: true }>(list, deps, async (call) => {

@@ -70,7 +70,7 @@ test('service keys: are issued for a lender that exists and one environment only
   const before = (await ops.json('service-keys', 'list')).length;
   const unknown = await ops.run([...create, '--lender', 'lender_z', '--environment', 'live']);
   expect([unknown.code, unknown.json().error]).toEqual([
-    1,
+    2,
     { code: 'not_found', message: 'Lender lender_z does not exist: ops lenders list shows those that do.' },
   ]);
   for (const options of [
@@ -113,7 +113,7 @@ test('lenders: two are there; others are added and changed, with formats that ca
     reference_format: '\\d{9}',
   });
   for (const [args, code] of [
-    [['lenders', 'add', 'Lender D', '--name', 'D', '--format', '\\d{9}'], 'invalid'],
+    [['lenders', 'add', 'Lender D', '--name', 'D', '--format', '\\d{9}'], 'usage'],
     [['lenders', 'add', 'lender_d', '--name', 'D', '--format', '(a+)+'], 'invalid'],
     [['lenders', 'set', 'lender_c', '--format', '.*'], 'invalid'],
     [['lenders', 'set', 'lender_c'], 'invalid'],
@@ -122,7 +122,8 @@ test('lenders: two are there; others are added and changed, with formats that ca
     [['lenders', 'add', 'lender_d', '--name', '', '--format', '\\d{9}'], 'invalid'],
   ] as const) {
     const outcome = await ops.run([...args, '--json']);
-    expect([outcome.code, outcome.json().error.code]).toEqual([1, code]);
+    const exit = code === 'invalid' ? 1 : 2;
+    expect([outcome.code, outcome.json().error.code]).toEqual([exit, code]);
   }
   expect(await changesOf('lender_c')).toEqual(['lenders.set', 'lenders.add']);
 });
@@ -188,6 +189,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
   ]) {
     expect(await ids(...args)).toEqual([applicationId]);
   }
+  await ops.json('partners', 'create', '--name', 'Without applications', '--id', 'P999999');
   expect(await ids('--partner', 'P999999')).toEqual([]);
   expect(await ids('--limit', '1')).toEqual([other.applicationId]);
 
@@ -204,7 +206,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
   const { out } = await ops.run(['applications', 'show', applicationId]);
   for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
-  expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(1);
+  expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(2);
 });
 
 test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {

@@ -57,8 +57,8 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
 test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
   deploymentOf('one');
   expect(await ops.run(['deployments', 'set-current', 'nobody'])).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('no build nobody'),
+    code: 2,
+    err: expect.stringContaining('Build nobody does not exist'),
   });
   expect((await ops.run(['deployments', 'ramp', 'one'])).code).toBe(1);
   expect((await ops.run(['deployments', 'ramp', 'one', '--percent', '101'])).code).toBe(2);

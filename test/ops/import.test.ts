@@ -325,7 +325,7 @@ describe('a merchants file', () => {
       '9 trading_name must not begin or end with white space',
       '9 deposit_floor must have percent, amount or both',
     ]);
-    expect((await ops.run(['merchants', 'show', 'M300010'])).code).toBe(1);
+    expect((await ops.run(['merchants', 'show', 'M300010'])).code).toBe(2);
   });
 
   test('leaves absent fields of a stored merchant as they are, and takes null away', async () => {

@@ -230,8 +230,10 @@ describe('orders to many', () => {
       passed_over: [{ message: expect.stringContaining(`${ended} has ended (failed)`) }],
     });
     expect(given()).toEqual(ids.map((id) => [id, 'retryNow']));
-    const none = await ops.run(['notifications', 'pause', ended, 'ntf_x']);
-    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('ntf_x does not exist') });
+    // One that is mistyped: nothing is ordered.
+    const none = await ops.run(['notifications', 'retry-now', ...ids, 'ntf_x']);
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining('ntf_x does not exist') });
+    expect(given()).toHaveLength(2);
   });
 
   test('keep to their rate, stop in order when interrupted, and stop when Temporal goes away', async () => {
@@ -254,10 +256,7 @@ describe('orders to many', () => {
     for (const [said, ...args] of [
       ['Name notifications by their ids', 'pause'],
       ['Name notifications by their ids', 'pause', '--environment', 'live'],
-      ['Name notifications by their ids', 'pause', '--partner', partnerId, '--endpoint', 'whe_x'],
-      ['for orders without ids', 'pause', 'ntf_x', '--partner', partnerId],
-      ['whe_x does not exist', 'resume', '--endpoint', 'whe_x'],
-      ['P999999 does not exist', 'resume', '--partner', 'P999999'],
+      ['for orders without ids', 'pause', await stored(), '--partner', partnerId],
     ] as const)
       expect(await ops.run(['notifications', ...args])).toMatchObject({
         code: 1,

@@ -19,7 +19,7 @@ const register = (...more: string[]) =>
 
 test('there is none to rotate before an endpoint is registered, which makes it once', async () => {
   const early = await ops.run(['webhook-keys', 'rotate', ...LIVE]);
-  expect(early).toMatchObject({ code: 1, err: expect.stringContaining('has no live key pair') });
+  expect(early).toMatchObject({ code: 2, err: expect.stringContaining('has no live key pair') });
   const { endpoint_id: endpointId } = await register();
   const pairs = await list();
   expect(pairs).toEqual([

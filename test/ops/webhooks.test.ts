@@ -79,7 +79,7 @@ test.each([
 
 test('an unknown partner is not found', async () => {
   expect(await ops.run(['webhooks', 'register', ...live('P999999'), '--url', URL_A])).toMatchObject({
-    code: 1,
+    code: 2,
   });
 });
 
