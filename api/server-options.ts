@@ -1,5 +1,6 @@
 import { LogController, type FastifyBaseLogger, type FastifyHttpOptions } from 'fastify';
 import type { Server } from 'node:http';
+import { createSecureContext, Server as TlsServer } from 'node:tls';
 
 export interface TlsFiles {
   /** PEM, leaf first. */
@@ -61,4 +62,12 @@ export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server
   // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
   const https = { ...server, cert: tls.cert, key: tls.key, ...TLS };
   return { ...timeouts, https } as FastifyHttpOptions<Server>;
+}
+
+/** Gives a listener with its own TLS another certificate. @throws when key and certificate do not fit; then nothing has changed. */
+export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
+  if (!(server instanceof TlsServer)) return;
+  const context = { cert, key, minVersion: TLS.minVersion, ciphers: TLS.ciphers } as const;
+  createSecureContext(context);
+  server.setSecureContext(context);
 }

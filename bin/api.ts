@@ -7,8 +7,14 @@ import { runUntilSignal } from '../runtime/run';
 import { startApi } from '../runtime/api/start-api';
 import { main } from './main';
 
+const HELP = {
+  usage: 'node dist/bin/api.js [--migrate]',
+  purpose:
+    'One API process on an existing Postgres; --migrate brings the schema up to date first. SIGHUP reads the certificate again, SIGTERM stops it in order.',
+};
+
 /** One API process on an existing Postgres. `--migrate` brings the schema up to date first. */
-main('api', async () => {
+main('api', HELP, async () => {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'api: settings');
@@ -18,10 +24,11 @@ main('api', async () => {
     const { notSeparated } = await migrateDatabase(config.DATABASE_URL);
     if (notSeparated.length > 0) logger.warn({ notSeparated }, `migrate: ${separationNotice(notSeparated)}`);
   }
-  const tls =
+  const readTls = () =>
     config.TLS_CERT_FILE !== undefined && config.TLS_KEY_FILE !== undefined
       ? { cert: readFileSync(config.TLS_CERT_FILE), key: readFileSync(config.TLS_KEY_FILE) }
       : null;
+  const tls = readTls();
   if (tls === null && config.TRUSTED_PROXIES.length === 0) {
     throw new Error(
       'HTTPS is required: set TLS_CERT_FILE and TLS_KEY_FILE, or name a proxy in TRUSTED_PROXIES.',
@@ -35,5 +42,9 @@ main('api', async () => {
     ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
   });
   logger.info({ apiPort: api.apiPort, internalPort: api.internalPort }, 'api: listening');
-  runUntilSignal(api, logger);
+  const onHangUp = () => {
+    const renewed = readTls();
+    if (renewed !== null) api.useCertificate(renewed);
+  };
+  runUntilSignal({ close: () => api.close(), onHangUp }, logger);
 });

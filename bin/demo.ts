@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { runDemo } from '../dev/demo/run';
 import { NoStack } from '../dev/demo/running-stack';
 import { readConfig } from '../runtime/config/config';
+import { helped } from './main';
 
 /** `npm run demo`: shows the whole way on the stack that `npm start` runs. */
 async function main(): Promise<void> {
@@ -18,4 +19,5 @@ async function main(): Promise<void> {
   }
 }
 
-void main();
+const HELP = { usage: 'npm run demo', purpose: 'Shows the whole way on the stack that `npm start` runs.' };
+if (!helped(HELP)) void main();

@@ -2,8 +2,13 @@ import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { readConfig } from '../runtime/config/config';
 import { main } from './main';
 
+const HELP = {
+  usage: 'node dist/bin/migrate.js',
+  purpose: 'Brings the schema of DATABASE_URL up to date, and ends.',
+};
+
 /** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
-main('migrate', async () => {
+main('migrate', HELP, async () => {
   const { DATABASE_URL } = readConfig();
   if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const { notSeparated } = await migrateDatabase(DATABASE_URL);

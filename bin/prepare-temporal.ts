@@ -9,6 +9,12 @@ const KEEP_DAYS = 7;
 /** For a server that is just starting. */
 const CONNECT_PATIENCE_MS = 60_000;
 
+const HELP = {
+  usage: 'node dist/bin/prepare-temporal.js',
+  purpose:
+    'Registers the namespace and its search attributes at TEMPORAL_ADDRESS where they are missing, and ends.',
+};
+
 async function untilThere(temporal: Temporal): Promise<void> {
   const deadline = Date.now() + CONNECT_PATIENCE_MS;
   for (;;) {
@@ -23,7 +29,7 @@ async function untilThere(temporal: Temporal): Promise<void> {
 }
 
 /** Registers the namespace and its search attributes, where they are missing, and ends: a job before the first worker. */
-main('prepare-temporal', async () => {
+main('prepare-temporal', HELP, async () => {
   const config = readConfig();
   if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');
   const temporal = connectTemporal(config);

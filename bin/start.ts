@@ -16,74 +16,82 @@ import { startWorker } from '../runtime/worker/start-worker';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
 import { temporalTarget } from '../runtime/temporal/temporal-target';
 import { workerOptions } from '../runtime/worker/worker-options';
+import { helped } from './main';
+
+const HELP = {
+  usage: 'npm start',
+  purpose:
+    'Everything on this machine, for people: Postgres, Temporal, API, worker, a demo shop and a receiver. Ctrl-C stops it.',
+};
 
 /** Everything on one machine, for people: `npm start`. The services log into DATA_DIR/services.log. */
-void runStack(async (signals) => {
-  const config = readConfig();
-  const dataDir = resolve(config.DATA_DIR);
-  const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
-  const keyRing = parseKeyRing(webhookKeys);
-  const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
-  const logger = createLogger(config, destination);
-  /** What `/metrics` of the internal listener shows besides, once there is a worker. */
-  let workerMetrics = async () => '';
-  const stack = await startStack({
-    ...signals,
-    dataDir,
-    apiHost: config.API_HOST,
-    apiPort: config.API_PORT,
-    internalHost: config.INTERNAL_HOST,
-    internalPort: config.INTERNAL_PORT,
-    postgresPort: config.POSTGRES_PORT,
-    databaseUrl: config.DATABASE_URL,
-    receiverPort: config.RECEIVER_PORT,
-    shopPort: config.SHOP_PORT,
-    temporal: {
-      external: prepareExternalTemporal(config),
-      port: config.TEMPORAL_PORT,
-      uiPort: config.TEMPORAL_UI_PORT,
-      namespace: config.TEMPORAL_NAMESPACE ?? 'default',
-      toolsDir: config.TOOLS_DIR,
-    },
-    runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
-    moveApplication: () => moveApplication({ dataDir, now: () => Date.now() }),
-    write: (text) => process.stdout.write(text),
-    redraws: process.stdout.isTTY,
-    seed: (databaseUrl, known) =>
-      seedDemo(databaseUrl, known, {
-        url: `https://localhost:${config.RECEIVER_PORT}/webhooks`,
-        keyRing,
-      }),
-    openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),
-    startServices: async ({ databaseUrl, tls }) => {
-      logger.info(describeConfig(config), 'start: settings');
-      warnOfOldNode(logger, process.versions.node);
-      const api = await startApi({
-        config,
-        databaseUrl,
-        tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
-        logger,
-        ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
-        moreMetrics: () => workerMetrics(),
-      });
-      return async () => {
-        await api.close();
-        destination.flushSync();
-      };
-    },
-    startWorker: async ({ databaseUrl, tls }) => {
-      const temporalMetrics = await installTemporalRuntime(logger);
-      const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
-      const temporal = temporalTarget(config);
-      const worker = await startWorker({
-        ...workerOptions(settings, { databaseUrl, temporal, logger }),
-        besideApi: true,
-      });
-      workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
-      await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
-      return () => worker.close();
-    },
+if (!helped(HELP))
+  void runStack(async (signals) => {
+    const config = readConfig();
+    const dataDir = resolve(config.DATA_DIR);
+    const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
+    const keyRing = parseKeyRing(webhookKeys);
+    const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
+    const logger = createLogger(config, destination);
+    /** What `/metrics` of the internal listener shows besides, once there is a worker. */
+    let workerMetrics = async () => '';
+    const stack = await startStack({
+      ...signals,
+      dataDir,
+      apiHost: config.API_HOST,
+      apiPort: config.API_PORT,
+      internalHost: config.INTERNAL_HOST,
+      internalPort: config.INTERNAL_PORT,
+      postgresPort: config.POSTGRES_PORT,
+      databaseUrl: config.DATABASE_URL,
+      receiverPort: config.RECEIVER_PORT,
+      shopPort: config.SHOP_PORT,
+      temporal: {
+        external: prepareExternalTemporal(config),
+        port: config.TEMPORAL_PORT,
+        uiPort: config.TEMPORAL_UI_PORT,
+        namespace: config.TEMPORAL_NAMESPACE ?? 'default',
+        toolsDir: config.TOOLS_DIR,
+      },
+      runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
+      moveApplication: () => moveApplication({ dataDir, now: () => Date.now() }),
+      write: (text) => process.stdout.write(text),
+      redraws: process.stdout.isTTY,
+      seed: (databaseUrl, known) =>
+        seedDemo(databaseUrl, known, {
+          url: `https://localhost:${config.RECEIVER_PORT}/webhooks`,
+          keyRing,
+        }),
+      openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),
+      startServices: async ({ databaseUrl, tls }) => {
+        logger.info(describeConfig(config), 'start: settings');
+        warnOfOldNode(logger, process.versions.node);
+        const api = await startApi({
+          config,
+          databaseUrl,
+          tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
+          logger,
+          ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
+          moreMetrics: () => workerMetrics(),
+        });
+        return async () => {
+          await api.close();
+          destination.flushSync();
+        };
+      },
+      startWorker: async ({ databaseUrl, tls }) => {
+        const temporalMetrics = await installTemporalRuntime(logger);
+        const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
+        const temporal = temporalTarget(config);
+        const worker = await startWorker({
+          ...workerOptions(settings, { databaseUrl, temporal, logger }),
+          besideApi: true,
+        });
+        workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
+        await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
+        return () => worker.close();
+      },
+    });
+    process.stdout.write(welcome(stack.info));
+    return stack;
   });
-  process.stdout.write(welcome(stack.info));
-  return stack;
-});

@@ -7,7 +7,7 @@ import { buildInternalApp } from '../../api/internal-app';
 import { createRateLimiter } from '../../api/limits/rate-limiter';
 import { createApiMetrics } from '../../api/metrics';
 import { drainable } from '../../api/plugins/drain';
-import type { TlsFiles } from '../../api/server-options';
+import { useCertificate, type TlsFiles } from '../../api/server-options';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/writer';
@@ -49,6 +49,8 @@ export interface ApiProcessOptions {
 export interface ApiProcess {
   readonly apiPort: number;
   readonly internalPort: number;
+  /** New connections get this one; those that are open keep theirs. @throws when it cannot be used: the one before stays. */
+  useCertificate(tls: TlsFiles): void;
   /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
   close(): Promise<void>;
 }
@@ -160,7 +162,12 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     production: config.ENVIRONMENT === 'production',
     timeoutMs,
   });
-  return { apiPort, internalPort, close: () => closers.close() };
+  return {
+    apiPort,
+    internalPort,
+    useCertificate: (tls) => useCertificate(app.server, tls),
+    close: () => closers.close(),
+  };
 }
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {

@@ -14,6 +14,8 @@ export interface ApiProcess {
   readonly port: number;
   readonly internalPort: number;
   readonly ca: string;
+  /** Its certificate and key, which it reads again at SIGHUP. */
+  readonly tlsFiles: { readonly cert: string; readonly key: string };
   readonly child: ChildProcess;
   /** What it has written to standard output and standard error. */
   output(): string;
@@ -101,5 +103,6 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return { port, internalPort, ca: tls.ca, child, output: () => written.join(''), end, close };
+  const tlsFiles = { cert: certFile, key: keyFile };
+  return { port, internalPort, ca: tls.ca, tlsFiles, child, output: () => written.join(''), end, close };
 }

@@ -1,0 +1,76 @@
+import { writeFile } from 'node:fs/promises';
+import { Agent, request } from 'undici';
+import { startApiProcess } from '../support/api-process';
+import { openTestDatabase } from '../support/database';
+import { until } from '../support/delivery';
+import { newKeyRingText } from '../support/notifications';
+import { createTestTls } from '../support/tls';
+import { startWebhookReceiver } from '../support/webhook-receiver';
+import { startWorkerProcess } from '../support/worker-process';
+
+test('SIGHUP lets an API process read its certificate again, and no request fails', async () => {
+  const database = await openTestDatabase();
+  const api = await startApiProcess({ databaseUrl: database.url });
+  const ask = async (agent: Agent) => {
+    const { statusCode, body } = await request(`https://127.0.0.1:${api.port}/openapi.json`, {
+      dispatcher: agent,
+    });
+    await body.dump();
+    return statusCode;
+  };
+  const trusting = (ca: string, keepAlive = true) =>
+    new Agent({ connect: { ca }, ...(!keepAlive && { pipelining: 0 }) });
+  const open = trusting(api.ca);
+  try {
+    expect(await ask(open)).toBe(200);
+    // A pair that does not fit: the one before stays.
+    const next = await createTestTls();
+    await writeFile(api.tlsFiles.cert, next.cert);
+    api.child.kill('SIGHUP');
+    await until(() => api.output().includes('SIGHUP: the certificate cannot be used'), 'it says so');
+    expect(await ask(trusting(api.ca, false))).toBe(200);
+
+    let [stop, failed] = [false, 0];
+    const asking = (async () => {
+      while (!stop) if ((await ask(open).catch(() => 0)) !== 200) failed += 1;
+    })();
+    await writeFile(api.tlsFiles.key, next.key);
+    for (let nth = 0; nth < 20; nth += 1) {
+      api.child.kill('SIGHUP');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await until(() => api.output().includes('SIGHUP: the certificate was read again'), 'it says so');
+    expect(await ask(trusting(next.ca, false))).toBe(200);
+    await expect(ask(trusting(api.ca, false))).rejects.toThrow(/certificate/);
+    stop = true;
+    await asking;
+    expect(failed).toBe(0);
+    expect(await api.end('SIGTERM')).toBe(0);
+  } finally {
+    await api.close();
+    await database.close();
+  }
+}, 90_000);
+
+test('SIGHUP does nothing to a worker', async () => {
+  const database = await openTestDatabase();
+  const receiver = await startWebhookReceiver();
+  const worker = await startWorkerProcess({
+    databaseUrl: database.url,
+    temporal: { address: '127.0.0.1:1', namespace: 'default' },
+    taskQueue: 'hang-up',
+    receiver,
+    keys: newKeyRingText(),
+  });
+  try {
+    await until(async () => (await worker.readiness()).status === 503, 'it listens', 60_000);
+    worker.child.kill('SIGHUP');
+    await until(() => worker.output().includes('SIGHUP: nothing to do'), 'it has heard it');
+    expect(await worker.metrics()).toContain('pfqs_delivery_places');
+    expect(await worker.end('SIGTERM')).toBe(0);
+  } finally {
+    await worker.close();
+    await receiver.close();
+    await database.close();
+  }
+}, 120_000);
