@@ -64,7 +64,12 @@ export function csvFaults(faults: readonly Fault[], lines: readonly number[]): F
       ];
     }
     const line = row === null ? undefined : lines[row - 1];
-    return [{ ...fault, message: inCsvWords(message, field), ...(line !== undefined && { line }) }];
+    const words = inCsvWords(message, field).replace(
+      /\bin row (\d+)/,
+      (_, other: string) => `in line ${lines[Number(other) - 1] ?? '?'}`,
+    );
+    // A line has one number: its row is that of no list that anybody sees.
+    return [{ ...fault, row: null, message: words, ...(line !== undefined && { line }) }];
   });
   return told.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

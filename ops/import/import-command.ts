@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type Answer, type OpsDeps } from '../call';
-import { table } from '../output';
+import { differenceText } from '../differences';
+import { printable } from '../output';
 import { csvFaults, csvToRows, looksLikeCsv, type CsvRows, type CsvTypes } from './csv';
 import { ImportRefused, refuseFile, sortFaults } from './faults';
 import { parseRows, readText } from './read-input';
-import type { ImportOptions, ImportReport } from './report';
+import type { ImportOptions, ImportReport, ReportedChange } from './report';
 
 interface ImportKind {
   /** `merchants` or `products`. */
@@ -44,11 +45,9 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     if (isCsv && kind.csv === null) {
       refuseFile(`This looks like CSV; ${kind.noun} are imported from JSON: [ { … }, { … } ].`);
     }
-    const report =
-      isCsv && kind.csv !== null
-        ? await importCsv(db, csvToRows(text, kind.csv), { ...kind, how })
-        : await kind.run(db, parseRows(text), how);
-    return describe(report);
+    return isCsv && kind.csv !== null
+      ? describe(await importCsv(db, csvToRows(text, kind.csv), { ...kind, how }), 'line')
+      : describe(await kind.run(db, parseRows(text), how), 'row');
   });
 }
 
@@ -61,7 +60,8 @@ async function importCsv(
   const broken = new Set(faults.map(({ row }) => row));
   try {
     const report = await run(db, rows, { ...how, dryRun: how.dryRun || broken.size > 0 });
-    if (broken.size === 0) return report;
+    const changes = report.changes.map((one) => ({ ...one, row: lines[one.row - 1] ?? one.row }));
+    if (broken.size === 0) return { ...report, changes };
   } catch (error) {
     if (!(error instanceof ImportRefused)) throw error;
     const more = error.faults.filter(({ row }) => row === null || !broken.has(row));
@@ -70,10 +70,29 @@ async function importCsv(
   throw new ImportRefused(csvFaults(faults, lines));
 }
 
-function describe({ dryRun, created, updated, unchanged, changes }: ImportReport): Answer {
+/** @param place what a change is named by: a `row` of JSON, a `line` of CSV. */
+function describe(
+  { dryRun, created, updated, unchanged, changes }: ImportReport,
+  place: 'row' | 'line',
+): Answer {
   const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`;
   const said = dryRun ? `Dry run, nothing was written. It would be: ${counts}.` : `${counts}.`;
-  const rows = changes.map(({ row, subject, change }) => [row, subject, change]);
-  const text = rows.length === 0 ? said : `${table(['row', 'what', 'change'], rows)}\n${said}`;
-  return { json: { dry_run: dryRun, created, updated, unchanged, changes }, text };
+  const where = ({ row, subject }: ReportedChange) => `${place} ${row}, ${printable(subject)}`;
+  const lines = changes.flatMap((one) => [
+    `${where(one)}: ${one.change}`,
+    ...one.fields.map((field) => `    ${differenceText(field)}`),
+  ]);
+  const warnings = changes.flatMap((one) =>
+    one.warning === null ? [] : [`WARNING: ${where(one)}: ${one.warning}`],
+  );
+  return {
+    json: {
+      dry_run: dryRun,
+      created,
+      updated,
+      unchanged,
+      changes: changes.map(({ row, ...change }) => ({ [place]: row, ...change })),
+    },
+    text: [...lines, ...warnings, said].join('\n'),
+  };
 }

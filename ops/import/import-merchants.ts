@@ -4,7 +4,8 @@ import { existingPartnerIds, saveMerchants } from '../../db/catalogue/merchant-c
 import { loadMerchants, type MerchantFields } from '../../db/catalogue/merchants';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { ImportRefused, sortFaults, type Fault } from './faults';
-import { reportOf, type ImportOptions, type ImportReport } from './report';
+import { differences } from '../differences';
+import { reportOf, type ImportOptions, type ImportReport, type ReportedChange } from './report';
 import { merchantView } from '../merchant-view';
 import { merchantName } from './file-names';
 import { takeImportTurn } from './import-turn';
@@ -14,6 +15,8 @@ import { checkForm, type ParsedRow } from './parse-rows';
 interface PlannedMerchant {
   readonly row: number;
   readonly after: MerchantFields;
+  /** What is stored; null: the merchant is new. */
+  readonly before: MerchantFields | null;
   /** Names of the fields that change; null: the merchant is new. */
   readonly changed: readonly (keyof MerchantFields)[] | null;
 }
@@ -61,14 +64,14 @@ async function planMerchants(
   return parsed.map(({ row, value }) => {
     const before = stored.get(value.merchant_id) ?? null;
     const after = applyRow(value, before);
-    if (before === null) return { row, after, changed: null };
+    if (before === null) return { row, before, after, changed: null };
     const old = toFields(before);
     const changed = (Object.keys(after) as (keyof MerchantFields)[]).filter(
       (field) => JSON.stringify(after[field]) !== JSON.stringify(old[field]),
     );
     // A floor that cannot be read counts as none, and is written anew.
     if (before.setup.corruptFields.includes('deposit_floor')) changed.push('depositFloor');
-    return { row, after, changed };
+    return { row, before: old, after, changed };
   });
 }
 
@@ -127,8 +130,10 @@ function only(after: MerchantFields, changed: readonly (keyof MerchantFields)[])
   return Object.fromEntries(Object.entries(merchantView(after)).filter(([name]) => names.has(name)));
 }
 
-const reported = ({ row, after, changed }: PlannedMerchant) => ({
+const reported = ({ row, before, after, changed }: PlannedMerchant): ReportedChange => ({
   row,
   subject: after.merchantId,
   change: changed === null ? 'created' : `changed: ${changed.map(merchantName).join(', ')}`,
+  fields: before === null ? [] : differences(merchantView(before), merchantView(after)),
+  warning: null,
 });

@@ -13,7 +13,9 @@ import {
 import { checkProducts, type CheckedProduct } from './check-products';
 import { termNames } from './file-names';
 import { ImportRefused, sortFaults, type Fault } from './faults';
-import { reportOf, type ImportOptions, type ImportReport } from './report';
+import { differences } from '../differences';
+import { versionView } from '../product-view';
+import { reportOf, type ImportOptions, type ImportReport, type ReportedChange } from './report';
 import { takeImportTurn } from './import-turn';
 
 interface PlannedProduct extends CheckedProduct {
@@ -137,11 +139,32 @@ async function write(
   await appendChanges(tx, changes);
 }
 
-const reported = ({ row, merchantId, definition, stored, terms }: PlannedProduct) => ({
-  row,
-  subject: `${merchantId} ${definition.creditProduct}`,
-  change: describe(stored, terms),
-});
+/** A larger step is most likely a slip of the decimal point: 9.9 for 99. In basis points. */
+const LARGEST_APR_STEP = 500;
+
+function reported({ row, merchantId, definition, stored, terms, ...place }: PlannedProduct): ReportedChange {
+  const before = stored?.definition ?? null;
+  const { active, displayOrder } = place;
+  const view = (terms: ProductDefinition, at: Pick<StoredProduct, 'active' | 'displayOrder'>) => ({
+    ...versionView(terms),
+    display_order: at.displayOrder,
+    active: at.active,
+  });
+  const step = before === null ? 0 : definition.aprBasisPoints - before.aprBasisPoints;
+  return {
+    row,
+    subject: `${merchantId} ${definition.creditProduct}`,
+    change: describe(stored, terms),
+    fields:
+      stored === null || before === null
+        ? []
+        : differences(view(before, stored), view(definition, { active, displayOrder })),
+    warning:
+      Math.abs(step) > LARGEST_APR_STEP
+        ? `its APR moves by ${(Math.abs(step) / 100).toFixed(1)} percentage points: is that meant?`
+        : null,
+  };
+}
 
 function describe(stored: StoredProduct | null, terms: readonly string[]): string {
   if (stored === null) return 'created';

@@ -1,3 +1,5 @@
+import type { Difference } from '../differences';
+
 /** How an import is made. */
 export interface ImportOptions {
   /** Who imports, for the change log. */
@@ -18,11 +20,16 @@ export interface ImportReport {
   readonly changes: readonly ReportedChange[];
 }
 
-interface ReportedChange {
+export interface ReportedChange {
+  /** 1-based place in the file's list; of a CSV file its line, the heading among them. */
   readonly row: number;
   readonly subject: string;
   /** `created`, or what changed. */
   readonly change: string;
+  /** Old and new values; of what is new, none. */
+  readonly fields: readonly Difference[];
+  /** What somebody should look at before it is imported. */
+  readonly warning: string | null;
 }
 
 /** @param planned how many rows the file has. */

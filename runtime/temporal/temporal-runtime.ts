@@ -2,6 +2,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
+import { repeatedWarnings } from '../telemetry/repeated-warnings';
 
 /** Levels of the SDK as those of ours. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
@@ -13,8 +14,12 @@ const METRICS_TIMEOUT_MS = 1_000;
  * @returns its metrics (`temporal_…`) in Prometheus' text format; a comment when they cannot be read.
  */
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
-  const write = ({ level, message, meta }: LogEntry) =>
-    logger[LEVELS[level]]({ sdk: plain(meta) }, `temporal: ${message}`);
+  const repeats = repeatedWarnings(logger);
+  const write = ({ level, message, meta }: LogEntry) => {
+    const [details, text] = [{ sdk: plain(meta) }, `temporal: ${message}`];
+    if (LEVELS[level] === 'warn') repeats.warn(details, text);
+    else logger[LEVELS[level]](details, text);
+  };
   const bindAddress = `127.0.0.1:${await freePort()}`;
   Runtime.install({
     logger: new DefaultLogger('INFO', write),

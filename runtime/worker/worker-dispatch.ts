@@ -17,6 +17,7 @@ import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
 import type { FastPath } from '../../dispatcher/fast-path';
 import { startReconciler } from '../../dispatcher/reconciler';
+import { repeatedWarnings } from '../telemetry/repeated-warnings';
 import { keepRetentionSchedule } from '../temporal/retention-schedule';
 import type { WorkerEvents } from './worker-events';
 import type { WorkerMetrics } from './worker-metrics';
@@ -59,6 +60,7 @@ export function startWorkerDispatch(
 ): WorkerDispatch {
   const { taskQueue, logger, ladderFor } = options;
   const monotonicMs = () => performance.now();
+  const repeats = repeatedWarnings(logger);
   const build = watchBuild({
     client,
     taskQueue,
@@ -71,7 +73,7 @@ export function startWorkerDispatch(
         'worker: whether its build is current',
       );
     },
-    onError: (error) => logger.warn({ err: error }, 'which build is current cannot be asked for now'),
+    onError: (error) => repeats.warn({ err: error }, 'which build is current cannot be asked for now'),
   });
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
@@ -103,7 +105,7 @@ export function startWorkerDispatch(
       if (eventType !== null) events.ended({ state, reason, eventType });
     },
     onFound: (one, what) => events.mended({ ...one }, what),
-    onError: (error, what) => logger.warn({ err: error }, what),
+    onError: (error, what) => repeats.warn({ err: error }, what),
     ...options.reconcile,
   });
   const schedule = keepRetentionSchedule(client, taskQueue, options.retention.at, (error) =>

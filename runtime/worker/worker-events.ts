@@ -4,6 +4,7 @@ import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import type { ClaimedNotification } from '../../db/notifications/claim';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../../workflows/names';
+import { repeatedWarnings } from '../telemetry/repeated-warnings';
 import { createDeliverySpans, type DeliverySpansDeps } from '../telemetry/delivery-spans';
 import type { Tracing } from '../telemetry/tracing';
 import type { WorkerMetrics } from './worker-metrics';
@@ -23,6 +24,7 @@ interface WorkerEventsDeps extends Omit<DeliverySpansDeps, 'tracing'> {
  */
 export function createWorkerEvents({ logger, metrics, tracing, readTrace }: WorkerEventsDeps) {
   const spans = tracing && createDeliverySpans({ tracing, readTrace });
+  const repeats = repeatedWarnings(logger);
   return {
     warn: (details: Details, message: string) => logger.warn(withWorkflow(details), message),
     attempted: (outcome: DeliveryOutcome, attempt: AttemptFacts): void => {
@@ -48,7 +50,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
     dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
       metrics.dispatchErrors.inc();
       const { notificationId, generation, requestId } = about ?? {};
-      logger.warn(
+      repeats.warn(
         { err: error, ...(about && withWorkflow({ notificationId, generation, requestId })) },
         what,
       );

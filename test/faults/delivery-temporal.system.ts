@@ -86,6 +86,33 @@ test('Temporal is away: ops says of no notification that it starts, and why it w
   await scene.ended(120_000);
 }, 240_000);
 
+test('Temporal is away for 75 s while 40 notifications wait: a worker warns of it once, then once a minute with the number', async () => {
+  await temporal.start();
+  const worker = await scene.worker();
+  await worker.ready();
+  await temporal.kill();
+  const before = worker.output().length;
+  for (let nth = 0; nth < 40; nth += 1) await storeTest(scene.database, { partnerId: scene.partnerId });
+  await new Promise((resolve) => setTimeout(resolve, 75_000));
+  const warnings = new Map<string, { times: number; leftOut: number }>();
+  for (const line of worker
+    .output()
+    .slice(before)
+    .split('\n')
+    .filter((text) => text.startsWith('{'))) {
+    const { level, msg, leftOut = 0 } = JSON.parse(line) as { level: number; msg: string; leftOut?: number };
+    if (level < 40) continue;
+    const name = msg.replaceAll(/\d+/g, 'N');
+    const known = warnings.get(name) ?? { times: 0, leftOut: 0 };
+    warnings.set(name, { times: known.times + 1, leftOut: known.leftOut + leftOut });
+  }
+  // One at once, one after a minute.
+  expect([...warnings].filter(([, { times }]) => times > 2)).toEqual([]);
+  expect(warnings.get('N deliveries could not be started')?.leftOut).toBeGreaterThan(20);
+  await temporal.start();
+  await scene.ended(120_000);
+}, 300_000);
+
 test.each(PATHS)(
   'Temporal killed in mid-ladder: the ladder goes on from its file (%s)',
   async (path) => {

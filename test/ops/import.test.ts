@@ -253,12 +253,50 @@ const versions = async () =>
   ).versions;
 
 describe('importing products again', () => {
+  test('a dry run has old and new values, and a warning of an APR that moves by more than five points', async () => {
+    const row = { ...GOOD, credit_product: 'Dry 12' };
+    await importRows('products', [row]);
+    const dry = async (apr: string, ...more: string[]) =>
+      ops.run(['products', 'import', '-', '--dry-run', ...more], JSON.stringify([{ ...row, apr }]));
+    const slip = await dry('99.9');
+    expect(slip.out).toContain('row 1, M300001 Dry 12: new version: apr\n    apr: 9.9 to 99.9\n');
+    expect(slip.out).toContain('WARNING: row 1, M300001 Dry 12: its APR moves by 90.0 percentage points');
+    expect((await dry('99.9', '--json')).json().changes).toEqual([
+      {
+        row: 1,
+        subject: 'M300001 Dry 12',
+        change: 'new version: apr',
+        fields: [{ field: 'apr', from: '9.9', to: '99.9' }],
+        warning: expect.stringContaining('90.0 percentage points'),
+      },
+    ]);
+    for (const apr of ['14.9', '4.9']) expect((await dry(apr)).out).not.toContain('WARNING');
+    for (const apr of ['15.0', '4.8']) expect((await dry(apr)).out).toContain('WARNING');
+  });
+
+  test('of a CSV file says lines only, in changes and in faults', async () => {
+    const head =
+      'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+    const line = (name: string) => `M300001,${name},lender_a,12,9.9,250.00,25000.00`;
+    const importing = async (...lines: string[]) =>
+      (await ops.run(['products', 'import', '-', '--dry-run', '--json'], lines.join('\n'))).json();
+    const { changes } = await importing(head, '', line('Line A'), line('Line B'));
+    expect(changes.map(({ line: at, row }: { line: number; row?: number }) => [at, row])).toEqual([
+      [3, undefined],
+      [4, undefined],
+    ]);
+    const { error } = await importing(head, line('Line A'), '', line('Line A'));
+    expect(error.faults).toEqual([
+      { row: null, line: 4, field: 'credit_product', message: 'is the same as in line 2' },
+    ]);
+  });
+
   test('makes a new version when terms change, and none when nothing or only the place does', async () => {
     expect((await importRows('products', [GOOD])).json()).toMatchObject({ created: 1 });
     expect((await importRows('products', [GOOD])).json()).toMatchObject({ unchanged: 1, updated: 0 });
     expect((await importRows('products', [{ ...GOOD, apr: '10.9' }])).json()).toMatchObject({
       updated: 1,
-      changes: [{ row: 1, subject: 'M300001 Classic 12', change: 'new version: apr' }],
+      changes: [{ row: 1, subject: 'M300001 Classic 12', change: 'new version: apr', warning: null }],
     });
     expect((await versions()).map(({ version, apr }) => [version, apr])).toEqual([
       [2, '10.9'],
