@@ -3,7 +3,6 @@ import type { Command, OptionValues } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
 import type { Database, Db } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
-import type { RetentionDays } from '../domain/retention';
 import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './known-ids';
 
@@ -25,9 +24,9 @@ export interface OpsDeps {
    * has to be left in order. A second one ends it.
    */
   readonly interruptible: () => AbortSignal;
-  /** How long what is kept, and when it is removed. */
-  readonly retention: () => { readonly at: string; readonly days: RetentionDays };
-  /** Lets a worker remove now what is past its time by its own settings, waiting for Temporal for 5 s at most. */
+  /** When what is past its time is removed. */
+  readonly retentionAt: () => string;
+  /** Lets a worker remove now what is past its time, waiting for Temporal for 5 s at most. */
   readonly startRetention: () => Promise<RetentionStartAnswer>;
   /** Keys that webhook secrets are sealed with; called only by commands that need them. @throws when none are known. */
   readonly keyRing: () => KeyRing;
@@ -155,11 +154,12 @@ function argsOf(command: Command): readonly string[] {
   return parent === null ? (command as unknown as { rawArgs: string[] }).rawArgs : argsOf(parent);
 }
 
-/** Control characters that JSON leaves as they are would reach a terminal: a partner's answer may hold any. */
+/** Characters that control a terminal, or what is read there, and that JSON leaves as they are: a partner's answer may hold any. */
 function jsonText(document: unknown): string {
-  return JSON.stringify(document, null, 2).replaceAll(
-    /[\u007F-\u009F\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return JSON.stringify(document, null, 2).replaceAll(/[\u007F-\u009F\u2028\u2029\p{Cf}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
   );
 }
 

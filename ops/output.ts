@@ -137,7 +137,7 @@ export function age(moment: Date, now: Date): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** A stored text must not move the cursor of the terminal that shows it. */
+/** A stored text must not move the cursor of the terminal that shows it, nor turn round what is read there (U+202E). */
 export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
 }

@@ -5,8 +5,8 @@ export type AddressGuard = (address: string) => boolean;
 
 /** Public by number, private by use: the metadata service of Azure hosts. */
 const PRIVATE_ALL_THE_SAME = ipaddr.parseCIDR('168.63.129.16/32');
-/** The only part of IPv6 that is given out for the Internet. */
-const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
+/** All of IPv6 that is given out for the Internet: of 2000::/3 the upper half is reserved, with what 6bone gave back (3ffe::/16). */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
 
 /**
  * Whether an address is a public one: outside every IANA special-purpose range, and not one that carries an IPv4 address

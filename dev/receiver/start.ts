@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { isFromElsewhere } from '../from-elsewhere';
+import { isForAnotherHost, isFromElsewhere } from '../from-elsewhere';
 import type { PartnerSettings } from '../partner-api';
 import { answerTo, type Behaviour, behaviourSchema } from './behaviour';
 import { type Delivery, DeliveryList, eventTypeOf, shownHeaders } from './deliveries';
@@ -63,6 +63,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   let told = '';
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isForAnotherHost(request)) return json(response, 421, { error: 'this host is not served here' });
     const route = `${request.method} ${request.url}`;
     if (route === 'GET /') {
       response.setHeader('content-security-policy', SAFE_PAGE);

@@ -181,3 +181,14 @@ test('keeps the last 200, newest first', async () => {
   const bodies = (await listed()).map(({ body }) => body);
   expect([bodies.length, bodies[0], bodies.at(-1)]).toEqual([200, '200', '1']);
 });
+
+test.each(['attacker.example', 'localhost.attacker.example:443', '127.0.0.1.nip.io', '[::1]'])(
+  'a request for another host, %s, is not answered: its name may lead here',
+  async (host) => {
+    for (const method of ['GET', 'POST'] as const) {
+      const answer = await request(`${receiver.url}/`, { method, dispatcher, headers: { host } });
+      expect(answer.statusCode).toBe(421);
+      expect(await answer.body.text()).not.toContain('<html');
+    }
+  },
+);

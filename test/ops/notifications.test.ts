@@ -47,7 +47,7 @@ async function attempted(
   if (opened.kind !== 'open') throw new Error(opened.kind);
   const ref = { notificationId, attemptNumber: opened.attemptNumber };
   await recordAttempt(ops.database.db, ref, { outcome: FAILED, address: '192.0.2.1' }, end);
-  await keepAnswer(ops.database.db, ref, 'Oh no.\u001b[2J\u009b2J\nSecond line');
+  await keepAnswer(ops.database.db, ref, 'Oh no.\u001b[2J\u009b2J\nSecond\u202E line\u{E0041}');
   return notificationId;
 }
 
@@ -99,7 +99,7 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
         duration_ms: 35,
         failure: 'http_status',
         address: '192.0.2.1',
-        answer: 'Oh no.\u001b[2J\u009b2J\nSecond line',
+        answer: 'Oh no.\u001b[2J\u009b2J\nSecond\u202E line\u{E0041}',
       },
     ],
   });
@@ -109,11 +109,16 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
   expect(listed).toContainEqual(expect.objectContaining({ notification_id: id, story }));
   const human = await ops.run(['notifications', 'show', id]);
   expect(human.out).toContain(story);
-  for (const told of ['exhausted', '192.0.2.1', '120 s', '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second line']) {
+  for (const told of [
+    'exhausted',
+    '192.0.2.1',
+    '120 s',
+    '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second\uFFFD line\uFFFD',
+  ]) {
     expect(human.out).toContain(told);
   }
   const scripted = await ops.run(['notifications', 'show', id, '--json']);
-  for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]/);
+  for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]|\p{Cf}/u);
 });
 
 describe('orders to a delivery under way', () => {

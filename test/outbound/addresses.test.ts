@@ -40,6 +40,8 @@ const NOT_PUBLIC: readonly (readonly [string, string, string])[] = [
   ['documentation', '2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['6to4', '2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['AS112', '2620:4f:8000::', '2620:4f:8000:ffff:ffff:ffff:ffff:ffff'],
+  ['reserved', '3000::', '3ffd:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+  ['6bone', '3ffe::', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['documentation', '3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['segment routing', '5f00::', '5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ['given to nobody', '4000::', '5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
