@@ -10,7 +10,6 @@ import {
   readRetentionTask,
   RetentionRefused,
   type Removal,
-  type RetentionDays,
   type RetentionKind,
   type RetentionTask,
 } from '../domain/retention';
@@ -23,14 +22,12 @@ const STEP_MS = 20_000;
 interface RetentionDeps extends Pick<ActivityDeps, 'warn'> {
   /** A connection of its own, for statements that may take a minute: deliveries have a pool with a short timeout. */
   readonly connect: () => Database;
-  /** The worker's settings. Nothing that a workflow is told may remove more. */
-  readonly days: RetentionDays;
   /** A run removed more than what comes of age in a day: so many rows beside that. */
   readonly onMuch: (kind: RetentionKind, rows: number) => void;
 }
 
 /** Removes some of what is past its time: about twenty seconds of work. */
-export function createRetentionActivities({ connect, days, warn, onMuch }: RetentionDeps) {
+export function createRetentionActivities({ connect, warn, onMuch }: RetentionDeps) {
   return {
     /** @throws ApplicationFailure `retention_refused`, which is not repeated, for a task that is not the workflow's own. */
     removeExpired: (given: RetentionTask): Promise<RetentionStep> =>
@@ -40,14 +37,9 @@ export function createRetentionActivities({ connect, days, warn, onMuch }: Reten
         const database = connect();
         try {
           const task = readRetentionTask(given);
-          return await applyRetentionStep(
-            database.db,
-            { ...task, days: days[task.kind] },
-            {
-              actor: 'retention',
-              enough: () => performance.now() > until || cancellationSignal.aborted,
-            },
-          );
+          return await applyRetentionStep(database.db, task, {
+            enough: () => performance.now() > until || cancellationSignal.aborted,
+          });
         } catch (error) {
           if (error instanceof RetentionRefused) throw refused(error);
           throw error;

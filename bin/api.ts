@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { describeConfig, readConfig } from '../runtime/config/config';
+import { retentionDays } from '../runtime/config/retention-settings';
 import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
@@ -21,7 +22,10 @@ main('api', HELP, async () => {
   warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   if (process.argv.includes('--migrate')) {
-    const { notSeparated } = await migrateDatabase(config.DATABASE_URL);
+    const { notSeparated } = await migrateDatabase(config.DATABASE_URL, undefined, {
+      days: retentionDays(config),
+      shorten: false,
+    });
     if (notSeparated.length > 0) logger.warn({ notSeparated }, `migrate: ${separationNotice(notSeparated)}`);
   }
   const readTls = () =>

@@ -1,17 +1,23 @@
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { readConfig } from '../runtime/config/config';
+import { retentionDays } from '../runtime/config/retention-settings';
 import { main } from './main';
 
 const HELP = {
-  usage: 'node dist/bin/migrate.js',
-  purpose: 'Brings the schema of DATABASE_URL up to date, and ends.',
+  usage: 'node dist/bin/migrate.js [--shorten-retention]',
+  purpose:
+    'Brings the schema of DATABASE_URL up to date, and ends. Keeps data as long as RETENTION_* say; shorter than now only with --shorten-retention.',
 };
 
 /** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
 main('migrate', HELP, async () => {
-  const { DATABASE_URL } = readConfig();
+  const config = readConfig();
+  const { DATABASE_URL } = config;
   if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
-  const { notSeparated } = await migrateDatabase(DATABASE_URL);
+  const { notSeparated } = await migrateDatabase(DATABASE_URL, undefined, {
+    days: retentionDays(config),
+    shorten: process.argv.includes('--shorten-retention'),
+  });
   console.log('migrate: the schema is up to date');
   if (notSeparated.length > 0) console.warn(`migrate: ${separationNotice(notSeparated)}`);
 });

@@ -53,7 +53,7 @@ async function main(): Promise<void> {
       },
       now: () => new Date(),
       interruptible,
-      retention: () => options.retention(),
+      retentionAt: () => options.retentionAt(),
       startRetention: async () => {
         const { startRetention } = await import('../runtime/temporal/start-retention.js');
         return startRetention(options.temporal(), TASK_QUEUE);

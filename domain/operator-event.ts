@@ -30,7 +30,7 @@ export function describeOperatorEvent(
   switch (kind) {
     case 'retention_removed_much': {
       const what = `${String(details['rows'])} rows of ${String(details['what'])}, of ${String(details['first'])} to ${String(details['last'])}`;
-      return `one run removed ${what}, more than a day makes due: are RETENTION_* and the clocks as they should be? ops retention show`;
+      return `one run removed ${what}, more than a day makes due: are the days that are kept and the clocks as they should be? ops retention show`;
     }
     case 'endpoint_failing':
       return `no success: ${times}; tell the partner, after 120 h it is disabled`;

@@ -10,6 +10,14 @@ export type RetentionKind = (typeof RETENTION_KINDS)[number];
 /** How many days each is kept at least, counted from its creation. */
 export type RetentionDays = Readonly<Record<RetentionKind, number>>;
 
+/** Unless the settings say otherwise; docs/decisions.md has the reasons. */
+export const USUAL_RETENTION_DAYS: RetentionDays = {
+  payloads: 90,
+  attempts: 400,
+  notifications: 2_557,
+  quotes: 2_557,
+};
+
 /** Nothing is removed sooner, whatever anybody asks for: recoveries reach back 30 days, and so long are notifications held. */
 export const LEAST_RETENTION_DAYS = 31;
 
@@ -78,7 +86,7 @@ const NOTIFICATION_ID = new RegExp(`^ntf_${ULID_PATTERN}$`);
 /**
  * Reads a task that may come from anybody who reaches Temporal. A false cursor skips bodies until the next run, and removes
  * nothing more.
- * @throws RetentionRefused when it is anything but a kind and a cursor: days, above all, are the worker's settings.
+ * @throws RetentionRefused when it is anything but a kind and a cursor: days, above all, are for the database's owner to say.
  */
 export function readRetentionTask(given: unknown): RetentionTask {
   const { kind, cursor, ...more } = (given ?? {}) as Readonly<Record<string, unknown>>;
@@ -89,10 +97,4 @@ export function readRetentionTask(given: unknown): RetentionTask {
   if (known !== 'payloads' || typeof cursor !== 'string' || !NOTIFICATION_ID.test(cursor))
     throw new RetentionRefused('a cursor is the id of a notification, for payloads only');
   return { kind: known, cursor };
-}
-
-/** @throws RetentionRefused for fewer than 31 days, or anything that is no whole number of them. */
-export function checkRetentionDays(days: number): void {
-  if (!Number.isInteger(days) || days < LEAST_RETENTION_DAYS)
-    throw new RetentionRefused(`nothing is removed before ${LEAST_RETENTION_DAYS} days`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { countExpired, type RetentionCount } from '../db/retention/count';
-import { appendChange, listChanges } from '../db/audit/change-log';
+import { appendChange, lastRemovals } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
 import { handle, type Answer, type Call, type OpsDeps } from './call';
 import { TemporalUnreachable } from './exit-codes';
@@ -20,7 +20,7 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
   const retention = program
     .command('retention')
     .description(
-      'What is removed once its time is over (RETENTION_*): every day by a Temporal schedule, or by hand.',
+      'What is removed once its time is over (RETENTION_* of migrate): every day by a Temporal schedule, or by hand.',
     )
     .addHelpText('after', EXAMPLES);
 
@@ -28,26 +28,18 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
     .command('show')
     .description('How long data is kept, what is past its time, and what was removed last.');
   handle(show, deps, async (call) => {
-    const { at, days } = deps.retention();
-    const counts = await countExpired(call.db, days);
-    const last = [];
-    for (const action of ['retention.drop', 'retention.remove'])
-      last.push(...(await listChanges(call.db, { action, limit: SHOWN_REMOVALS })));
-    const removals = last.toSorted((a, b) => b.changeId - a.changeId).slice(0, SHOWN_REMOVALS);
+    const at = deps.retentionAt();
+    const counts = await countExpired(call.db);
+    const removals = await lastRemovals(call.db, SHOWN_REMOVALS);
     const when = at === 'off' ? 'never (RETENTION_AT is off)' : `every day at ${at} UTC`;
     return {
       json: {
         at,
         counts: counts.map(view),
-        last_removals: removals.map(({ changedAt, actor, subject, details }) => ({
-          changed_at: changedAt,
-          actor,
-          subject,
-          ...details,
-        })),
+        last_removals: removals,
       },
       text: [
-        `The next run removes this: ${when}; a worker with other settings may say otherwise.`,
+        `The next run removes this: ${when}.`,
         countTable(counts),
         ...counts.flatMap(({ kind, months }) =>
           months.length === 0 ? [] : [`Whole months of ${kind}: ${months.join(', ')}.`],
@@ -56,7 +48,7 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
         'Last removals:',
         table(
           ['when', 'by', 'what', 'rows'],
-          removals.map((one) => [one.changedAt, one.actor, one.subject, Number(one.details['rows'])]),
+          removals.map((one) => [one.changed_at, one.login, one.subject, one.rows]),
         ),
       ].join('\n'),
     };
@@ -66,11 +58,10 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
     .command('run')
     .description('Let a worker remove what is past its time now. Counts only, unless --yes is given.')
     .option('--dry-run', 'count only, which is what it does without --yes too')
-    .option('--yes', 'start the removal; it goes by the settings of the workers');
+    .option('--yes', 'start the removal');
   handle(run, deps, async (call) => {
-    const { days } = deps.retention();
     if (call.options.yes && !call.options.dryRun) return remove(call);
-    const counts = await countExpired(call.db, days);
+    const counts = await countExpired(call.db);
     const text = `${countTable(counts)}\nNothing was removed: add --yes.`;
     return { json: { dry_run: true, counts: counts.map(view) }, text };
   });
@@ -84,7 +75,7 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
       if (answer.kind === 'under_way')
         throw new Refused('conflict', 'A removal that was started by hand is still under way.');
     });
-    const text = 'A worker removes it now, by its own settings; ops retention show lists what went.';
+    const text = 'A worker removes it now; ops retention show lists what went.';
     return { json: { started: true }, text };
   }
 }

@@ -2,12 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
-import type { RetentionDays } from '../domain/retention';
 import { parsedUrl } from '../domain/parsed-url';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from './config/config';
 import { opsActor } from './config/ops-actor';
-import { retentionDays } from './config/retention-settings';
 import { externalTemporal, temporalTarget, type TemporalTarget } from './temporal/temporal-target';
 import { targetRules } from './worker/worker-options';
 
@@ -27,7 +25,7 @@ interface OpsOptions {
   actor(loginName: string): string;
   /** Address of Temporal's web page; null when none is known. */
   temporalUi(): string | null;
-  retention(): { readonly at: string; readonly days: RetentionDays };
+  retentionAt(): string;
   checkTarget(url: string): Promise<RegistrationCheck>;
 }
 
@@ -73,10 +71,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
       const embedded = externalTemporal(config) === undefined && typeof temporalUiUrl === 'string';
       return embedded ? temporalUiUrl : null;
     },
-    retention() {
-      const config = readSettings();
-      return { at: config.RETENTION_AT, days: retentionDays(config) };
-    },
+    retentionAt: () => readSettings().RETENTION_AT,
     async checkTarget(url) {
       const config = readSettings();
       const rules = targetRules(config);

@@ -18,7 +18,7 @@ type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
  * Removes what is past its time, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. How many
- * days are kept is nothing that it is told: the activity has the worker's settings.
+ * days are kept is nothing that it is told: the database has them, where only its owner changes them.
  * @param from where a long run has come to, which goes on as a new one; null or absent: from the beginning. Judged by the activity.
  * @returns what went in this run.
  */

@@ -1,3 +1,4 @@
+import { keepRetentionDays } from '../../db/retention/days';
 import { MONTHLY_KINDS } from '../../db/retention/kinds';
 import { dropMonth, expiredMonths } from '../../db/retention/months';
 import { load } from '../harness/load';
@@ -33,11 +34,13 @@ export async function dropOldestMonth(side: Side, times: number): Promise<Figure
 
 async function dropOfEachKind({ owner: { db } }: Side): Promise<Figures> {
   const found: Record<string, number> = {};
+  const days = { payloads: DAYS, attempts: DAYS, notifications: DAYS, quotes: DAYS };
+  await keepRetentionDays(db, { days, shorten: true });
   for (const [name, kind] of Object.entries(MONTHLY_KINDS)) {
-    const [month] = await expiredMonths(db, kind, DAYS);
+    const [month] = await expiredMonths(db, kind);
     if (month === undefined) continue;
     const startedAt = performance.now();
-    const drop = () => dropMonth(db, kind, month, { days: DAYS, actor: 'bench' });
+    const drop = () => dropMonth(db, kind, month);
     let dropped = await drop();
     while (dropped === 'busy') dropped = await drop();
     if (dropped === 'stays') throw new Error(`${month.partition} has to stay`);

@@ -63,6 +63,17 @@ export async function listChanges(
     .limit(filter.limit);
 }
 
+/** What the retention removed last, added up by hour: it writes a line for each of its batches. */
+export async function lastRemovals(db: DbOrTransaction, limit: number) {
+  const rows = await db.execute<{ changed_at: string; login: string; subject: string; rows: number }>(sql`
+    select to_char(max(changed_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as changed_at, login, subject,
+      sum((details ->> 'rows')::float8) as rows
+    from (
+      select * from change_log where action in ('retention.drop', 'retention.remove') order by change_id desc limit 10000) l
+    group by login, subject, date_trunc('hour', changed_at) order by max(change_id) desc limit ${limit}`);
+  return [...rows];
+}
+
 /** One change; null when there is none. */
 export async function findChange(db: DbOrTransaction, changeId: number): Promise<RecordedChange | null> {
   const [row] = await db.select().from(changeLog).where(eq(changeLog.changeId, changeId));

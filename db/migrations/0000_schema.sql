@@ -198,6 +198,12 @@ CREATE TABLE "recoveries" (
 	CONSTRAINT "recoveries_state" CHECK ("recoveries"."state" in ('running', 'interrupted', 'done'))
 );
 --> statement-breakpoint
+CREATE TABLE "retention_days" (
+	"kind" text PRIMARY KEY NOT NULL,
+	"days" integer NOT NULL,
+	CONSTRAINT "retention_days_least" CHECK ("retention_days"."days" between 31 and 36500)
+);
+--> statement-breakpoint
 CREATE TABLE "retention_marks" (
 	"kind" text PRIMARY KEY NOT NULL,
 	"done_up_to" text COLLATE "C" NOT NULL,
@@ -481,24 +487,35 @@ BEGIN
   END IF;
 END $$;
 --> statement-breakpoint
--- The smallest id that the retention must keep: of so many days ago, and never of less than 31 (domain/retention.ts), whoever asks.
-CREATE FUNCTION retention_floor(parent text, days int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- The smallest id of a kind that the retention must keep: of as many days ago as the owner has it kept, and never of less than 31
+-- (domain/retention.ts).
+CREATE FUNCTION retention_floor(kind text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  kept constant int := (SELECT d.days FROM retention_days d WHERE d.kind = retention_floor.kind);
 BEGIN
-  IF parent IS NULL OR parent NOT IN ('quotes', 'notifications', 'delivery_attempts') THEN
-    RAISE EXCEPTION '% has no retention', coalesce(parent, 'null') USING ERRCODE = 'insufficient_privilege';
+  IF kept IS NULL THEN
+    RAISE EXCEPTION '% has no retention', coalesce(kind, 'null') USING ERRCODE = 'insufficient_privilege';
   END IF;
-  RETURN CASE parent WHEN 'quotes' THEN 'qte_' ELSE 'ntf_' END
-    || ulid_floor(service_now() - make_interval(days => greatest(days, 31)));
+  RETURN CASE kind WHEN 'quotes' THEN 'qte_' ELSE 'ntf_' END
+    || ulid_floor(service_now() - make_interval(days => greatest(kept, 31)));
 END $$;
+--> statement-breakpoint
+-- Writes into the change log what went, under the name of the login that asked for it.
+CREATE FUNCTION log_removal(kind text, rows bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO change_log (actor, action, subject, details)
+  SELECT session_user, 'retention.remove', d.kind, jsonb_build_object('rows', rows, 'older_than_days', d.days)
+  FROM retention_days d WHERE d.kind = log_removal.kind AND rows > 0;
+$$;
 --> statement-breakpoint
 -- Drops a month as a whole, and writes it into the change log with it. Its rows are counted beforehand, as a dry run would, and again once
 -- nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its name says, are all past
 -- their time. "stays": something in it must; "busy": it has changed. A lock that is not to be had in half a second is an error, 55P03.
 -- Workers have no other way to drop anything: it refuses what is not a partition of ours, or not old enough.
-CREATE FUNCTION drop_expired_month(parent text, month text, days int, actor text, OUT outcome text, OUT rows bigint)
+CREATE FUNCTION drop_expired_month(parent text, month text, OUT outcome text, OUT rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '500ms' AS $$
 DECLARE
-  floor constant text := retention_floor(parent, days);
+  kind constant text := CASE parent WHEN 'delivery_attempts' THEN 'attempts' ELSE parent END;
+  floor constant text := retention_floor(kind);
   prefix constant text := left(floor, 4);
   id_column constant text := CASE parent WHEN 'quotes' THEN 'quote_id' ELSE 'notification_id' END;
   part constant text := parent || '_' || month;
@@ -544,15 +561,17 @@ BEGIN
   END IF;
   EXECUTE format('DROP TABLE %I', part);
   INSERT INTO change_log (actor, action, subject, details)
-  VALUES (actor, 'retention.drop', part, jsonb_build_object('rows', rows));
+  VALUES (session_user, 'retention.drop', part, jsonb_build_object('rows', rows));
   outcome := 'gone';
 END $$;
 --> statement-breakpoint
--- Deletes rows of a partition that are past their time and need not stay, oldest first, of up to "most" ids. Workers have no other way.
-CREATE FUNCTION delete_expired(parent text, part text, days int, most int, OUT ids int, OUT rows int)
+-- Deletes rows of a partition that are past their time and need not stay, oldest first, of up to "most" ids, and logs how many. Workers
+-- have no other way.
+CREATE FUNCTION delete_expired(parent text, part text, most int, OUT ids int, OUT rows int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  floor constant text := retention_floor(parent, days);
+  kind constant text := CASE parent WHEN 'delivery_attempts' THEN 'attempts' ELSE parent END;
+  floor constant text := retention_floor(kind);
 BEGIN
   IF NOT EXISTS (
     SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -569,10 +588,44 @@ BEGIN
     SELECT (SELECT count(*)::int FROM old), (SELECT count(*)::int FROM gone)$sql$,
     CASE parent WHEN 'quotes' THEN 'quote_id' ELSE 'notification_id' END, part)
   INTO ids, rows USING parent, floor, most;
+  PERFORM log_removal(kind, rows);
+END $$;
+--> statement-breakpoint
+-- Empties the bodies, and what was answered to them, of the next "most" notifications behind an id that are past their time and have
+-- ended, and logs how many. The mark moves along until it meets one that has not ended: that one is looked at again by the next run.
+-- Only where the mark stands at the beginning of this step: an earlier step may have left one behind, and "behind" may be false.
+CREATE FUNCTION clear_payloads(behind text, most int, OUT cleared int, OUT by_day jsonb, OUT last text, OUT more boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  floor constant text := retention_floor('payloads');
+  ids constant text[] := ARRAY(SELECT n.notification_id FROM notifications n
+    WHERE n.notification_id > behind AND n.notification_id < floor
+    ORDER BY n.notification_id LIMIT most FOR UPDATE);
+  staying text[];
+  done text;
+BEGIN
+  last := coalesce(ids[cardinality(ids)], behind);
+  more := cardinality(ids) = most;
+  staying := ARRAY(SELECT s FROM ids_that_stay('notifications', ids[1], last || ' ') s);
+  WITH gone AS (
+    UPDATE notifications n SET body = ''
+    WHERE n.notification_id BETWEEN ids[1] AND last AND n.body <> '' AND n.notification_id <> ALL (staying)
+    RETURNING to_char(n.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day),
+  days AS (SELECT day, count(*) AS n FROM gone GROUP BY day)
+  SELECT coalesce(sum(n), 0), coalesce(jsonb_object_agg(day, n), '{}') INTO cleared, by_day FROM days;
+  UPDATE delivery_attempts a SET answer = NULL
+  WHERE a.notification_id BETWEEN ids[1] AND last AND a.answer IS NOT NULL AND a.notification_id <> ALL (staying);
+  done := coalesce((SELECT max(id) FROM unnest(ids) id WHERE id COLLATE "C" < (SELECT min(s COLLATE "C") FROM unnest(staying) s)),
+    CASE WHEN cardinality(staying) > 0 THEN behind END, last);
+  INSERT INTO retention_marks AS m (kind, done_up_to)
+  SELECT 'payloads', done WHERE cardinality(ids) > 0
+    AND behind = coalesce((SELECT done_up_to FROM retention_marks WHERE kind = 'payloads'), '')
+  ON CONFLICT (kind) DO UPDATE SET done_up_to = excluded.done_up_to, updated_at = service_now() WHERE m.done_up_to = behind;
+  PERFORM log_removal('payloads', cleared);
 END $$;
 --> statement-breakpoint
 -- db/postgres/roles.ts says who may call which function. These run with their owner's rights: from the first moment on, nobody else.
-REVOKE ALL ON FUNCTION keep_month_partitions(), drop_expired_month(text, text, int, text), delete_expired(text, text, int, int) FROM PUBLIC;
+REVOKE ALL ON FUNCTION keep_month_partitions(), drop_expired_month(text, text), delete_expired(text, text, int), clear_payloads(text, int) FROM PUBLIC;
 --> statement-breakpoint
 -- Tells every API process which part of its memory is stale (api/catalogue). The notification is sent on commit.
 CREATE FUNCTION notify_catalogue() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,6 +4,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { applyRights } from './apply-rights';
 import { openClient, type Sql } from './driver/client';
+import { keepRetentionDays, type KeptDays } from '../retention/days';
 import { ensurePartitions } from './partitions';
 import { roleOf, type Process } from './roles';
 
@@ -29,12 +30,14 @@ export class ForeignSchema extends Error {
  * boot together take turns and all but the first find nothing to do. A release older than the schema leaves all as it is.
  * @param databaseUrl of the login that owns the schema, or is to own it.
  * @param folder of the migrations; tests have others.
+ * @param retention how many days what is kept; absent: as many as now, at first the usual ones.
  * @throws ForeignSchema for a database whose first migration is not ours, or that belongs to another login; else when the database cannot
- *   be reached or a migration fails. A failed migration leaves nothing behind.
+ *   be reached or a migration fails. A failed migration leaves nothing behind. RetentionShortened, with everything else done.
  */
 export async function migrateDatabase(
   databaseUrl: string,
   folder = join(__dirname, '../migrations'),
+  retention?: KeptDays,
 ): Promise<Migrated> {
   const sql = openClient(databaseUrl, { max: 1, connect_timeout: 5, quietMs: 0 });
   try {
@@ -43,7 +46,9 @@ export async function migrateDatabase(
     await migrate(drizzle(sql), { migrationsFolder: folder });
     if (await isAhead(sql, folder)) return { notSeparated: [] };
     await ensurePartitions(sql);
-    return { notSeparated: await applyRights(sql) };
+    const notSeparated = await applyRights(sql);
+    await keepRetentionDays(drizzle(sql), retention);
+    return { notSeparated };
   } finally {
     // Closing the session releases the lock.
     await sql.end({ timeout: 5 });

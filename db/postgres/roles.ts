@@ -69,7 +69,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   notifications: {
     // Partners have theirs sent again.
     api: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
-    worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, attempts, failed_month, delivered_at, body)`,
+    worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, attempts, failed_month, delivered_at)`,
     ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
   },
   notifications_default: { ops: 'select' },
@@ -115,7 +115,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   cursor_secrets: { api: 'select' },
   // The API writes down that a quote has many applications.
   operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },
-  retention_marks: { worker: 'select, insert, update (done_up_to, updated_at)', ops: 'select' },
+  // Written by functions, and by migrate.
+  retention_marks: { worker: 'select', ops: 'select' },
+  retention_days: { worker: 'select', ops: 'select' },
 };
 
 /** `execute`. Trigger functions need none. */
@@ -124,9 +126,11 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_month()': PROCESSES,
   'ulid_floor(timestamptz)': PROCESSES,
   'claim_notifications(int, int, interval, interval, text, text, boolean)': ['worker'],
-  'ids_that_stay(text, text, text)': ['worker', 'ops'],
+  'ids_that_stay(text, text, text)': ['ops'],
+  'retention_floor(text)': ['worker', 'ops'],
   // With the rights of their owner; each refuses what is not its business.
   'keep_month_partitions()': ['worker'],
-  'drop_expired_month(text, text, int, text)': ['worker'],
-  'delete_expired(text, text, int, int)': ['worker'],
+  'drop_expired_month(text, text)': ['worker'],
+  'delete_expired(text, text, int)': ['worker'],
+  'clear_payloads(text, int)': ['worker'],
 };

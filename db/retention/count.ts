@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../domain/retention';
+import { RETENTION_KINDS, type RetentionKind } from '../../domain/retention';
+import { readRetentionDays } from './days';
 import { floorOf, MONTHLY_KINDS, type MonthlyKind } from './kinds';
 import { begunMonths, hasToStay, type ExpiredMonth } from './months';
 import { payloadMark } from './payloads';
@@ -18,7 +19,8 @@ export interface RetentionCount {
 }
 
 /** Counts what is past its time. Changes nothing. */
-export async function countExpired(db: DbOrTransaction, days: RetentionDays): Promise<RetentionCount[]> {
+export async function countExpired(db: DbOrTransaction): Promise<RetentionCount[]> {
+  const days = await readRetentionDays(db);
   const counts: RetentionCount[] = [];
   for (const kind of RETENTION_KINDS) {
     counts.push(
@@ -34,7 +36,7 @@ async function payloads(db: DbOrTransaction, days: number): Promise<RetentionCou
     select (count(*) filter (where body <> '' and state not in ('pending', 'started', 'held')))::float8 as rows,
       (count(*) filter (where state in ('pending', 'started', 'held')))::float8 as staying
     from notifications
-    where notification_id > ${mark} and notification_id < (select ${floorOf('ntf_', days)})`);
+    where notification_id > ${mark} and notification_id < (select ${floorOf('payloads')})`);
   return { kind: 'payloads', days, rows: row?.rows ?? 0, months: [], staying: row?.staying ?? 0 };
 }
 
@@ -50,19 +52,18 @@ async function monthly(
     rows += counted?.rows ?? 0;
     staying += counted?.staying ?? 0;
   };
-  for (const month of await begunMonths(db, kind, days)) {
+  for (const month of await begunMonths(db, kind)) {
     if (!(await hasToStay(db, kind, month))) months.push(month.partition);
-    add(await within(db, kind, days, month));
+    add(await within(db, kind, month));
   }
-  add(await within(db, kind, days, null));
+  add(await within(db, kind, null));
   return { kind: name, days, rows, months, staying };
 }
 
 /** Of a month, read through its parent as nobody has rights on the months themselves; null: of the default partition. */
 async function within(
   db: DbOrTransaction,
-  { table, idColumn, prefix }: MonthlyKind,
-  days: number,
+  { kind, table, idColumn }: MonthlyKind,
   month: ExpiredMonth | null,
 ): Promise<{ rows: number; staying: number } | undefined> {
   const id = sql.identifier(idColumn);
@@ -71,7 +72,7 @@ async function within(
       ? [`${table}_default`, sql`true`]
       : [table, sql`t.${id} >= ${month.low} and t.${id} < ${month.high}`];
   const [row] = await db.execute<{ rows: number; staying: number }>(sql`
-    with kept as (select ${floorOf(prefix, days)} as floor)
+    with kept as (select ${floorOf(kind)} as floor)
     select (count(*) filter (where not stays))::float8 as rows, (count(*) filter (where stays))::float8 as staying
     from (
       select t.${id} in (select s from kept, ids_that_stay(${table}, '', kept.floor) s) as stays

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { endOfTime, type MonthlyKind } from './kinds';
+import { floorOf, type MonthlyKind } from './kinds';
 
 /** SQLSTATE: the lock was not to be had in time, or two waited for each other. */
 const LOCKED_OUT = new Set(['55P03', '40P01']);
@@ -19,8 +19,7 @@ export interface ExpiredMonth {
 /** The months whose last day is past its time by this clock, oldest first. A worker may read no row to know more. */
 export async function expiredMonths(
   db: DbOrTransaction,
-  { table, prefix }: MonthlyKind,
-  days: number,
+  { kind, table, prefix }: MonthlyKind,
 ): Promise<ExpiredMonth[]> {
   const rows = await db.execute(sql`
     select partition, month, ${prefix}::text || ulid_floor(begins) as low,
@@ -30,18 +29,14 @@ export async function expiredMonths(
         to_date(right(c.relname, 7), 'YYYY_MM')::timestamp at time zone 'UTC' as begins
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = ${table}::regclass and c.relname ~ ('^' || ${table}::text || '_[0-9]{4}_[0-9]{2}$')) m
-    where begins + interval '1 month' <= ${endOfTime(days)}
+    where ${prefix}::text || ulid_floor(begins + interval '1 month') <= ${floorOf(kind)} collate "C"
     order by month`);
   return [...rows] as unknown as ExpiredMonth[];
 }
 
 /** Those of them that have begun, should the clock be wrong: something of them, or later, has been written. The others stay (drop_expired_month). */
-export async function begunMonths(
-  db: DbOrTransaction,
-  kind: MonthlyKind,
-  days: number,
-): Promise<ExpiredMonth[]> {
-  const months = await expiredMonths(db, kind, days);
+export async function begunMonths(db: DbOrTransaction, kind: MonthlyKind): Promise<ExpiredMonth[]> {
+  const months = await expiredMonths(db, kind);
   const [row] = await db.execute<{ newest: string | null }>(
     sql`select max(${sql.identifier(kind.idColumn)}) as newest from ${sql.identifier(kind.table)}`,
   );
@@ -69,11 +64,10 @@ export async function dropMonth(
   db: DbOrTransaction,
   { table }: MonthlyKind,
   { month }: ExpiredMonth,
-  { days, actor }: { readonly days: number; readonly actor: string },
 ): Promise<{ readonly rows: number } | 'stays' | 'busy'> {
   try {
     const [row] = await db.execute<{ outcome: 'gone' | 'stays' | 'busy'; rows: number }>(sql`
-      select outcome, rows::float8 as rows from drop_expired_month(${table}, ${month}, ${days}::int, ${actor})`);
+      select outcome, rows::float8 as rows from drop_expired_month(${table}, ${month})`);
     if (row === undefined) throw new Error('drop_expired_month returned nothing');
     return row.outcome === 'gone' ? { rows: row.rows } : row.outcome;
   } catch (error) {
@@ -90,10 +84,10 @@ export async function deleteBatch(
   db: DbOrTransaction,
   { table }: MonthlyKind,
   partition: string,
-  { days, limit }: { days: number; limit: number },
+  limit: number,
 ): Promise<{ readonly ids: number; readonly rows: number }> {
   const [row] = await db.execute<{ ids: number; rows: number }>(
-    sql`select ids, rows from delete_expired(${table}, ${partition}, ${days}::int, ${limit}::int)`,
+    sql`select ids, rows from delete_expired(${table}, ${partition}, ${limit}::int)`,
   );
   return row ?? { ids: 0, rows: 0 };
 }

@@ -7,6 +7,7 @@ export * from './partners';
 export * from './products';
 export * from './quotes';
 export * from './recoveries';
+export * from './retention-days';
 export * from './retention-marks';
 export * from './notifications';
 export * from './service-keys';

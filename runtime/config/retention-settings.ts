@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { LEAST_RETENTION_DAYS, type RetentionDays } from '../../domain/retention';
+import {
+  LEAST_RETENTION_DAYS,
+  USUAL_RETENTION_DAYS,
+  type RetentionDays,
+  type RetentionKind,
+} from '../../domain/retention';
 import { whole } from './setting-types';
 
-const days = (byDefault: number) => whole(LEAST_RETENTION_DAYS, 36_500).default(byDefault);
+/** Read by `migrate` alone. */
+const days = (kind: RetentionKind) => whole(LEAST_RETENTION_DAYS, 36_500).default(USUAL_RETENTION_DAYS[kind]);
 
 /** Settings of how long data is kept; docs/decisions.md gives the reasons of the defaults. */
 export const retentionSettings = {
@@ -11,14 +17,14 @@ export const retentionSettings = {
     .regex(/^(([01]\d|2[0-3]):[0-5]\d|off)$/, 'must be a time of day such as 03:15, or off')
     .default('03:15')
     .describe('Time of day (UTC) at which what is past its time is removed; off: never.'),
-  RETENTION_PAYLOADS_DAYS: days(90).describe(
-    'Days that bodies of notifications, and what was answered to them, are kept.',
+  RETENTION_PAYLOADS_DAYS: days('payloads').describe(
+    'Days that bodies of notifications, and what was answered to them, are kept: read by migrate only, as the next three.',
   ),
-  RETENTION_ATTEMPTS_DAYS: days(400).describe('Days that delivery attempts are kept.'),
-  RETENTION_NOTIFICATIONS_DAYS: days(2_557).describe(
+  RETENTION_ATTEMPTS_DAYS: days('attempts').describe('Days that delivery attempts are kept.'),
+  RETENTION_NOTIFICATIONS_DAYS: days('notifications').describe(
     'Days that notifications are kept, without their bodies.',
   ),
-  RETENTION_QUOTES_DAYS: days(2_557).describe('Days that quotes are kept.'),
+  RETENTION_QUOTES_DAYS: days('quotes').describe('Days that quotes are kept.'),
 } as const;
 
 type Settings = { [Name in keyof typeof retentionSettings]: z.infer<(typeof retentionSettings)[Name]> };

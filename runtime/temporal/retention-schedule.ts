@@ -40,7 +40,7 @@ function scheduleOptions(taskQueue: string, at: string) {
       workflowType: 'applyRetention',
       workflowId: retentionScheduleId(taskQueue),
       taskQueue,
-      // How many days are kept is each worker's own settings: nothing that a workflow is told.
+      // How many days are kept is in the database: nothing that a workflow is told.
       args: [],
       workflowExecutionTimeout: RETENTION_LIMIT,
     },

@@ -8,7 +8,7 @@ import type { TemporalTarget } from './temporal-target';
 const DEADLINE_MS = 5_000;
 
 /**
- * Starts the retention's workflow now. A worker removes what its own settings say.
+ * Starts the retention's workflow now.
  * @throws what is not an unreachable Temporal, for example a namespace that does not exist.
  */
 export async function startRetention(

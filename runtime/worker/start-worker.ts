@@ -142,7 +142,6 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     },
   });
   const retention = createRetentionActivities({
-    days: options.retention.days,
     warn: events.warn,
     onMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
     connect: () =>

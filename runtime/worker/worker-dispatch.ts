@@ -11,7 +11,6 @@ import {
   restartNotification,
 } from '../../db/notifications/claim';
 import { endNotification } from '../../db/notifications/record-attempt';
-import type { RetentionDays } from '../../domain/retention';
 import { watchBuild, type BuildWatch } from '../../dispatcher/build-watch';
 import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
@@ -33,7 +32,7 @@ export interface WorkerDispatchOptions {
   /** Longest time until a row that was not heard of is found. */
   readonly sweepMs: number;
   readonly reconcile: { readonly everyMs: number; readonly olderThanMs: number };
-  readonly retention: { readonly at: string; readonly days: RetentionDays };
+  readonly retentionAt: string;
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
 }
 
@@ -108,7 +107,7 @@ export function startWorkerDispatch(
     onError: (error, what) => repeats.warn({ err: error }, what),
     ...options.reconcile,
   });
-  const schedule = keepRetentionSchedule(client, taskQueue, options.retention.at, (error) =>
+  const schedule = keepRetentionSchedule(client, taskQueue, options.retentionAt, (error) =>
     logger.warn({ err: error }, 'the schedule of the retention could not be set'),
   );
   return {

@@ -8,7 +8,6 @@ import { parseAllowedCidrs, parseAllowedPorts } from '../../outbound/addresses';
 import { createResolver } from '../../outbound/resolve';
 import { createSender, type SenderOptions } from '../../outbound/sender';
 import { ConfigError, type Config } from '../config/config';
-import { retentionDays } from '../config/retention-settings';
 import type { WorkerProcessOptions } from './start-worker';
 import type { TemporalTarget } from '../temporal/temporal-target';
 import { openTracing } from '../telemetry/tracing';
@@ -90,7 +89,7 @@ export function workerOptions(
       config.WORKER_BUILD_ID === undefined ? null : { deploymentName, buildId: config.WORKER_BUILD_ID },
     production: config.ENVIRONMENT === 'production',
     tracing: openTracing(config, 'pfqs-worker'),
-    retention: { at: config.RETENTION_AT, days: retentionDays(config) },
+    retentionAt: config.RETENTION_AT,
   };
 }
 

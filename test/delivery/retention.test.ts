@@ -2,6 +2,8 @@ import type { WorkflowFailedError } from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
 import { listOperatorEvents } from '../../db/audit/operator-events';
 import { describeOperatorEvent } from '../../domain/operator-event';
+import { keepRetentionDays } from '../../db/retention/days';
+import { USUAL_RETENTION_DAYS } from '../../domain/retention';
 import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import { startRetention } from '../../runtime/temporal/start-retention';
@@ -21,6 +23,7 @@ const workers: TestWorker[] = [];
 
 beforeAll(async () => {
   database = await openTestDatabase({ poolSize: 2 });
+  await keepRetentionDays(database.db, { days: { ...USUAL_RETENTION_DAYS, quotes: 800 }, shorten: true });
   receiver = await startWebhookReceiver();
 });
 afterAll(async () => {
@@ -69,7 +72,7 @@ test('a worker makes the schedule, the next one brings it up to its settings, an
   });
   await schedule().pause('looking into something');
   await workers.pop()?.close();
-  await start({ RETENTION_AT: '03:50', RETENTION_QUOTES_DAYS: '800' });
+  await start({ RETENTION_AT: '03:50' });
   const moved = expect.objectContaining({ start: 50 }) as unknown;
   await until(async () => (await described())?.minute?.[0]?.start === 50, 'the new settings');
   expect(await described()).toMatchObject({ minute: [moved], paused: true });
@@ -95,10 +98,12 @@ test('its workflow removes what is past its time, and tells by its result how mu
   const left = await database.sql`select notification_id as id from notifications order by 1`;
   expect(left.map(({ id }) => id)).toContain(kept);
   expect(left).toHaveLength(2);
-  expect(await database.sql`select distinct actor from change_log`).toEqual([{ actor: 'retention' }]);
+  expect(
+    await database.sql`select distinct actor, login from change_log where action like 'retention.%' and change_id > 1`,
+  ).toEqual([{ actor: 'quotes_worker', login: 'quotes_worker' }]);
 }, 120_000);
 
-test('by hand it is started besides, once at a time, and goes by the settings of the worker', async () => {
+test('by hand it is started besides, once at a time, and goes by the days of the database', async () => {
   const { address, namespace } = temporal;
   const target = { namespace, connection: { address } };
   await storeOldQuote(database, 900);
@@ -169,7 +174,7 @@ const run = (...args: unknown[]) =>
       (error: WorkflowFailedError) => (error.cause?.cause as ApplicationFailure | undefined)?.type,
     );
 
-test('what anybody tells its workflow removes nothing that the settings keep, and is logged as refused', async () => {
+test('what anybody tells its workflow removes nothing that is to be kept, and is logged as refused', async () => {
   await makePastMonth(database, monthOf(60));
   await storeOldQuote(database, 60);
   await storeOldQuote(database, 1);

@@ -54,14 +54,11 @@ export const OTHER_DEPS: Pick<
   | 'storyUrl'
   | 'deployment'
   | 'interruptible'
-  | 'retention'
+  | 'retentionAt'
   | 'startRetention'
 > = {
   interruptible: () => new AbortController().signal,
-  retention: () => ({
-    at: '03:15',
-    days: { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 },
-  }),
+  retentionAt: () => '03:15',
   startRetention: async () => UNREACHABLE,
   keyRing: () => {
     throw new Error('no webhook keys: set WEBHOOK_KEYS');

@@ -103,7 +103,7 @@ test('every table and function has its line in roles.ts, trigger functions and w
     Object.keys(table).map((key) => key.replace(/\(.*/, '')),
   );
   expect(rows.map((row) => row.name).toSorted()).toEqual(
-    [...lines, 'ensure_month_partitions', 'retention_floor'].toSorted(),
+    [...lines, 'ensure_month_partitions', 'log_removal'].toSorted(),
   );
 });
 
@@ -271,12 +271,12 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
   ...['api', 'ops'].flatMap((process) =>
     [
       'select keep_month_partitions()',
-      `select drop_expired_month('quotes', '${OLD}', 31, 'retention')`,
-      `select delete_expired('quotes', 'quotes_default', 31, 1000)`,
+      `select drop_expired_month('quotes', '${OLD}')`,
+      `select delete_expired('quotes', 'quotes_default', 1000)`,
+      `select clear_payloads('', 1000)`,
       `select claim_notifications(1, 1, interval '1 h', interval '1 h', '', '', true)`,
       `update delivery_attempts set answer = null`,
       `update notifications set body = ''`,
-      `insert into retention_marks (kind, done_up_to) values ('payloads', 'ntf_~')`,
     ].map((statement) => [process as Process, statement] as const),
   ),
   // What the API has no business with: it faces the internet.
@@ -332,49 +332,56 @@ test('a right that nobody may pass on is not passed on, though Postgres only war
 describe('what runs with the rights of the owner', () => {
   test.each([
     // No month of ours.
-    `select drop_expired_month('change_log', '${OLD}', 31, 'x')`,
-    `select drop_expired_month('quotes', 'default', 31, 'x')`,
-    `select drop_expired_month('quotes', '1999_01', 31, 'x')`,
-    `select drop_expired_month('quotes', '${OLD}; drop table quotes', 31, 'x')`,
-    `select drop_expired_month(null, null, null, null)`,
-    `select drop_expired_month('quotes', null, 31, 'x')`,
-    `select drop_expired_month('pg_catalog.pg_class', '${OLD}', 31, 'x')`,
-    // Not old enough, whatever is asked for.
-    `select drop_expired_month('quotes', '${monthOf(0)}', 31, 'x')`,
-    `select drop_expired_month('quotes', '${monthOf(0)}', -100000, 'x')`,
-    `select drop_expired_month('quotes', '${monthOf(0)}', null, 'x')`,
-    `select drop_expired_month('quotes', to_char(now() + interval '2 months', 'YYYY_MM'), -100000, 'x')`,
-    `select delete_expired('change_log', 'change_log', 31, 1)`,
-    `select delete_expired('quotes', 'change_log', 31, 1)`,
-    `select delete_expired('quotes', 'notifications_default', 31, 1)`,
-    `select delete_expired('quotes', null, 31, 1)`,
-    `select delete_expired(null, 'quotes_default', 31, 1)`,
+    `select drop_expired_month('change_log', '${OLD}')`,
+    `select drop_expired_month('quotes', 'default')`,
+    `select drop_expired_month('quotes', '1999_01')`,
+    `select drop_expired_month('quotes', '${OLD}; drop table quotes')`,
+    `select drop_expired_month(null, null)`,
+    `select drop_expired_month('quotes', null)`,
+    `select drop_expired_month('pg_catalog.pg_class', '${OLD}')`,
+    // Not old enough.
+    `select drop_expired_month('quotes', '${monthOf(0)}')`,
+    `select drop_expired_month('quotes', to_char(now() + interval '2 months', 'YYYY_MM'))`,
+    `select drop_expired_month('payloads', '${OLD}')`,
+    `select delete_expired('payloads', 'notifications_default', 1)`,
+    `select delete_expired('change_log', 'change_log', 1)`,
+    `select delete_expired('quotes', 'change_log', 1)`,
+    `select delete_expired('quotes', 'notifications_default', 1)`,
+    `select delete_expired('quotes', null, 1)`,
+    `select delete_expired(null, 'quotes_default', 1)`,
   ])('refuses: %s', async (statement) => {
     expect(await refusal(logins.worker, statement)).toBe(NO_RIGHT);
   });
 
-  test('a month that ended less than 31 days ago stays, with every day that is asked for', async () => {
-    // The month before the one of 31 days ago has ended long enough ago on any day; that of 31 days ago never has.
-    const young = monthOf(31);
-    await makePastMonth({ sql } as never, young);
-    await storeOldQuote({ sql } as never, 31);
-    for (const days of [31, 0, -5, 'null'])
-      expect(
-        await refusal(logins.worker, `select drop_expired_month('quotes', '${young}', ${days}, 'x')`),
-      ).toBe(NO_RIGHT);
+  test.each([
+    `update retention_days set days = 31`,
+    'delete from retention_days',
+    `insert into retention_days (kind, days) values ('quotes', 31)`,
+    `update retention_marks set done_up_to = 'ntf_~'`,
+    'truncate retention_days',
+  ])('nobody but the owner changes how long what is kept: %s', async (statement) => {
+    for (const process of PROCESSES) expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+  });
+
+  test('quotes of the last seven years stay, whatever the worker asks for; older ones go with its login in the log', async () => {
+    const [young, old] = [monthOf(2_500), monthOf(2_600)];
+    for (const month of [young, old]) await makePastMonth({ sql } as never, month);
+    const kept = await storeOldQuote({ sql } as never, 2_500);
+    await storeOldQuote({ sql } as never, 2_600);
+    expect(await refusal(logins.worker, `select drop_expired_month('quotes', '${young}')`)).toBe(NO_RIGHT);
+    for (const month of [young, old])
+      await logins.worker`select delete_expired('quotes', ${`quotes_${month}`}, 100)`;
+    expect(await sql`select quote_id from quotes`).toEqual([{ quote_id: kept }]);
     expect(
-      await logins.worker`select * from delete_expired('quotes', ${`quotes_${young}`}, -1, 100)`,
-    ).toMatchObject([{ rows: expect.any(Number) as number }]);
-    const left =
-      await sql`select 1 from quotes where quote_id >= 'qte_' || ulid_floor(now() - interval '30 days')`;
-    await storeOldQuote({ sql } as never, 30);
-    await logins.worker`select delete_expired('quotes', ${`quotes_${monthOf(30)}`}, -1, 100)`.catch(
-      () => null,
-    );
-    await logins.worker`select delete_expired('quotes', 'quotes_default', -1, 100)`;
-    expect(
-      await sql`select 1 from quotes where quote_id >= 'qte_' || ulid_floor(now() - interval '30 days 1 hour')`,
-    ).toHaveLength(left.length + 1);
+      await sql`select actor, login, subject, details from change_log where action = 'retention.remove'`,
+    ).toEqual([
+      {
+        actor: 'quotes_worker',
+        login: 'quotes_worker',
+        subject: 'quotes',
+        details: { rows: 1, older_than_days: 2_557 },
+      },
+    ]);
   });
 
   test('the worker makes months, and drops one that is past its time, with its line in the change log', async () => {
@@ -384,10 +391,10 @@ describe('what runs with the rights of the owner', () => {
     await makePastMonth({ sql } as never, OLD);
     await storeOldNotification({ sql } as never, 3_000);
     expect(
-      await logins.worker`select outcome, rows::int from drop_expired_month('delivery_attempts', ${OLD}, 400, 'retention')`,
+      await logins.worker`select outcome, rows::int from drop_expired_month('delivery_attempts', ${OLD})`,
     ).toEqual([{ outcome: 'gone', rows: 1 }]);
     expect(await sql`select actor, subject from change_log where action = 'retention.drop'`).toEqual([
-      { actor: 'retention', subject: `delivery_attempts_${OLD}` },
+      { actor: 'quotes_worker', subject: `delivery_attempts_${OLD}` },
     ]);
   });
 
@@ -396,6 +403,7 @@ describe('what runs with the rights of the owner', () => {
     const paths = await sql`
       select proname::text as name, proconfig from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by 1`;
     expect(paths.map(({ name: of }) => of as string)).toEqual([
+      'clear_payloads',
       'delete_expired',
       'drop_expired_month',
       'keep_month_partitions',

@@ -3,6 +3,7 @@ import { connectDatabase } from '../../../db/postgres/connect';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import { applyRetentionStep } from '../../../db/retention/apply';
+import { keepRetentionDays, readRetentionDays } from '../../../db/retention/days';
 import { countExpired } from '../../../db/retention/count';
 import { MONTHLY_KINDS } from '../../../db/retention/kinds';
 import { begunMonths, deleteBatch, dropMonth } from '../../../db/retention/months';
@@ -18,6 +19,7 @@ let database: OpenTestDatabase;
 
 beforeEach(async () => {
   database = await openTestDatabase();
+  await keepRetentionDays(database.db, { days: DAYS, shorten: true });
 });
 afterEach(() => database.close());
 
@@ -26,11 +28,7 @@ const step = (
   more: { batch?: number; enough?: () => boolean; cursor?: string } = {},
 ) => {
   const { enough = () => false, cursor = null, ...batch } = more;
-  return applyRetentionStep(
-    database.db,
-    { kind, days: DAYS[kind], cursor },
-    { actor: 'tester', enough, ...batch },
-  );
+  return applyRetentionStep(database.db, { kind, cursor }, { enough, ...batch });
 };
 const ids = async (table: 'quotes' | 'notifications' | 'delivery_attempts') => {
   const column = table === 'quotes' ? 'quote_id' : 'notification_id';
@@ -52,7 +50,8 @@ const payloads = async () =>
 /** A connection besides. */
 const openTestWriter = async () =>
   connectDatabase({ url: database.url, poolSize: 1, applicationName: 'writer', statementTimeoutMs: 10_000 });
-const log = () => database.sql`select action, subject, details from change_log order by change_id`;
+const log = () => database.sql`
+  select actor, action, subject, details from change_log where action <> 'retention.days' order by change_id`;
 
 test('a clock that is years ahead drops no month that has not begun', async () => {
   await storeOldQuote(database, RECENT);
@@ -61,12 +60,12 @@ test('a clock that is years ahead drops no month that has not begun', async () =
   expect(ahead.length).toBeGreaterThan(5);
   await setServiceClock(database, '2090-01-01');
   const { quotes: kind } = MONTHLY_KINDS;
-  const known = (await begunMonths(database.db, kind, DAYS.quotes)).map(({ partition }) => partition);
+  const known = (await begunMonths(database.db, kind)).map(({ partition }) => partition);
   expect(ahead.filter((name) => known.includes(name))).toEqual([]);
   // Whoever asks the database itself is refused, too.
   const [name = ''] = ahead;
   const month = { partition: name, month: name.slice(-7), low: '', high: '' };
-  const done = await dropMonth(database.db, kind, month, { days: DAYS.quotes, actor: 'tester' });
+  const done = await dropMonth(database.db, kind, month);
   expect(done).toBe('stays');
   await step('attempts');
   await step('notifications');
@@ -95,6 +94,7 @@ test('months whose last day is past its time go as a whole, with a line in the c
   expect(await ids('quotes')).toEqual([quotes[1]]);
   expect(old).not.toBe(middle);
   expect(await log()).toContainEqual({
+    actor: 'postgres',
     action: 'retention.drop',
     subject: `notifications_${monthOf(PAST_ALL)}`,
     details: { rows: 1 },
@@ -106,9 +106,13 @@ test('rows without a month of their own go in batches, by the day', async () => 
   const kept = await storeOldQuote(database, DAYS.quotes - 1);
   expect(await step('quotes', { batch: 2 })).toMatchObject({ removed: 5, dropped: [], more: false });
   expect(await ids('quotes')).toEqual([kept]);
-  expect(await log()).toEqual([
-    { action: 'retention.remove', subject: 'quotes', details: { rows: 5, older_than_days: DAYS.quotes } },
-  ]);
+  const line = (rows: number) => ({
+    actor: 'postgres',
+    action: 'retention.remove',
+    subject: 'quotes',
+    details: { rows, older_than_days: DAYS.quotes },
+  });
+  expect(await log()).toEqual([line(2), line(2), line(1)]);
 });
 
 test('what has not ended stays however old it is, with its attempts and its body; the rest of its month goes', async () => {
@@ -139,7 +143,7 @@ test('the quote of an application that may still become something stays, and goe
       loan_pence, deposit_pence, state)
     select 'app_x', lender, 'A1B2C3D4', ${ofOpen}, 'P100001', 'live', 'M123456', 100000, 0, 'signed'
     from lenders order by lender limit 1`;
-  expect((await countExpired(database.db, DAYS)).at(-1)).toMatchObject({ rows: 1, staying: 1, months: [] });
+  expect((await countExpired(database.db)).at(-1)).toMatchObject({ rows: 1, staying: 1, months: [] });
   expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [] });
   expect(await ids('quotes')).toEqual([ofOpen]);
   await database.sql`update credit_applications set state = 'completed'`;
@@ -199,7 +203,7 @@ test('counting says beforehand what goes, and changes nothing; counts of months 
   await storeOldQuote(database, PAST_ALL);
   await database.sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered)
     values ('P100001', 'live', '2019-01-01', 'credit_application.accepted', 7)`;
-  const counted = await countExpired(database.db, DAYS);
+  const counted = await countExpired(database.db);
   expect(counted.map(({ kind, rows, months, staying }) => [kind, rows, months.length, staying])).toEqual([
     ['payloads', 2, 0, 1],
     ['attempts', 2, 1, 1],
@@ -210,35 +214,57 @@ test('counting says beforehand what goes, and changes nothing; counts of months 
   const removed = [];
   for (const kind of RETENTION_KINDS) removed.push((await step(kind)).removed);
   expect(removed).toEqual([2, 2, 1, 1]);
-  expect((await countExpired(database.db, DAYS)).map(({ rows }) => rows)).toEqual([0, 0, 0, 0]);
+  expect((await countExpired(database.db)).map(({ rows }) => rows)).toEqual([0, 0, 0, 0]);
   expect(await database.sql`select delivered from monthly_counts`).toEqual([{ delivered: 7 }]);
 });
 
-it.each([-1, 0, 30, 30.9, NaN, Infinity])('%d days are refused, whoever asks', async (days) => {
-  await makePastMonth(database, monthOf(60));
-  await storeOldQuote(database, 60);
-  for (const kind of RETENTION_KINDS) {
-    const work = { kind, days, cursor: null };
-    await expect(
-      applyRetentionStep(database.db, work, { actor: 'tester', enough: () => false }),
-    ).rejects.toThrow('nothing is removed before 31 days');
-  }
-  expect(await ids('quotes')).toHaveLength(1);
-  expect(await log()).toEqual([]);
-});
+test.each([-1, 0, 30])(
+  '%d days are refused, and if they stood there: nothing younger than 31 days goes',
+  async (days) => {
+    const { sql, db } = database;
+    const forged = { ...DAYS, quotes: days };
+    await expect(keepRetentionDays(db, { days: forged, shorten: true })).rejects.toThrow();
+    await sql`alter table retention_days drop constraint retention_days_least`;
+    await sql`update retention_days set days = ${days}`;
+    const month = monthOf(RECENT);
+    await makePastMonth(database, month);
+    await storeOldNotification(database, RECENT);
+    const { attempts: kind } = MONTHLY_KINDS;
+    expect(await deleteBatch(db, kind, `delivery_attempts_${month}`, 100)).toEqual({ ids: 0, rows: 0 });
+    expect(await clearPayloads(db, { limit: 100, cursor: '' })).toMatchObject({ cleared: 0 });
+    expect(await begunMonths(db, kind)).toEqual([]);
+    expect(await log()).toEqual([]);
+  },
+);
 
-test('the statements themselves remove nothing younger than 31 days', async () => {
-  const month = monthOf(RECENT);
-  await makePastMonth(database, month);
-  await storeOldNotification(database, RECENT);
-  const { attempts: kind } = MONTHLY_KINDS;
-  const forged = { days: -1, limit: 100 };
-  expect(await deleteBatch(database.db, kind, `delivery_attempts_${month}`, forged)).toEqual({
-    ids: 0,
-    rows: 0,
-  });
-  expect(await clearPayloads(database.db, { ...forged, cursor: '' })).toMatchObject({ cleared: 0 });
-  expect(await begunMonths(database.db, kind, -1_000)).toEqual([]);
+test('days are raised by any migration, and lowered only where it is said so, each with its line in the change log', async () => {
+  const { db } = database;
+  const shorter = { ...DAYS, quotes: 800, attempts: 300 };
+  await expect(
+    keepRetentionDays(db, { days: { ...shorter, notifications: 3_000 }, shorten: false }),
+  ).rejects.toThrow(
+    'RETENTION_ATTEMPTS_DAYS is 300, and 400 days are kept; RETENTION_QUOTES_DAYS is 800, and 1000 days are kept. The days were not changed',
+  );
+  expect(await readRetentionDays(db)).toEqual(DAYS);
+  await keepRetentionDays(db, { days: { ...DAYS, quotes: 3_000 }, shorten: false });
+  await keepRetentionDays(db, { days: shorter, shorten: true });
+  await keepRetentionDays(db, { days: shorter, shorten: false });
+  expect(await readRetentionDays(db)).toEqual(shorter);
+  expect(
+    await database.sql`select actor, login, subject, details from change_log
+      where action = 'retention.days' and change_id > 1 order by change_id`,
+  ).toEqual(
+    [
+      ['quotes', 3_000, 1_000],
+      ['attempts', 300, 400],
+      ['quotes', 800, 3_000],
+    ].map(([subject, days, before]) => ({
+      actor: 'migrate',
+      login: 'postgres',
+      subject,
+      details: { days, before },
+    })),
+  );
 });
 
 test('a false cursor moves no mark: what it skipped is emptied by the next run', async () => {
