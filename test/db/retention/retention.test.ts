@@ -223,7 +223,9 @@ test.each([-1, 0, 30])(
   async (days) => {
     const { sql, db } = database;
     const forged = { ...DAYS, quotes: days };
-    await expect(keepRetentionDays(db, { days: forged, shorten: true })).rejects.toThrow();
+    await expect(keepRetentionDays(db, { days: forged, shorten: true })).rejects.toMatchObject({
+      cause: { constraint_name: 'retention_days_least' },
+    });
     await sql`alter table retention_days drop constraint retention_days_least`;
     await sql`update retention_days set days = ${days}`;
     const month = monthOf(RECENT);
