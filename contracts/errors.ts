@@ -13,7 +13,9 @@ const errorDetailsSchema = z
     provided_loan_amount: z.number().meta({ description: 'AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent.' }),
     minimum_required: z.number().meta({ description: 'AMOUNT_TOO_LOW: lowest loan amount in pounds.' }),
     maximum_allowed: z.number().meta({ description: 'AMOUNT_TOO_HIGH: highest loan amount in pounds.' }),
-    merchant_id: z.string().meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: the merchant.' }),
+    merchant_id: z
+      .string()
+      .meta({ description: 'MERCHANT_NOT_FOUND / MERCHANT_CONFIGURATION_INCOMPLETE: the merchant.' }),
     missing_fields: z
       .array(z.string())
       .meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing.' }),

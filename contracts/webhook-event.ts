@@ -21,7 +21,7 @@ export const applicationFields = {
   credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
   service_quote_id: z
     .string()
-    .meta({ description: 'The quote it came from.', examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+    .meta({ description: 'The quote it came from.', examples: ['qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1'] }),
   merchant_reference: z
     .string()
     .nullable()
@@ -45,7 +45,7 @@ export const creditProductField = z
   .nullable()
   .meta({
     description: 'The credit product that was applied for; null when the link named none.',
-    examples: ['12 months at 9.9% APR'],
+    examples: ['Classic credit 12 months'],
   });
 
 /** The fields of an event, in their order. */

@@ -121,7 +121,7 @@ const applicationEvent: ApplicationEvent = {
   sequence: 3,
   data: {
     credit_application_id: 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
-    service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+    service_quote_id: 'qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1',
     merchant_reference: 'basket 2041',
     merchant_id: 'M100001',
     lender: 'lender_a',
@@ -131,7 +131,7 @@ const applicationEvent: ApplicationEvent = {
     loan_amount: '900.00',
     customer_deposit: '100.00',
     occurred_at: '2026-11-21T11:59:58.000Z',
-    credit_product: '12 months at 9.9% APR',
+    credit_product: 'Classic credit 12 months',
   },
 };
 

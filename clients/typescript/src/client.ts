@@ -42,11 +42,11 @@ export interface ClientOptions {
 
 /**
  * Every method throws ApiError for what the service refuses, and a TypeError or TimeoutError of fetch when it cannot be reached in
- * time. A call is repeated after a 429, when the wait fits into its time; after a 5xx or without an answer only where doing it twice does no harm:
+ * time. A call is repeated after a 429 `RATE_LIMIT_EXCEEDED`, when the wait fits into its time; after a 5xx or without an answer only where doing it twice does no harm:
  * reads, dry runs, and quotes.
  */
 export interface Client {
-  /** What finance a shopper can be offered. Asking again makes another quote. It never waits for the rate limit. */
+  /** What finance a shopper can be offered. Asking again makes another quote. It goes ahead of what waits for the pace. */
   quote(input: QuoteInput, options?: CallOptions): Promise<Quote>;
   /** Has a signed test event sent to the endpoint that is registered for the key's environment. */
   sendTestNotification(options?: CallOptions & { readonly lender?: TestLender }): Promise<TestNotification>;

@@ -773,7 +773,7 @@ export interface components {
                 credit_application_id: string;
                 /**
                  * @description The quote it came from.
-                 * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
                  */
                 service_quote_id: string;
                 /**
@@ -801,7 +801,7 @@ export interface components {
                 status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
                 /**
                  * @description The credit product that was applied for; null when the link named none.
-                 * @example 12 months at 9.9% APR
+                 * @example Classic credit 12 months
                  */
                 credit_product: string | null;
                 /**
@@ -906,7 +906,7 @@ export interface components {
                 credit_application_id: string;
                 /**
                  * @description The quote it came from.
-                 * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
                  */
                 service_quote_id: string;
                 /**
@@ -952,7 +952,7 @@ export interface components {
                 occurred_at: string;
                 /**
                  * @description The credit product that was applied for; null when the link named none.
-                 * @example 12 months at 9.9% APR
+                 * @example Classic credit 12 months
                  */
                 credit_product: string | null;
             };
@@ -985,7 +985,7 @@ export interface components {
                 credit_application_id: string;
                 /**
                  * @description The quote it came from.
-                 * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
                  */
                 service_quote_id: string;
                 /**
@@ -1029,7 +1029,7 @@ export interface components {
                 occurred_at: string;
                 /**
                  * @description The credit product that was applied for; null when the link named none.
-                 * @example 12 months at 9.9% APR
+                 * @example Classic credit 12 months
                  */
                 credit_product: string | null;
             };
@@ -1061,7 +1061,7 @@ export interface components {
             minimum_required?: number;
             /** @description AMOUNT_TOO_HIGH: highest loan amount in pounds. */
             maximum_allowed?: number;
-            /** @description MERCHANT_CONFIGURATION_INCOMPLETE: the merchant. */
+            /** @description MERCHANT_NOT_FOUND / MERCHANT_CONFIGURATION_INCOMPLETE: the merchant. */
             merchant_id?: string;
             /** @description MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing. */
             missing_fields?: string[];
