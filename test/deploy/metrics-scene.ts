@@ -12,8 +12,8 @@ export interface MetricPages {
 }
 
 /**
- * What a real API process and a real worker process serve after some traffic: quotes, refusals, a delivery, failures, a workflow task
- * that fails.
+ * What a real API process and a real worker process serve after some traffic: quotes, refusals, a delivery, failures, an endpoint that is
+ * gone, a workflow task that fails.
  */
 export async function scrapeAfterTraffic(temporal: TestTemporal): Promise<MetricPages> {
   const scene = await openCrashScene({
@@ -49,6 +49,11 @@ async function traffic(
   await scene.ended();
   await scene.database.sql`update monthly_counts set delivered = 100`;
   expect(await scene.post(api)).toMatchObject({ status: 429 });
+  // An endpoint that is disabled has a series of its own.
+  await scene.database.sql`update monthly_counts set delivered = 0`;
+  scene.receiver.behave(() => 410);
+  await scene.post(api);
+  await scene.ended();
   for (let nth = 0; nth < 4; nth += 1) await scene.quote(api);
   // No worker knows this type.
   await env.client.workflow.start('unknownWorkflow', {
