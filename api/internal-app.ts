@@ -2,6 +2,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
 import openApi from '../contracts/internal-openapi.json';
 import type { ServiceKeySummary } from '../db/keys/service-keys';
+import { createKeylessLimit } from './limits/keyless-limit';
 import type { ApiMetrics } from './metrics';
 import { markAnswers, requestIdOf } from './plugins/answer-headers';
 import { serviceAuthenticator } from './plugins/authenticate';
@@ -18,12 +19,17 @@ import {
 import { getCreditApplication, type GetCreditApplicationDeps } from './routes/get-credit-application';
 import { recordLenderEvent, type RecordLenderEventDeps } from './routes/record-lender-event';
 import { listenerOptions } from './server-options';
+import { trustedProxies } from './trusted-proxies';
 
 export interface ApplicationRoutesDeps
   extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {
-  /** The service key with this SHA-256, whatever its state. */
-  readonly findServiceKey: (hash: Buffer) => Promise<ServiceKeySummary | null>;
-  readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications'>;
+  /** The service keys with these SHA-256, in hex; whatever their state. */
+  readonly findServiceKeys: (hashes: readonly Buffer[]) => Promise<ReadonlyMap<string, ServiceKeySummary>>;
+  readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications' | 'keylessRefused'>;
+  /** Calls without a valid service key per source address and minute. */
+  readonly keylessPerMinute: number;
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` names the source. */
+  readonly trustedProxies: readonly string[];
   /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
 }
@@ -48,6 +54,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   const app = Fastify({
     ...listenerOptions(null),
     loggerInstance: logger,
+    trustProxy: trustedProxies(applications?.trustedProxies ?? []),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     frameworkErrors: notFoundInternally,
@@ -75,6 +82,11 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
 }
 
 function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logger: FastifyBaseLogger): void {
+  const keyless = createKeylessLimit({
+    limit: deps.keylessPerMinute,
+    now: deps.now,
+    onRefused: () => deps.metrics.keylessRefused.inc(),
+  });
   const document = JSON.stringify(openApi);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   void app.register(async (keyed) => {
@@ -82,7 +94,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logg
     traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, deps.metrics);
     keyed.decorateRequest('service');
-    keyed.addHook('onRequest', serviceAuthenticator(deps.findServiceKey));
+    keyed.addHook('onRequest', serviceAuthenticator({ ...deps, keyless }));
     createCreditApplication(keyed, deps);
     recordLenderEvent(keyed, deps);
     getCreditApplication(keyed, deps);

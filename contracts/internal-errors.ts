@@ -18,6 +18,7 @@ const internalErrorCodes = [
   'LENDER_EVENT_EXISTS',
   'AMOUNTS_NOT_QUOTED',
   'MERCHANT_REFERENCE_MISMATCH',
+  'RATE_LIMIT_EXCEEDED',
   'INTERNAL_SERVER_ERROR',
 ] as const;
 export type InternalErrorCode = (typeof internalErrorCodes)[number];

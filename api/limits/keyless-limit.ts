@@ -22,6 +22,8 @@ export interface KeylessLimit {
    * @throws ApiError 429 above the limit.
    */
   count(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Whether the next call without a valid key from this address is above the limit. */
+  isReached(request: FastifyRequest): Promise<boolean>;
 }
 
 /** Limits calls without a valid key per source address, in this process. The rest costs as little as it can anyway. */
@@ -30,6 +32,10 @@ export function createKeylessLimit({ limit, now, onRefused }: KeylessLimitOption
   const held = new WeakSet<object>();
 
   return {
+    async isReached(request) {
+      const counted = await calls.get(sourceOf(request.ip));
+      return counted !== null && counted.remainingPoints <= 0;
+    },
     async count(request, reply) {
       const refused = await calls.consume(sourceOf(request.ip)).then(
         () => null,

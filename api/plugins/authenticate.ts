@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import { hashKey } from '../../db/keys/key';
 import type { ServiceCaller, ServiceKeySummary } from '../../db/keys/service-keys';
 import type { Catalogue } from '../catalogue/catalogue';
 import { ApiError } from '../errors';
+import type { KeylessLimit } from '../limits/keyless-limit';
 import { timesSent } from './times-sent';
 
 /** Whose call this is. */
@@ -59,15 +62,76 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => 
   };
 }
 
+/** Service keys by their SHA-256 in hex; absent: there is none. */
+type ServiceKeys = ReadonlyMap<string, ServiceKeySummary>;
+
+interface ServiceAuthenticatorDeps {
+  /** The service keys with these SHA-256, whatever their state. */
+  readonly findServiceKeys: (hashes: readonly Buffer[]) => Promise<ServiceKeys>;
+  readonly keyless: KeylessLimit;
+}
+
+/** Keys that were accepted lately, more than there are integrations: a guess is told from them without a statement. */
+const MOST_REMEMBERED = 1_000;
+/** Look-ups of unknown keys that have a statement of their own, at a time. */
+const MOST_ALONE = 4;
+/** How long all other unknown keys wait to be looked up in one statement, in milliseconds. */
+const GATHER_MS = 250;
+
 /**
  * Builds the check of service keys. They are looked up in Postgres at each request, so that one that is revoked works
- * nowhere any more.
+ * nowhere any more. Unknown keys from an address above its limit, and many at a time, are looked up together: guesses cost four
+ * statements a second, however many there are, and a valid key among them is accepted.
  */
-export function serviceAuthenticator(findKey: (hash: Buffer) => Promise<ServiceKeySummary | null>) {
-  return async function authenticateService(request: FastifyRequest): Promise<void> {
-    const key = await findKey(hashKey(bearerKey(request)));
-    if (key === null || key.state !== 'active' || key.expired) throw notValid();
+export function serviceAuthenticator({ findServiceKeys, keyless }: ServiceAuthenticatorDeps) {
+  const accepted = new LRUCache<string, true>({ max: MOST_REMEMBERED });
+  let alone = 0;
+  let gathering: { readonly hashes: Buffer[]; readonly found: Promise<ServiceKeys> } | null = null;
+
+  function findTogether(hash: Buffer): Promise<ServiceKeys> {
+    if (gathering === null) {
+      const hashes: Buffer[] = [];
+      const found = sleep(GATHER_MS).then(() => {
+        gathering = null;
+        return findServiceKeys(hashes);
+      });
+      gathering = { hashes, found };
+    }
+    gathering.hashes.push(hash);
+    return gathering.found;
+  }
+
+  async function find(request: FastifyRequest, hash: Buffer, id: string): Promise<ServiceKeys> {
+    if (accepted.has(id)) return findServiceKeys([hash]);
+    if (alone >= MOST_ALONE || (await keyless.isReached(request))) return findTogether(hash);
+    alone += 1;
+    try {
+      return await findServiceKeys([hash]);
+    } finally {
+      alone -= 1;
+    }
+  }
+
+  async function callerOf(request: FastifyRequest): Promise<ServiceCaller> {
+    const hash = hashKey(bearerKey(request));
+    const id = hash.toString('hex');
+    const key = (await find(request, hash, id)).get(id);
+    if (key === undefined || key.state !== 'active' || key.expired) {
+      accepted.delete(id);
+      throw notValid();
+    }
+    accepted.set(id, true);
     const { keyId, lender, environment } = key;
-    request.service = { keyId, lender, environment };
+    return { keyId, lender, environment };
+  }
+
+  return async function authenticateService(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    try {
+      request.service = await callerOf(request);
+    } catch (error) {
+      // Not of our own faults: those say nothing of the key.
+      if (error instanceof ApiError) await keyless.count(request, reply);
+      throw error;
+    }
   };
 }

@@ -1,4 +1,4 @@
-import { asc, eq, getTableColumns, type SQL } from 'drizzle-orm';
+import { asc, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { generateKey, hashKey, type KeyEnvironment } from './key';
@@ -31,16 +31,22 @@ const LONGEST_NAME = 120;
 const { keyHash: _, ...SHOWN } = getTableColumns(serviceKeys);
 const SUMMARY = { ...SHOWN, expired: isExpired(serviceKeys.expiresAt) };
 
-async function findOne(db: DbOrTransaction, condition: SQL): Promise<ServiceKeySummary | null> {
-  const [row] = await db.select(SUMMARY).from(serviceKeys).where(condition);
+async function findServiceKey(db: DbOrTransaction, keyId: string): Promise<ServiceKeySummary | null> {
+  const [row] = await db.select(SUMMARY).from(serviceKeys).where(eq(serviceKeys.keyId, keyId));
   return row ?? null;
 }
 
-const findServiceKey = (db: DbOrTransaction, keyId: string) => findOne(db, eq(serviceKeys.keyId, keyId));
-
-/** The key with this hash (`hashKey`), whatever its state. */
-export const findServiceKeyByHash = (db: DbOrTransaction, hash: Buffer) =>
-  findOne(db, eq(serviceKeys.keyHash, hash));
+/** The keys with these hashes (`hashKey`), whatever their state, by their hashes in hex. */
+export async function findServiceKeysByHash(
+  db: DbOrTransaction,
+  hashes: readonly Buffer[],
+): Promise<Map<string, ServiceKeySummary>> {
+  const rows = await db
+    .select({ keyHash: serviceKeys.keyHash, summary: SUMMARY })
+    .from(serviceKeys)
+    .where(inArray(serviceKeys.keyHash, [...hashes]));
+  return new Map(rows.map(({ keyHash, summary }) => [keyHash.toString('hex'), summary]));
+}
 
 export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySummary[]> {
   return db.select(SUMMARY).from(serviceKeys).orderBy(asc(serviceKeys.keyId));

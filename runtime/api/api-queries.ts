@@ -5,7 +5,7 @@ import { createApplication, warnOfCrowdedQuote } from '../../db/applications/cre
 import { applicationExists, findApplication } from '../../db/applications/read';
 import { recordLenderEvent } from '../../db/applications/record-lender-event';
 import { livePublicKeys } from '../../db/endpoints/key-pairs';
-import { findServiceKeyByHash } from '../../db/keys/service-keys';
+import { findServiceKeysByHash } from '../../db/keys/service-keys';
 import { insertTestNotification } from '../../db/notifications/enqueue-test';
 import { readProgress } from '../../db/notifications/progress';
 import { findApplicationForPartner } from '../../db/applications/find-for-partner';
@@ -23,7 +23,7 @@ import type { Tracing } from '../telemetry/tracing';
 
 /** What the routes ask of Postgres, quotes and the catalogue apart. */
 type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
-  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer' | 'now'>;
+  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer' | 'now' | 'keylessPerMinute' | 'trustedProxies'>;
 
 /**
  * Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace.
@@ -60,7 +60,7 @@ export function apiQueries(
       webhookKeys: (owner) => inTime(livePublicKeys(db, owner), 'webhook keys'),
       cursors: createCursors(() => inTime(readCursorSecret(sql), 'cursor secret')),
     },
-    findServiceKey: (hash) => inTime(findServiceKeyByHash(db, hash), 'service key'),
+    findServiceKeys: (hashes) => inTime(findServiceKeysByHash(db, hashes), 'service keys'),
     createApplication: (wanted) =>
       step('store application', () =>
         inTime(createApplication(db, traced(wanted), applicationEventText), 'credit application'),

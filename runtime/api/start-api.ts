@@ -120,7 +120,14 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
       await withDeadline(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
     newRequestId,
-    applications: { ...queries, metrics, tracer: tracing, now: () => new Date() },
+    applications: {
+      ...queries,
+      metrics,
+      tracer: tracing,
+      now: () => new Date(),
+      keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
+      trustedProxies: config.TRUSTED_PROXIES,
+    },
   });
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));

@@ -16,7 +16,7 @@ export const apiSettings = {
   KEYLESS_CALLS_PER_MINUTE: whole(1, 100_000_000)
     .default(300)
     .describe(
-      'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process. Those with one are never refused for their address.',
+      'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process; without a valid service key as many, counted apart. Those with one are never refused for their address.',
     ),
   TLS_CERT_FILE: z
     .string()

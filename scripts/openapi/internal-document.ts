@@ -8,6 +8,7 @@ import { lenderEventRequestSchema, lenderEventResponseSchema } from '../../contr
 import {
   componentSchemas,
   headers,
+  keyedHeaders,
   ref,
   requestBody,
   requestIdHeader,
@@ -36,6 +37,8 @@ const CAUSES: Readonly<Record<InternalErrorCode, string>> = {
   LENDER_EVENT_EXISTS: "the lender's event id stands for another event",
   AMOUNTS_NOT_QUOTED: 'the amounts are not those that were quoted',
   MERCHANT_REFERENCE_MISMATCH: "the reference is not the quote's",
+  RATE_LIMIT_EXCEEDED:
+    'more than 300 calls in a minute from your address without a valid service key; a call with one is never refused for it',
   INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
 };
 
@@ -50,6 +53,11 @@ const refusals = (...codes: readonly InternalErrorCode[]): Json =>
   answer(codes.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error');
 
 const unauthenticated: Json = { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders };
+
+const tooManyWithoutKey: Json = {
+  ...refusals('RATE_LIMIT_EXCEEDED'),
+  headers: { ...keyedHeaders, ...unauthenticatedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
+};
 
 const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [] }] };
 
@@ -79,6 +87,7 @@ const createCreditApplication: Json = {
     '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'NOT_FOUND'),
     '409': refusals('APPLICATION_EXISTS'),
     '422': refusals('AMOUNTS_NOT_QUOTED', 'MERCHANT_REFERENCE_MISMATCH'),
+    '429': tooManyWithoutKey,
     '500': refusals('INTERNAL_SERVER_ERROR'),
   },
 };
@@ -101,6 +110,7 @@ const recordLenderEvent: Json = {
     '401': unauthenticated,
     '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
     '409': refusals('LENDER_EVENT_EXISTS'),
+    '429': tooManyWithoutKey,
     '500': refusals('INTERNAL_SERVER_ERROR'),
   },
 };
@@ -118,6 +128,7 @@ const getCreditApplication: Json = {
     '400': refusals('INVALID_REQUEST'),
     '401': unauthenticated,
     '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
+    '429': tooManyWithoutKey,
     '500': refusals('INTERNAL_SERVER_ERROR'),
   },
 };
@@ -154,7 +165,7 @@ export function internalOpenApiDocument(): Json {
         [applicationResponseSchema, 'output'],
         [internalErrorSchema, 'output'],
       ]),
-      headers: { XRequestId: headers['XRequestId'], WWWAuthenticate: headers['WWWAuthenticate'] },
+      headers,
       parameters: {
         ...requestIdParameters,
         ApplicationId: {

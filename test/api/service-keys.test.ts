@@ -1,5 +1,5 @@
 import {
-  findServiceKeyByHash,
+  findServiceKeysByHash,
   issueServiceKey,
   listServiceKeys,
   revokeServiceKey,
@@ -33,7 +33,9 @@ test('a key works as soon as it has been issued, and is stored as a hash and its
   expect(summary).toMatchObject({ name: 'Lender A gateway', lastFour: key.slice(-4), state: 'active' });
   const rows = await api.database.sql`select k::text as "all" from service_keys k`;
   expect(JSON.stringify(rows)).not.toContain(key.slice(4, -4));
-  expect(await findServiceKeyByHash(api.database.db, hashKey(key))).toEqual(summary);
+  expect(await findServiceKeysByHash(api.database.db, [hashKey(key)])).toEqual(
+    new Map([[hashKey(key).toString('hex'), summary]]),
+  );
 });
 
 test('no key, an unknown one and a partner’s key are 401, and all refusals of a key read the same', async () => {

@@ -11,6 +11,7 @@ import {
 } from '../hostile/raw';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
+import { APPLICATIONS, internalClient } from '../support/internal-api';
 
 /** Made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */
 
@@ -185,3 +186,44 @@ test('a connection too many closes the oldest that brought no valid key; others 
   await until(async () => (await openConnections(api)) <= 3, 'nothing is left over');
   await pause(0);
 }, 90_000);
+
+/** Statements that looked service keys up, whatever for. */
+const lookUps = async () => {
+  const [row] = await api.database.sql`
+    select seq_scan + coalesce(idx_scan, 0) as times from pg_stat_user_tables where relname = 'service_keys'`;
+  return Number(row?.['times']);
+};
+const madeUpServiceKey = (nth: number) => `svc_${String(nth).padStart(32, 'x')}`;
+
+test('made-up service keys are refused in the same way, and looked up together; a valid one is never refused', async () => {
+  const lender = await internalClient(api);
+  const other = await internalClient(api, { lender: 'lender_b' });
+  // 404 with a key that is accepted: there is no such application.
+  const statusOf = async (key: string) =>
+    (await lender.call({ method: 'GET', path: `${APPLICATIONS}/app_1`, key })).status;
+  expect(await statusOf(lender.key)).toBe(404);
+  for (let nth = 0; nth < LIMIT; nth += 1) expect(await statusOf(madeUpServiceKey(nth))).toBe(401);
+  const flood = await Promise.all(
+    Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) })),
+  );
+  for (const { status, headers, body } of flood) {
+    expect(status).toBe(429);
+    expect(body).toMatchObject({ success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } });
+    expect(headers).toMatchObject({ 'ratelimit-policy': `${LIMIT};w=60`, 'www-authenticate': 'Bearer' });
+  }
+  // Known here, and never seen here.
+  expect([await statusOf(lender.key), await statusOf(other.key)]).toEqual([404, 404]);
+  await until(async () => (await lookUps()) > LIMIT, 'the statistics arrive', 30_000);
+  expect(await lookUps()).toBeLessThan(LIMIT + 40);
+  expect(await metric('pfqs_keyless_refused_total')).toBe(300);
+});
+
+test('a burst of made-up service keys below the limit costs few statements, too', async () => {
+  const lender = await internalClient(api);
+  const before = await lookUps();
+  const burst = Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) }));
+  const statuses = (await Promise.all(burst)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(LIMIT);
+  await until(async () => (await lookUps()) > before, 'the statistics arrive', 30_000);
+  expect((await lookUps()) - before).toBeLessThan(100);
+});

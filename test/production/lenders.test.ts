@@ -141,3 +141,73 @@ test('with an authority of theirs nobody is let in without its certificate', asy
   await expect(openApplication(guarded, strangers)).rejects.toThrow(/unknown ca|socket|other side closed/i);
   expect(await openApplication(guarded, theirs)).toMatchObject({ status: 200 });
 });
+
+describe('made-up service keys', () => {
+  const LIMIT = 20;
+  let limited: TestApi;
+  let proxy: HaProxy;
+  let known: InternalClient;
+  let agent: Agent;
+
+  beforeAll(async () => {
+    limited = await startTestApi({
+      environment: { KEYLESS_CALLS_PER_MINUTE: String(LIMIT), TRUSTED_PROXIES: '127.0.0.1' },
+    });
+    known = await internalClient(limited);
+    const { port, internalPort } = limited;
+    proxy = await startHaProxy([
+      { port, internalPort },
+      { port, internalPort },
+    ]);
+    await until(async () => (await proxy.up()).length === 2, 'the proxy sends to both', 30_000);
+    agent = new Agent({ connect: { ca: proxy.ca }, connections: 40 });
+  }, 120_000);
+
+  afterAll(async () => {
+    await agent?.destroy();
+    await proxy?.close();
+    await limited?.close();
+  });
+
+  const madeUp = (nth: number) => `svc_${String(nth).padStart(32, 'x')}`;
+  const ask = async (key: string, source = '203.0.113.1', dispatcher = agent) => {
+    const { statusCode, body } = await request(`${proxy.lendersUrl}${APPLICATIONS}/app_1`, {
+      dispatcher,
+      headers: { authorization: `Bearer ${key}`, 'x-forwarded-for': source },
+    });
+    await body.dump();
+    return statusCode;
+  };
+
+  test('are counted by the address that the proxy sees, whatever they name', async () => {
+    const statuses = [];
+    for (let nth = 0; nth < LIMIT + 2; nth += 1) statuses.push(await ask(madeUp(nth), `203.0.113.${nth}`));
+    expect(statuses).toEqual([...Array.from({ length: LIMIT }, () => 401), 429, 429]);
+  });
+
+  test('of a flood stand in a queue of their own; a valid key is served meanwhile, one never seen too', async () => {
+    // Known to the proxy once it has been answered 200.
+    const quote = await limited.quote({ merchant_id: SHOP });
+    const [product] = quote.body.data.products;
+    const link = { lender: 'lender_a', finance_link: product.merchant_finance_url };
+    const opened = await request(`${proxy.lendersUrl}${APPLICATIONS}`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { authorization: `Bearer ${known.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...link, lender_reference: newReference() }),
+    });
+    expect(opened.statusCode).toBe(200);
+    await opened.body.dump();
+    const fresh = await internalClient(limited, { lender: 'lender_b' });
+
+    const flood = Array.from({ length: 400 }, (_, nth) => ask(madeUp(nth)));
+    // The proxy has counted 300 then: from here on strangers wait for one another.
+    await Promise.all(flood.slice(0, 320));
+    const before = performance.now();
+    const own = new Agent({ connect: { ca: proxy.ca } });
+    agents.push(own);
+    for (const { key } of [known, fresh]) expect(await ask(key, '203.0.113.1', own)).toBe(404);
+    expect(performance.now() - before).toBeLessThan(10_000);
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
+  }, 120_000);
+});
