@@ -22,7 +22,7 @@ export const apiSettings = {
     .string()
     .optional()
     .describe('Certificate chain of the public listener, PEM, leaf first. Belongs with `TLS_KEY_FILE`.'),
-  TLS_KEY_FILE: z.string().optional().describe('Its key, PEM. Both are read at the start only.'),
+  TLS_KEY_FILE: z.string().optional().describe('Its key, PEM. SIGHUP has both read again.'),
   TRUSTED_PROXIES: list
     .pipe(z.array(addressOrRange))
     .default([])
