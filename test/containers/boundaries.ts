@@ -37,6 +37,8 @@ export async function guarded(scene: Scene): Promise<void> {
   }
 }
 
+/** A service of the machine itself. */
+const OWN = 2222;
 const PORTS = [
   80, 443, 2222, 3000, 5432, 6379, 6933, 6934, 6935, 6939, 7233, 7234, 7235, 7239, 8080, 8081, 8233, 8404,
   8443, 8444, 9090, 9100, 9115,
@@ -64,14 +66,13 @@ export async function network(scene: Scene): Promise<void> {
   for (const { Name, NetworkSettings } of containers)
     for (const { IPAddress } of Object.values(NetworkSettings.Networks))
       nameOf.set(IPAddress, Name.replace(/^\/finance-(.+)-\d+$/, '$1'));
-  // A service of the machine itself, at all of its addresses.
   const listener = spawn('nsenter', [
     '-t',
     process.env['ENGINE_PID'] ?? '',
     '-n',
     process.execPath,
     '-e',
-    "require('node:net').createServer().listen(2222, '0.0.0.0')",
+    `require('node:net').createServer().listen(${OWN})`,
   ]);
   project.write('scan.js', SCAN);
   try {
@@ -94,28 +95,28 @@ export async function network(scene: Scene): Promise<void> {
         .map((one) => `${nameOf.get(one.split(':')[0] ?? '') ?? one.split(':')[0]}:${one.split(':')[1]}`);
       strictEqual([...new Set(reached)].toSorted().join(' '), expected, `from ${name}`);
     }
+    const open = (port: number) =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect({ host: MACHINE.ipv4, port, timeout: 1_500 });
+        for (const [event, yes] of [
+          ['connect', true],
+          ['error', false],
+          ['timeout', false],
+        ] as const)
+          socket.once(event, () => {
+            resolve(yes);
+            socket.destroy();
+          });
+      });
+    const found = await Promise.all(PORTS.map(open));
+    deepStrictEqual(
+      PORTS.filter((_, nth) => found[nth]),
+      [80, 443, OWN],
+      'from outside',
+    );
   } finally {
     listener.kill();
   }
-  const open = (port: number) =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect({ host: MACHINE.ipv4, port, timeout: 1_500 });
-      for (const [event, yes] of [
-        ['connect', true],
-        ['error', false],
-        ['timeout', false],
-      ] as const)
-        socket.once(event, () => {
-          resolve(yes);
-          socket.destroy();
-        });
-    });
-  const found = await Promise.all(PORTS.map(open));
-  deepStrictEqual(
-    PORTS.filter((_, nth) => found[nth]),
-    [80, 443],
-    'from outside',
-  );
   const page = await project.run('machine curl -s -o /dev/null -w "%{http_code}" http://127.0.0.1:8233/');
   strictEqual(page, '200', "Temporal's page");
 }

@@ -1,4 +1,4 @@
-import { deepStrictEqual, notStrictEqual, strictEqual } from 'node:assert';
+import { deepStrictEqual, match, notStrictEqual, ok, strictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { MACHINE, NAME } from './partner';
@@ -33,23 +33,35 @@ export async function certificates(scene: Scene): Promise<void> {
   // A stolen key of Temporal's.
   await project.page('docker compose down');
   await project.page('docker volume rm finance_temporal-{authority,server,client,console}');
+  // Nothing is in it yet that a backup needs.
+  await project.page('docker volume rm finance_backups');
   await project.page('docker compose up -d');
   await project.healthy();
   await reckon(scene);
 }
 
 export async function monitoring({ project }: Scene): Promise<void> {
+  const alone = 'docker compose --profile monitoring up -d --no-deps prometheus && sleep 3';
+  match(
+    await project.run(`${alone} && docker compose --profile monitoring logs prometheus`),
+    /see \.env\.example/,
+  );
   project.set({ RUNBOOKS_URL: 'https://handbook.example/operations' });
   await project.page('docker compose --profile monitoring up -d --wait');
   const ask = async (path: string) =>
     JSON.parse(await project.run(`machine curl -sg 'http://127.0.0.1:9090/api/v1/${path}'`));
+  const wanted = ['172.31.250.2:8404', '172.31.250.2:8443', 'node-exporter:9100'];
+  wanted.push(...['api-1', 'api-2', 'worker-1', 'worker-2'].map((name) => `${name}:8081`));
+  interface Target {
+    readonly labels: { readonly instance: string };
+    readonly health: string;
+  }
   for (let tries = 0; ; tries += 1) {
     const { data } = await ask('targets?state=active');
-    const down = (data.activeTargets as { scrapePool: string; health: string; lastError: string }[]).filter(
-      ({ health }) => health !== 'up',
-    );
-    if (down.length === 0) break;
-    if (tries > 60) throw new Error(JSON.stringify(down));
+    const up = (data.activeTargets as Target[]).filter(({ health }) => health === 'up');
+    const seen = up.map(({ labels }) => labels.instance).toSorted();
+    if (seen.join() === wanted.toSorted().join()) break;
+    ok(tries < 60, `up are only ${seen.join(', ')}`);
     await sleep(1_000);
   }
   const { data } = await ask('query?query=probe_success');

@@ -84,7 +84,9 @@ finish() {
   fi
   kill -9 "$parent" 2>/dev/null || true
   wait "$parent" 2>/dev/null || true
-  find /sys/fs/cgroup -maxdepth 2 -name quotes-containers -exec find {} -depth -type d -exec rmdir {} + \; 2>/dev/null || true
+  for at in /sys/fs/cgroup/quotes-containers /sys/fs/cgroup/*/quotes-containers; do
+    [ ! -d "$at" ] || find "$at" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
   rm -rf "$work"
   exit "$code"
 }
@@ -97,9 +99,11 @@ done
 
 # The way to the registries, for builds; nothing that listens on this machine is reached through it.
 nsenter -t "$engine" -p slirp4netns --configure --mtu=65520 --disable-host-loopback "$engine" tap0 >"$work/slirp.log" 2>&1 9>&- &
+disown
 # A partner: joined to the machine by a cable, both with addresses that count as public.
 setpriv --pdeathsig KILL unshare --net sleep infinity 9>&- &
 outside=$!
+disown
 sleep 0.3
 nsenter -t "$engine" -n sh -euc 'ip link add cable type veth peer name cable netns "$1"; ip link set cable up
   ip addr add 93.184.215.1/24 dev cable; ip addr add 2001:db8:93::1/64 dev cable nodad
@@ -128,7 +132,9 @@ export PATH="$work/bin:$PATH" ENGINE="$work/dockerd" ENGINE_PID="$engine"
 bash "$ENGINE" start
 # Of an engine that was killed.
 docker ps -aq | xargs -r docker rm -fv >/dev/null
-docker image prune -f >/dev/null; docker network prune -f >/dev/null; docker volume prune -af >/dev/null
+docker images --format '{{.Repository}}:{{.Tag}}' | grep -E '^partner-finance-quote-service:|:next$' | xargs -r docker rmi -f >/dev/null
+docker image prune -f >/dev/null && docker builder prune -f --keep-storage 8GB >/dev/null 2>&1
+docker network prune -f >/dev/null && docker volume prune -af >/dev/null
 bash test/containers/images/make.sh "$tools"
 
 if [ "$1" = shell ]; then

@@ -36,6 +36,8 @@ export async function restores(scene: Scene): Promise<void> {
     ok(tries < 120, 'the log is not archived');
     await sleep(300);
   }
+  const restore = 'docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh';
+  match((await project.try(restore)).out, /Postgres is running: stop it first/);
   await project.page('docker compose stop');
   await project.page(
     "docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh '2026-11-21 11:59:30 UTC'",
@@ -54,7 +56,7 @@ export async function restores(scene: Scene): Promise<void> {
   deepStrictEqual(await partners(scene), before);
   await project.page('docker compose up -d --wait');
 
-  await project.page('docker compose stop worker-1 worker-2 api-1 api-2');
+  await project.page('docker compose stop worker-1 worker-2 api-1 api-2 proxy');
   await project.page(
     "docker compose exec postgres psql -U postgres -v ON_ERROR_STOP=1 -c 'ALTER DATABASE quotes RENAME TO quotes_before' -c 'CREATE DATABASE quotes OWNER quotes' -c 'REVOKE CONNECT ON DATABASE quotes FROM PUBLIC'",
   );
@@ -64,6 +66,7 @@ export async function restores(scene: Scene): Promise<void> {
     { '2026-11-21T011702Z.dump': dump.split('\n').at(-1) ?? '' },
   );
   await project.page('docker compose run --rm migrate');
+  await project.page('docker compose up -d --wait api-1 api-2 proxy');
   await project.page('docker compose up -d --wait');
   deepStrictEqual(await partners(scene), ['Example Ltd']);
   const quoted = await outside.quote(credentials.key, MACHINE.ipv4);

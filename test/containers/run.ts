@@ -48,7 +48,7 @@ async function run(): Promise<boolean> {
     project,
     outside,
     hex: () => randomBytes(24).toString('hex'),
-    credentials: { key: '', serviceKey: '', secret: '' },
+    credentials: { key: '', serviceKey: '' },
     answered: [],
     figures: {
       ready_s: 0,

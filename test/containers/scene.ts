@@ -48,7 +48,7 @@ export async function underTraffic(
 }
 
 /** Holds what was answered and what arrived against the database: each quote is stored, each notification delivered and counted once. */
-export async function reckon({ project, outside, answered, credentials, figures }: Scene): Promise<void> {
+export async function reckon({ project, outside, answered, figures }: Scene): Promise<void> {
   const open =
     "select event_id from notifications where state not in ('delivered', 'failed', 'cancelled', 'expired')";
   for (let tries = 0; (await project.sql(open)).length > 0; tries += 1) {
@@ -57,12 +57,11 @@ export async function reckon({ project, outside, answered, credentials, figures 
     await sleep(500);
   }
   const stored = new Set(await project.sql('select quote_id from quotes'));
-  const arrived = outside.arrived(credentials.secret);
   const notifications = await project.sql('select event_id from notifications');
   figures.quotes = answered.length;
   figures.quotes_lost = answered.filter((id) => !stored.has(id)).length;
   figures.notifications = notifications.length;
-  figures.notifications_lost = notifications.filter((id) => !arrived.has(id)).length;
+  figures.notifications_lost = notifications.filter((id) => !outside.arrived.has(id)).length;
   figures.miscounted = (
     await project.sql(`select * from (select partner_id, environment, event_type, sum(delivered)::int as delivered from monthly_counts group by 1, 2, 3) c
       full join (select partner_id, environment, event_type, count(delivered_at)::int as delivered from notifications group by 1, 2, 3) n

@@ -26,6 +26,7 @@ services:
 
 export async function installs({ project, outside, hex, figures }: Scene): Promise<void> {
   await project.page('cp .env.example .env && chmod 600 .env');
+  match((await project.try('docker compose config')).out, /see \.env\.example/);
   project.write('tls.pem', await outside.certificate());
   project.write('lender-ca.pem', outside.lenders.cert);
   project.write('partner-ca.pem', outside.receiver.ca);
@@ -55,7 +56,8 @@ export async function installs({ project, outside, hex, figures }: Scene): Promi
   const startedAt = Date.now();
   await project.page('docker compose up -d --wait');
   figures.ready_s = Math.round((Date.now() - startedAt) / 1_000);
-  ok(figures.ready_s < 60, `ready after ${figures.ready_s} s`);
+  // Half a minute on two cores of its own; a shared machine may be busy.
+  ok(figures.ready_s < 120, `ready after ${figures.ready_s} s`);
   await project.page('export OPS_ACTOR=jane.doe');
   project.environment['OPS_ACTOR'] = 'jane.doe';
   await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: 'one' });
@@ -81,7 +83,8 @@ export async function firstDay(scene: Scene): Promise<void> {
     'service-keys create --name Gateway --lender lender_a --environment live',
   );
   const { secret = '' } = await project.ops(`webhooks register ${live} --url https://${RECEIVER_NAME}/hooks`);
-  scene.credentials = { key, serviceKey, secret };
+  scene.credentials = { key, serviceKey };
+  outside.trust(secret);
 
   const quoted = await outside.quote(key, MACHINE.ipv4);
   const byIpv6 = await outside.quote(key, `[${MACHINE.ipv6}]`);
@@ -95,7 +98,7 @@ export async function firstDay(scene: Scene): Promise<void> {
     ok(log.includes(`"client":"${address}"`), `${address} is not in the log`);
 
   const tested = await outside.test(key);
-  deepStrictEqual([tested.status, outside.arrived(secret).size], [200, 1], JSON.stringify(tested.body));
+  deepStrictEqual([tested.status, outside.arrived.size], [200, 1], JSON.stringify(tested.body));
 
   // An integration that joined the network of lenders, as the page has it; then one on another machine, with certificates demanded.
   const body = {

@@ -248,31 +248,3 @@ test('a server that is lost comes back up to the last minute that was archived, 
   expect(ids).toEqual(expect.arrayContaining([early, kept, after]));
   expect((await api.quote()).status).toBe(200);
 }, 240_000);
-
-test('the database alone comes back from the dump, under its owner, with the commands of the handbook', async () => {
-  const before = await storedIds();
-  await run('backup.sh');
-  const gone = await quoteId();
-  await letGo();
-  const page = await readFile(join(root, 'docs/operations/backup.md'), 'utf8');
-  const [, sql = ''] = /psql -U postgres -v ON_ERROR_STOP=1 ((?:-c '[^']+'[\s\\]*)+)/.exec(page) ?? [];
-  const statements = [...sql.matchAll(/-c '([^']+)'/g)].flatMap(([, statement = '']) => ['-c', statement]);
-  expect(statements).toHaveLength(6);
-  await server.run('psql', '--no-psqlrc', '-v', 'ON_ERROR_STOP=1', ...statements, server.adminUrl);
-  const dump = (await names('dump')).at(-1) ?? '';
-  const [, options = ''] =
-    /exec --user postgres postgres pg_restore (--[^\n]+) \/backups\/dump\//.exec(page) ?? [];
-  const target = server.adminUrl.replace(/\/postgres$/, '/quotes');
-  const words = options.split(' ').map((word) => word.replace('--dbname=quotes', `--dbname=${target}`));
-  await server.run('pg_restore', ...words, join(folder(), 'dump', dump));
-  await migrateDatabase(server.url);
-
-  admin = connectAdmin();
-  api = await startTestApi({ databaseUrl: server.url, keys: api.keys });
-  expect(await storedIds()).toEqual(before);
-  expect(await storedIds()).not.toContain(gone);
-  const owners = await api.database
-    .sql`select distinct tableowner from pg_tables where schemaname = 'public'`;
-  expect(owners.map(({ tableowner }) => String(tableowner))).toEqual(['quotes']);
-  expect((await api.quote()).status).toBe(200);
-}, 240_000);
