@@ -1,5 +1,13 @@
 import type { Sql } from './connect';
-import { FUNCTION_RIGHTS, PROCESSES, roleOf, TABLE_RIGHTS, type Process } from './roles';
+import {
+  FUNCTION_RIGHTS,
+  PROCESSES,
+  roleOf,
+  SYSTEM_FUNCTION_RIGHTS,
+  TABLE_RIGHTS,
+  type Process,
+  WITHHELD,
+} from './roles';
 
 /**
  * Gives each role what roles.ts says and takes everything else from it and from PUBLIC, in one transaction: processes that run
@@ -10,10 +18,14 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
   const present = await sql.begin(async (tx) => {
     await tx.unsafe(CREATE_ROLES);
     await tx.unsafe(TAKE_EVERYTHING);
+    await tx.unsafe(TAKE_SYSTEM_FUNCTIONS);
+    const [mine] = await tx.unsafe(PASSES_ON);
     const roles = await tx.unsafe(`select rolname::text as name from pg_roles where rolname = any(${ROLES})`);
     const columns = await tx.unsafe(COLUMNS);
     const names = new Set(roles.map(({ name }) => String(name)));
-    await tx.unsafe(grants(names, new Set(columns.map(({ name }) => String(name)))));
+    await tx.unsafe(
+      grants(names, new Set(columns.map(({ name }) => String(name))), mine?.['passes'] === true),
+    );
     return names;
   });
   return PROCESSES.filter((process) => !present.has(roleOf(process)));
@@ -71,6 +83,35 @@ const TAKE_EVERYTHING = `
     end;
   end $$`;
 
+/**
+ * What a superuser withholds from everybody (deploy/postgres/init.sh), or this login itself if it is one. Whoever may not pass it on changes
+ * nothing.
+ */
+const TAKE_SYSTEM_FUNCTIONS = `
+  do $$
+  declare
+    roles constant text := (select string_agg(quote_ident(rolname), ', ') from pg_roles where rolname = any(${ROLES}));
+    ours constant boolean := (select relowner = current_user::regrole from pg_class where oid = 'public.change_log'::regclass);
+    thing record;
+  begin
+    for thing in
+      select oid::regprocedure as name, pg_has_role(proowner, 'USAGE') as owned from pg_proc
+      where pronamespace = 'pg_catalog'::regnamespace and proname ~ '${WITHHELD}'
+        and has_function_privilege(current_user, oid, 'EXECUTE WITH GRANT OPTION')
+    loop
+      if ours and thing.owned then
+        execute format('revoke execute on function %s from public', thing.name);
+      end if;
+      if roles is not null then
+        execute format('revoke execute on function %s from %s', thing.name, roles);
+      end if;
+    end loop;
+  end $$`;
+
+const PASSES_ON = `
+  select bool_and(has_function_privilege(current_user, oid, 'EXECUTE WITH GRANT OPTION')) as passes from pg_proc
+  where pronamespace = 'pg_catalog'::regnamespace and proname ~ '${WITHHELD}'`;
+
 /** `table`, and `table.column`. */
 const COLUMNS = `
   select c.oid::regclass::text || coalesce('.' || attname, '') as name
@@ -79,7 +120,7 @@ const COLUMNS = `
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`;
 
 /** Of what is there: tests migrate to the schema of an earlier release too. */
-function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>): string {
+function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn: boolean): string {
   const lines: string[] = [];
   const add = (what: string, thing: string, process: Process) => {
     if (roles.has(roleOf(process))) lines.push(`grant ${what} on ${thing} to ${roleOf(process)}`);
@@ -99,6 +140,8 @@ function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>): string 
   }
   for (const [name, processes] of Object.entries(FUNCTION_RIGHTS))
     for (const process of processes) add('execute', `function public.${name}`, process);
+  for (const [name, processes] of Object.entries(passesOn ? SYSTEM_FUNCTION_RIGHTS : {}))
+    for (const process of processes) add('execute', `function pg_catalog.${name}`, process);
   for (const process of PROCESSES) add('usage', 'schema public', process);
   return lines.join(';\n');
 }

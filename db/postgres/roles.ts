@@ -120,6 +120,18 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   retention_days: { worker: 'select', ops: 'select' },
 };
 
+/** Functions of Postgres's own that everybody may execute by default, and few need: locks, large objects, writing to the log. */
+export const WITHHELD = '^(pg_(try_)?advisory_|lo_|loread$|lowrite$|pg_logical_emit_message$)';
+
+/** `execute` on those of them that are needed. */
+export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
+  // The claims of an endpoint take turns, and so do the warnings of the day.
+  'pg_try_advisory_xact_lock(int, int)': ['worker'],
+  'pg_try_advisory_xact_lock(bigint)': ['worker'],
+  // So do imports, and new partners.
+  'pg_advisory_xact_lock(bigint)': ['ops'],
+};
+
 /** `execute`. Trigger functions need none. */
 export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,

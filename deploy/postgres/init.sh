@@ -7,13 +7,31 @@ psql --no-psqlrc --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname post
   --set quotes_password="$QUOTES_DB_PASSWORD" --set api_password="$QUOTES_API_DB_PASSWORD" \
   --set worker_password="$QUOTES_WORKER_DB_PASSWORD" --set ops_password="$QUOTES_OPS_DB_PASSWORD" \
   --set temporal_password="$TEMPORAL_DB_PASSWORD" <<'SQL'
-create role quotes login password :'quotes_password';
-create role quotes_api login password :'api_password';
-create role quotes_worker login password :'worker_password';
-create role quotes_ops login password :'ops_password';
-create role temporal login password :'temporal_password';
+-- Together fewer than max_connections (300), so that no login can keep the others out: five API processes of 15 sessions, six workers of 12.
+create role quotes login password :'quotes_password' connection limit 10;
+create role quotes_api login password :'api_password' connection limit 75;
+create role quotes_worker login password :'worker_password' connection limit 72;
+create role quotes_ops login password :'ops_password' connection limit 20;
+create role temporal login password :'temporal_password' connection limit 100;
 create database quotes owner quotes;
 create database temporal owner temporal;
 create database temporal_visibility owner temporal;
 revoke connect on database quotes, temporal, temporal_visibility, postgres, template1 from public;
+SQL
+
+# What Postgres lets everybody do, and few need: take the locks of others, store large objects, write to the log. migrate passes on what a
+# process needs (db/postgres/roles.ts).
+psql --no-psqlrc --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname quotes <<'SQL'
+do $$
+declare
+  thing regprocedure;
+begin
+  for thing in
+    select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace
+      and proname ~ '^(pg_(try_)?advisory_|lo_|loread$|lowrite$|pg_logical_emit_message$)'
+  loop
+    execute format('revoke execute on function %s from public', thing);
+    execute format('grant execute on function %s to quotes with grant option', thing);
+  end loop;
+end $$;
 SQL

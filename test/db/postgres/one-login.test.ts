@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
-import { PROCESSES, roleOf } from '../../../db/postgres/roles';
+import { PROCESSES, roleOf, type Process } from '../../../db/postgres/roles';
 import { reportLogin } from '../../../runtime/telemetry/report-login';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
@@ -92,4 +94,30 @@ test('roles that come later are taken up by the next migration, by the same logi
   expect(await worker`select count(*)::int as n from webhook_secrets`).toEqual([{ n: 0 }]);
   await expect(worker`create table mine (id int)`).rejects.toThrow('permission denied');
   await worker.end();
+});
+
+test('a login that opens all of its connections leaves the others theirs', async () => {
+  await administrator`alter role quotes_api connection limit 3`;
+  const open = (process: Process) =>
+    postgres(asRole(urlOf('one'), process), { max: 1, onnotice: () => undefined });
+  const mine = Array.from({ length: 3 }, () => open('api'));
+  for (const sql of mine) await sql`select 1`;
+  const others = [open('api'), open('worker'), open('ops')] as const;
+  await expect(others[0]`select 1`).rejects.toMatchObject({ code: '53300' });
+  for (const sql of others.slice(1)) expect(await sql`select 1 as works`).toEqual([{ works: 1 }]);
+  await Promise.all([...mine, ...others].map((sql) => sql.end()));
+});
+
+test('the limits of the logins are together fewer than the connections of the compose file and of the cluster', () => {
+  const text = (file: string) => readFileSync(join(__dirname, '../../..', file), 'utf8');
+  const limits = [
+    ...text('deploy/postgres/init.sh').matchAll(/^create role (\w+) .*connection limit (\d+);$/gm),
+  ];
+  expect(limits.map(([, login]) => login)).toEqual(['quotes', ...PROCESSES.map(roleOf), 'temporal']);
+  const sum = limits.reduce((total, [, , limit]) => total + Number(limit), 0);
+  for (const file of ['docker-compose.yml', 'deploy/cluster/patroni.yml']) {
+    const [, most] = /max_connections[:=] ?(\d+)/.exec(text(file)) ?? [];
+    // Some are left for superusers, backups and standbys.
+    expect(sum).toBeLessThanOrEqual(Number(most) - 20);
+  }
 });

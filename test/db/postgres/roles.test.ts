@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import postgres from 'postgres';
 import { loginRights } from '../../../db/postgres/login-rights';
 import { migrateDatabase } from '../../../db/postgres/migrate';
-import { FUNCTION_RIGHTS, PROCESSES, roleOf, TABLE_RIGHTS, type Process } from '../../../db/postgres/roles';
+import {
+  FUNCTION_RIGHTS,
+  PROCESSES,
+  roleOf,
+  TABLE_RIGHTS,
+  type Process,
+  SYSTEM_FUNCTION_RIGHTS,
+  WITHHELD,
+} from '../../../db/postgres/roles';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
 import { openDatabaseAt } from '../../support/database';
 import { asRole } from '../../support/roles';
@@ -23,6 +33,13 @@ beforeAll(async () => {
   await administrator.unsafe(`create role ${owner} login password '${password}'`);
   await administrator.unsafe(`create database ${name} owner ${owner}`);
   await administrator.unsafe(`revoke connect on database ${name} from public`);
+  // What a superuser withholds in this database.
+  const init = readFileSync(join(__dirname, '../../../deploy/postgres/init.sh'), 'utf8');
+  const [, withhold = ''] = /--dbname quotes <<'SQL'\n([\s\S]+?)\nSQL\n/.exec(init) ?? [];
+  expect(withhold).toContain(WITHHELD);
+  const here = open(at(testServerUrl()));
+  await here.unsafe(withhold.replace('to quotes with', `to ${owner} with`));
+  await here.end();
   expect(await migrateDatabase(ownerUrl)).toEqual({ notSeparated: [] });
   sql = open(ownerUrl);
   for (const process of PROCESSES) logins[process] = open(asRole(at(testServerUrl()), process));
@@ -49,12 +66,15 @@ async function granted(): Promise<string[]> {
       select coalesce(proacl, acldefault('f', proowner)), proowner, p.oid::regprocedure::text from pg_proc p
         where pronamespace = 'public'::regnamespace
       union all
+      select coalesce(proacl, acldefault('f', proowner)), ${owner}::regrole, p.oid::regprocedure::text from pg_proc p
+        where pronamespace = 'pg_catalog'::regnamespace and proname ~ ${WITHHELD}
+      union all
       select coalesce(datacl, acldefault('d', datdba)), datdba, 'database' from pg_database where datname = current_database()
       union all
       select coalesce(nspacl, acldefault('n', nspowner)), nspowner, nspname::text from pg_namespace
         where nspname !~ '^pg_' and nspname <> 'information_schema'
     ) o cross join lateral aclexplode(o.acl) acl
-    where acl.grantee <> o.owner and acl.grantee <> 'pg_database_owner'::regrole`;
+    where acl.grantee <> o.owner and acl.grantee not in ('pg_database_owner'::regrole, 'postgres'::regrole)`;
   return rows.map(({ line }) => line).toSorted();
 }
 
@@ -75,7 +95,7 @@ function wanted(): string[] {
     for (const { table, right, columns } of rightsOf(process))
       if (columns === undefined) lines.push(`${role} ${right} ${table}`);
       else for (const column of columns) lines.push(`${role} ${right} ${table}.${column}`);
-    for (const [signature, processes] of Object.entries(FUNCTION_RIGHTS))
+    for (const [signature, processes] of Object.entries({ ...FUNCTION_RIGHTS, ...SYSTEM_FUNCTION_RIGHTS }))
       if (processes.includes(process))
         lines.push(
           `${role} execute ${signature
@@ -231,6 +251,15 @@ const FORBIDDEN_TO_ALL = [
   'update monthly_counts set month = month',
   'delete from monthly_counts',
   `select ensure_month_partitions('change_log', 'change_id', '', 12)`,
+  // The disk, and others' locks.
+  'select lo_create(0)',
+  `select lo_from_bytea(0, decode(repeat('00', 1000), 'hex'))`,
+  `select pg_logical_emit_message(false, 'x', repeat('x', 1000))`,
+  'select pg_advisory_lock(7205114233)',
+  'select pg_try_advisory_lock(7205114233)',
+  'select pg_advisory_lock_shared(1, 1)',
+  'select pg_advisory_xact_lock(1, 1)',
+  'select pg_advisory_unlock_all()',
   // Others' rights.
   'grant quotes_ops to current_user',
   'alter role current_user superuser',
@@ -279,6 +308,10 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
       `update notifications set body = ''`,
     ].map((statement) => [process as Process, statement] as const),
   ),
+  ['api', `select pg_try_advisory_xact_lock(hashtext('claim_notifications'), hashtext('P100001/live'))`],
+  ['api', 'select pg_advisory_xact_lock(1)'],
+  ['ops', `select pg_try_advisory_xact_lock(hashtext('claim_notifications'), hashtext('P100001/live'))`],
+  ['worker', 'select pg_advisory_xact_lock(1)'],
   // What the API has no business with: it faces the internet.
   ['api', 'select * from webhook_secrets'],
   ['api', 'select ciphertext from webhook_key_pairs'],
