@@ -33,8 +33,8 @@ function assignments(event: NotificationEvent): string[] {
 }
 
 /**
- * `update notifications t set …` for an event, as a constant text to be prepared. Only `claim_notifications` (the
- * migration) and the removal of bodies (db/retention/payloads.ts) change notifications without it.
+ * `update notifications t set …` for an event, as a constant text to be prepared. Only `claim_notifications` and
+ * `clear_payloads`, functions of the migration, change notifications without it.
  */
 export function updateText<E extends NotificationEvent>(event: E, given: Given<E, string>): string {
   const all = [...assignments(event), ...Object.entries(given).map((one) => one.join(' = '))];
