@@ -176,7 +176,7 @@ test('a test whose endpoint is gone fails, unsent', async () => {
   const { handle, notificationId } = await stage.start([0, HOUR_MS]);
   await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
   await stage.database.sql`update webhook_endpoints set state = 'disabled' where state = 'active'`;
-  expect(await endOf(handle)).toMatchObject({ workflow: 'FAILED', reason: 'webhook_not_registered' });
+  expect(await endOf(handle)).toMatchObject({ workflow: 'FAILED', reason: 'endpoint_disabled' });
   expect(received()).toHaveLength(1);
   await keepHistory('no-endpoint', handle);
   await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;

@@ -121,6 +121,9 @@ export const ALERT_SERIES: Readonly<
   LenderStepsMissing: {
     series: { pfqs_lender_steps_missing_total: { fault: '0x150 1x150', healthy: '1x300' } },
   },
+  QuoteCrowded: {
+    series: { pfqs_crowded_quote_applications_total: { fault: '0x150 1x150', healthy: '400x300' } },
+  },
   NotificationsLost: {
     series: {
       'pfqs_notifications_ended_total{state="failed", reason="exhausted", event="application"}': {

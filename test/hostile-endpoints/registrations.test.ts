@@ -106,7 +106,8 @@ test.each([
   });
   await partner.register(url);
   const seen = await scene().ended((await partner.send(kind)).notificationId);
-  expect(seen).toMatchObject({ state: end, reason: 'webhook_not_registered', words: ['http_status'] });
+  const reason = state === 'removed' ? 'webhook_not_registered' : 'endpoint_disabled';
+  expect(seen).toMatchObject({ state: end, reason, words: ['http_status'] });
   expect(received).toHaveLength(1);
 });
 

@@ -310,7 +310,7 @@ test('a notification is due when its endpoint is there, and held when it is miss
   expect(await standing(applicationId)).toEqual([
     ['held', 'webhook_not_registered'],
     ['pending', null],
-    ['held', 'webhook_not_registered'],
+    ['held', 'endpoint_disabled'],
   ]);
   expect(await standing(live.applicationId)).toEqual([['held', 'webhook_not_registered']]);
 });
