@@ -1,6 +1,8 @@
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import { decodeFitted } from '../../db/quotes/fitted-products';
+import { changeLender } from '../../db/applications/lenders';
 import { createPartner } from '../../db/catalogue/partners';
+import { findQuote } from '../../db/quotes/read';
 import { readFinanceLink } from '../support/finance-link';
 import { visibleText } from '../support/visible-text';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
@@ -382,4 +384,19 @@ test('prices with a changed product within a moment', async () => {
   await api.database.sql`update product_versions set apr_basis_points = 1990
     where product_id in (select product_id from products where merchant_id = 'M100014')`;
   await until(async () => (await aprNow()) === '19.9% Fixed', 'the new price', 10_000);
+});
+
+test('a renamed lender is shown by the next quotes; what an earlier one was priced with keeps the old name', async () => {
+  await addMerchant(api.database, 'M100031', { products: [{ lender: 'lender_b' }] });
+  const lenderOf = async () => {
+    const { data } = (await api.quote({ merchant_id: 'M100031' })).body;
+    return { name: data.products[0].lender as string, quoteId: data.service_quote_id as string };
+  };
+  const before = await lenderOf();
+  expect(before.name).toBe('Example Bank');
+  await api.database.db.transaction((tx) => changeLender(tx, 'lender_b', { name: 'Renamed Bank' }));
+  await until(async () => (await lenderOf()).name === 'Renamed Bank', 'the new name is shown');
+  const stored = await findQuote(api.database.db, before.quoteId);
+  expect(stored?.fitted).toMatchObject([{ lender: 'lender_b', version: 1 }]);
+  expect(stored?.versions).toMatchObject([{ version: 1, definition: { lenderName: 'Example Bank' } }]);
 });
