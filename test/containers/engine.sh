@@ -132,8 +132,9 @@ export PATH="$work/bin:$PATH" ENGINE="$work/dockerd" ENGINE_PID="$engine"
 bash "$ENGINE" start
 # Of an engine that was killed.
 docker ps -aq | xargs -r docker rm -fv >/dev/null
-docker images --format '{{.Repository}}:{{.Tag}}' | grep -E '^partner-finance-quote-service:|:next$' | xargs -r docker rmi -f >/dev/null
-docker image prune -f >/dev/null && docker builder prune -f --keep-storage 8GB >/dev/null 2>&1
+docker images --format '{{.Repository}}:{{.Tag}}' | sed -n '/^partner-finance-quote-service:/p; /:next$/p' | xargs -r docker rmi -f >/dev/null
+docker image prune -f >/dev/null
+docker builder prune -f --keep-storage 8GB >/dev/null 2>&1 || true
 docker network prune -f >/dev/null && docker volume prune -af >/dev/null
 bash test/containers/images/make.sh "$tools"
 
