@@ -9,7 +9,8 @@ import type { Scene } from './scene';
 
 /**
  * What the test adds to the file: the partner's name server and authority, both of them not public; the lenders' port for another machine,
- * and IPv6, as the page has them; more calls a minute than a partner has; and no Grafana, of which there is no image.
+ * and IPv6, as the page has them; more calls a minute than a partner has; more time for Postgres, as the machine may be busy; and no Grafana,
+ * of which there is no image.
  */
 const OVERRIDE = `
 services:
@@ -19,7 +20,7 @@ services:
     volumes: ['./partner-ca.pem:/run/partner-ca.pem:ro']
   worker-2: *worker
   ops: { dns: [${PARTNER.ipv4}] }
-  api-1: &api { environment: { RATE_LIMIT_PER_MINUTE: 100000 } }
+  api-1: &api { environment: { RATE_LIMIT_PER_MINUTE: 100000, DATABASE_TIMEOUT_MS: 20000 } }
   api-2: *api
   grafana: { profiles: !override [absent] }
 `;
