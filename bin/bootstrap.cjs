@@ -53,8 +53,9 @@ async function ensureInstalled() {
 /** Whether somebody ran npm themselves after the lock file came, development dependencies included. */
 function installedByHand() {
   const changed = (name) => statSync(join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const newer = changed('node_modules/.package-lock.json') > changed('package-lock.json');
-  return newer && existsSync(join(modules, 'tsx'));
+  // Equal where both were written within one tick of the kernel's clock.
+  const current = changed('node_modules/.package-lock.json') >= changed('package-lock.json');
+  return current && existsSync(join(modules, 'tsx'));
 }
 
 /** Runs `work` while no other process does. The lock names its holders, and is taken over when they are gone: they were killed. */

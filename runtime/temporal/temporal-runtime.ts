@@ -17,7 +17,8 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
   const repeats = repeatedWarnings(logger);
   const write = ({ level, message, meta }: LogEntry) => {
     const [details, text] = [{ sdk: plain(meta) }, `temporal: ${message}`];
-    if (LEVELS[level] === 'warn') repeats.warn(details, text);
+    // What names a workflow is about one delivery, and Temporal waits longer after each failure.
+    if (LEVELS[level] === 'warn' && meta?.['workflowId'] === undefined) repeats.warn(details, text);
     else logger[LEVELS[level]](details, text);
   };
   const bindAddress = `127.0.0.1:${await freePort()}`;

@@ -30,9 +30,15 @@ test('SIGHUP lets an API process read its certificate again, and no request fail
     await until(() => api.output().includes('SIGHUP: the certificate cannot be used'), 'it says so');
     expect(await ask(trusting(api.ca, false))).toBe(200);
 
-    let [stop, failed] = [false, 0];
+    let stop = false;
+    const other: unknown[] = [];
     const asking = (async () => {
-      while (!stop) if ((await ask(open).catch(() => 0)) !== 200) failed += 1;
+      while (!stop) {
+        const status = await ask(open).catch(String);
+        if (status !== 200) other.push(status);
+        // 300 a minute are allowed to an address without a key.
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
     })();
     await writeFile(api.tlsFiles.key, next.key);
     for (let nth = 0; nth < 20; nth += 1) {
@@ -44,7 +50,7 @@ test('SIGHUP lets an API process read its certificate again, and no request fail
     await expect(ask(trusting(api.ca, false))).rejects.toThrow(/certificate/);
     stop = true;
     await asking;
-    expect(failed).toBe(0);
+    expect(other).toEqual([]);
     expect(await api.end('SIGTERM')).toBe(0);
   } finally {
     await api.close();
