@@ -32,7 +32,7 @@ export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'mercha
 
 /**
  * Holds what an application is to be opened for against what was quoted. Every link that leads to a product of the lender opens
- * one (docs/decisions.md, "Link of the summary").
+ * one (docs/decisions/applications.md, "Link of the summary").
  * @returns null when it was quoted: with a product, that product of the lender for these amounts; without one, the amounts of any
  * product of the lender or those of the summary's link, when the quote offered a product of the lender.
  */

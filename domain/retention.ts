@@ -10,7 +10,7 @@ export type RetentionKind = (typeof RETENTION_KINDS)[number];
 /** How many days each is kept at least, counted from its creation. */
 export type RetentionDays = Readonly<Record<RetentionKind, number>>;
 
-/** Unless the settings say otherwise; docs/decisions.md has the reasons. */
+/** Unless the settings say otherwise; docs/decisions/postgres.md has the reasons. */
 export const USUAL_RETENTION_DAYS: RetentionDays = {
   payloads: 90,
   attempts: 400,

@@ -10,7 +10,7 @@ import { whole } from './setting-types';
 /** Read by `migrate` alone. */
 const days = (kind: RetentionKind) => whole(LEAST_RETENTION_DAYS, 36_500).default(USUAL_RETENTION_DAYS[kind]);
 
-/** Settings of how long data is kept; docs/decisions.md gives the reasons of the defaults. */
+/** Settings of how long data is kept; docs/decisions/postgres.md gives the reasons of the defaults. */
 export const retentionSettings = {
   RETENTION_AT: z
     .string()
