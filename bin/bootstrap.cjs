@@ -12,7 +12,7 @@ const { join } = require('path');
 const root = join(__dirname, '..');
 const modules = join(root, 'node_modules');
 const tsx = ['--import', 'tsx'];
-/** How V8 collects what quotes leave behind (docs/operations/speed.md, Quotes). */
+/** How V8 collects what quotes leave behind (docs/operations/speed.md). */
 const collector = ['--max-semi-space-size=32', '--no-allocation-site-pretenuring'];
 const commands = {
   install: null,

@@ -4,7 +4,7 @@ import { createSharedCommit, type SharedCommit } from '../postgres/shared-commit
 
 /**
  * While one statement waits for the disk the other is read, parsed and run. Measured on two idle cores against 1, 3, 4 and
- * 8: more make statements smaller, and cost more than they win (docs/operations/speed.md).
+ * 8: more make statements smaller, and cost more than they gain.
  */
 export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 /** Of 8, 12 and 20 the best at 64 connections that does not harm 16. */
