@@ -11,7 +11,7 @@ import type { RateLimiter } from './limits/rate-limiter';
 import type { ApiMetrics } from './metrics';
 import { markAnswers, requestIdOf } from './plugins/answer-headers';
 import { authenticator, type Caller } from './plugins/authenticate';
-import { answerErrors, notFound } from './plugins/error-answers';
+import { answerErrors } from './plugins/error-answers';
 import { cameOverHttps, requireHttps } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './plugins/body';
 import { answerBrokenRequests } from './plugins/broken-requests';
@@ -80,12 +80,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
-    // Without the framework's knowledge of proxies: behind one, whose URL it was is not known.
-    frameworkErrors: notFound(countRefused(!proxied), (request, reply) => observer.answered(request, reply)),
   });
   const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
-  const observer = observeRequests(app, logger, metrics);
-  answerBrokenRequests(app, newRequestId, (requestId) => observer.unreadable(requestId));
+  answerBrokenRequests(app, newRequestId, observeRequests(app, logger, metrics));
   markAnswers(app);
   metrics.observeConnections(app);
   traceRequests(app, deps.tracer);
@@ -93,7 +90,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   jsonBody(app);
   // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
   app.decorateRequest('caller');
-  answerErrors(app, 'public', countRefused(true));
+  answerErrors(app, 'public', countRefused);
 
   void app.register(async (keyed) => {
     keyed.addHook('onRequest', async (request, reply) => {
@@ -142,12 +139,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
    * A call that is refused before its key was looked at, such as one that leads nowhere, counts for its key if that is valid: the
    * refusal is the same above the limit. Every other counts for its address. Over plain HTTP no key is looked at.
    */
-  function countRefused(addressKnown: boolean) {
-    return async (code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);
-      const caller = unseen ? await callerOf(request) : null;
-      if (caller !== null) await countCall(caller.keyId, reply);
-      else if (addressKnown) await keyless.count(request, reply);
-    };
+  async function countRefused(code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);
+    const caller = unseen ? await callerOf(request) : null;
+    if (caller !== null) await countCall(caller.keyId, reply);
+    else await keyless.count(request, reply);
   }
 }

@@ -7,7 +7,7 @@ import type { ApiMetrics } from './metrics';
 import { markAnswers, requestIdOf } from './plugins/answer-headers';
 import { serviceAuthenticator } from './plugins/authenticate';
 import { answerBrokenRequests } from './plugins/broken-requests';
-import { answerErrors, notFoundInternally } from './plugins/error-answers';
+import { answerErrors } from './plugins/error-answers';
 import { properHttp } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/body';
 import { observeRequests } from './plugins/observe-requests';
@@ -57,7 +57,6 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
     trustProxy: trustedProxies(applications?.trustedProxies ?? []),
     genReqId: (request) => requestIdOf(request.headers, newRequestId),
     bodyLimit: BODY_LIMIT_BYTES,
-    frameworkErrors: notFoundInternally,
   });
   answerBrokenRequests(app, newRequestId);
   markAnswers(app);

@@ -52,7 +52,21 @@ const SHARED = {
   logController: new LogController({ disableRequestLogging: true }),
   // A stopping process finishes what it has accepted; the contract knows no 503.
   return503OnClosing: false,
+  // What the router cannot read would be answered without hooks, and without what a proxy says of the request: it is a path like others
+  // that lead nowhere. Ids of any length reach their route, which says 404.
+  rewriteUrl: ({ url = '/' }: { url?: string | undefined }) => (isReadable(url) ? url : '/unreadable'),
+  routerOptions: { maxParamLength: TIMEOUTS.maxHeaderSize },
 };
+
+function isReadable(url: string): boolean {
+  if (!url.includes('%')) return true;
+  try {
+    decodeURI(url.split(/[?#]/, 1)[0] ?? '');
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Fastify's options for a listener with or without its own TLS (1.2 and later). */
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 
 /**
  * On every answer: browsers use HTTPS for this host for a year, and take no answer for another type than it has. No
@@ -12,13 +12,9 @@ export const SECURITY_HEADERS = {
 } as const;
 
 /** Sets what every answer carries. */
-export function markAnswer(reply: FastifyReply, requestId: string): void {
-  void reply.header('x-request-id', requestId).headers(SECURITY_HEADERS);
-}
-
 export function markAnswers(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    markAnswer(reply, request.id);
+    void reply.header('x-request-id', request.id).headers(SECURITY_HEADERS);
     done();
   });
 }

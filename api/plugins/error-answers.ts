@@ -1,10 +1,8 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorSchema } from '../../contracts/errors';
 import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
 import { errorBody, NO_SUCH_ENDPOINT, toApiError } from '../errors';
 import { serializer } from '../serializer';
-import { markAnswer } from './answer-headers';
-import { httpsOnly } from './https-only';
 
 /** Whose contract the answers are of. */
 const SERIALIZERS = {
@@ -32,31 +30,6 @@ export function answerErrors(
     if (request.is404) done(NO_SUCH_ENDPOINT);
     else done();
   });
-}
-
-/**
- * Answers requests whose URL the router could not read. Hooks do not run for them, so their work is done here.
- * @param answered called with each of their answers.
- */
-export function notFound(
-  count: CountRefused,
-  answered: (request: FastifyRequest, reply: FastifyReply) => void = () => undefined,
-) {
-  return (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    markAnswer(reply, request.id);
-    reply.raw.once('finish', () => answered(request, reply));
-    httpsOnly.call(
-      request.server,
-      request,
-      reply,
-      (refusal) => void answer(refusal ?? NO_SUCH_ENDPOINT, request, reply, 'public', count),
-    );
-  };
-}
-
-export function notFoundInternally(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  markAnswer(reply, request.id);
-  send(NO_SUCH_ENDPOINT, request, reply, 'internal');
 }
 
 function answer(

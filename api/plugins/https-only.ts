@@ -9,7 +9,7 @@ export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerC
  * `protocol` is the socket's own, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; a header from
  * anybody else counts for nothing.
  */
-export const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
+const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
   if (cameOverHttps(request)) done();
   else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
 };

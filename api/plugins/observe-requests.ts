@@ -1,12 +1,11 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiMetrics } from '../metrics';
 import { routeNameOf } from './route-name';
 
 /**
  * Counts every request and logs one line for it, when it has been answered: no body, no header, no query. Of refusals that
  * no limit per key bounds, a few lines a second are logged and the rest counted.
- * @returns what counts and logs requests for which the framework runs no hooks: `answered` one whose URL could not be read,
- *   `unreadable` one that could not be read at all.
+ * @returns what counts and logs a request that could not be read at all: the framework runs no hooks for it.
  */
 export function observeRequests(
   app: FastifyInstance,
@@ -31,7 +30,7 @@ export function observeRequests(
     if (bounded || sample.admit({ route, status, keyId }))
       lines.info({ ...line, ms: Math.round(ms * 10) / 10 }, 'request');
   }
-  function answered(request: FastifyRequest, reply: FastifyReply): void {
+  app.addHook('onResponse', (request, reply, done) => {
     observe({
       requestId: request.id,
       method: request.method,
@@ -40,16 +39,10 @@ export function observeRequests(
       ms: reply.elapsedTime,
       keyId: keyIdOf(request),
     });
-  }
-  app.addHook('onResponse', (request, reply, done) => {
-    answered(request, reply);
     done();
   });
-  return {
-    answered,
-    unreadable: (requestId: string) =>
-      observe({ requestId, method: 'none', route: 'none', status: 400, ms: 0, keyId: undefined }),
-  };
+  return (requestId: string): void =>
+    observe({ requestId, method: 'none', route: 'none', status: 400, ms: 0, keyId: undefined });
 }
 
 interface Line {

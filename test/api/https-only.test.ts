@@ -67,8 +67,9 @@ describe('the proxies that are named', () => {
     });
     const headers = { 'x-forwarded-proto': 'https', authorization: `Bearer ${api.keys.test}` };
     const { status } = await post(api.port, headers);
+    const unreadable = await post(api.port, headers, '/%zz');
     await api.close();
-    expect(status).toBe(counts ? 200 : 400);
+    expect([status, unreadable.status]).toEqual(counts ? [200, 404] : [400, 400]);
   });
 
   test.each([
