@@ -114,7 +114,7 @@ test('every metric of ours is explained', () => {
 });
 
 test('every kind of operator event is explained', () => {
-  const page = read('docs/operations/every-day.md');
+  const page = read('docs/operations/webhooks.md');
   expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`| \`${kind}\``))).toEqual([]);
 });
 
