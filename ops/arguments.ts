@@ -123,7 +123,7 @@ export type IdKind = keyof typeof IDS;
 export const newIdOf = (kind: IdKind) => (text: string) => {
   const { noun, like, form } = IDS[kind];
   if (form.test(text)) return text;
-  throw new InvalidArgumentError(`It must be the id of a ${noun.toLowerCase()}, such as ${like}.`);
+  throw new InvalidArgumentError(`It must be an id such as ${like} (${noun.toLowerCase()}).`);
 };
 
 /** Parsers of ids, which `checkIds` looks up before the command runs. */

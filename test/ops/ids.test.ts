@@ -121,7 +121,7 @@ test.each(expected)('$command $name: one that is mistyped is wrong usage, 2', as
   expect(outcome).toMatchObject({
     code: 2,
     out: '',
-    err: expect.stringContaining(`It must be the id of a ${IDS[kind].noun.toLowerCase()}, such as `),
+    err: expect.stringContaining(`It must be an id such as ${IDS[kind].like} (`),
   });
 });
 
