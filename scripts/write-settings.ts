@@ -19,8 +19,7 @@ function row(name: string, schema: z.ZodType): string {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Described;
   const { description = '', default: byDefault } = json;
   const shown = byDefault === undefined ? 'not set' : text(byDefault);
-  const cells = [`\`${name}\``, shown, boundsOf(json), description.replaceAll('|', '\\|')];
-  return `| ${cells.join(' | ')} |`;
+  return `- \`${name}\` (${shown}; ${boundsOf(json)}): ${description}`;
 }
 
 function text(value: unknown): string {
@@ -38,26 +37,21 @@ function boundsOf({ minimum, maximum, enum: values, type }: Described): string {
 
 const groups = Object.entries(SETTING_GROUPS).map(
   ([title, settings]) =>
-    `## ${title}\n\n| Name | Default | May be | Meaning |\n| --- | --- | --- | --- |\n` +
+    `## ${title}\n\n` +
     Object.entries(settings)
       .map(([name, schema]) => row(name, schema))
       .join('\n'),
 );
 const content = `# Settings
 
-Generated from \`runtime/config/\` by \`npm run settings\`. Read from the environment once, by \`runtime/config/config.ts\`. An empty value counts
-as not set. A value that does not fit stops the start with a message that names every setting at fault. The boot log shows all of them, those
-that may hold a password or a key only as \`set\` or \`not set\`. How they belong together: [operations](operations.md).
+Generated from \`runtime/config/\` by \`npm run settings\`. In brackets: the default, and what it may be. An empty value counts as not set. A value that
+does not fit stops the start with a message that names every setting at fault. The boot log shows all of them, those that may contain a password or
+a key only as \`set\` or \`not set\`.
 
 ${groups.join('\n\n')}
 `;
 if (!process.argv.includes('--check')) writeFileSync(file, content);
-else if (plain(readFileSync(file, 'utf8')) !== plain(content)) {
+else if (readFileSync(file, 'utf8') !== content) {
   console.error('docs/settings.md does not follow from runtime/*-settings.ts; run npm run settings.');
   process.exitCode = 1;
-}
-
-/** Prettier pads the tables. */
-function plain(markdown: string): string {
-  return markdown.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---');
 }
