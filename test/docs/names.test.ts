@@ -115,7 +115,7 @@ test('every metric of ours is explained', () => {
 
 test('every kind of operator event is explained', () => {
   const page = read('docs/operations/webhooks.md');
-  expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`| \`${kind}\``))).toEqual([]);
+  expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`- \`${kind}\``))).toEqual([]);
 });
 
 test('every section on an alert has its alert', () => {
