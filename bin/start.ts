@@ -4,6 +4,7 @@ import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { moveApplication, runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
+import { stackPorts } from '../dev/ports';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
 import { untilReady } from '../dev/until-ready';
 import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
@@ -29,6 +30,7 @@ if (!helped(HELP))
   void runStack(async (signals) => {
     const config = readConfig();
     const dataDir = resolve(config.DATA_DIR);
+    const ports = stackPorts(config.STACK_PORT);
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
     const keyRing = parseKeyRing(webhookKeys);
     const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
@@ -42,16 +44,11 @@ if (!helped(HELP))
       apiPort: config.API_PORT,
       internalHost: config.INTERNAL_HOST,
       internalPort: config.INTERNAL_PORT,
-      postgresPort: config.POSTGRES_PORT,
       databaseUrl: config.DATABASE_URL,
-      receiverPort: config.RECEIVER_PORT,
-      shopPort: config.SHOP_PORT,
+      ports,
       temporal: {
         external: prepareExternalTemporal(config),
-        port: config.TEMPORAL_PORT,
-        uiPort: config.TEMPORAL_UI_PORT,
         namespace: config.TEMPORAL_NAMESPACE ?? 'default',
-        toolsDir: config.TOOLS_DIR,
       },
       runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
       moveApplication: () => moveApplication({ dataDir, now: () => Date.now() }),
@@ -59,7 +56,7 @@ if (!helped(HELP))
       redraws: process.stdout.isTTY,
       seed: (databaseUrl, known) =>
         seedDemo(databaseUrl, known, {
-          url: `https://localhost:${config.RECEIVER_PORT}/webhooks`,
+          url: `https://localhost:${ports.receiver}/webhooks`,
           keyRing,
         }),
       openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),

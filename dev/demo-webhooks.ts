@@ -5,6 +5,7 @@ import { appendChange } from '../db/audit/change-log';
 import { findEndpoint, liveSecrets, registerEndpoint } from '../db/endpoints/endpoints';
 import { liveKeyPairs, rotateKeyPair, type KeyPairOwner } from '../db/endpoints/key-pairs';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import { stackPorts } from './ports';
 import type { Config } from '../runtime/config/config';
 
 const ACTOR = 'seed';
@@ -20,7 +21,7 @@ export function withDemoReceiver(config: Config, facts: { webhookKeys: string; c
     ENVIRONMENT: 'development',
     WEBHOOK_KEYS: facts.webhookKeys,
     WEBHOOK_ALLOWED_CIDRS: join(config.WEBHOOK_ALLOWED_CIDRS, '127.0.0.0/8'),
-    WEBHOOK_ALLOWED_PORTS: join(config.WEBHOOK_ALLOWED_PORTS, String(config.RECEIVER_PORT)),
+    WEBHOOK_ALLOWED_PORTS: join(config.WEBHOOK_ALLOWED_PORTS, String(stackPorts(config.STACK_PORT).receiver)),
     WEBHOOK_HOSTS: join(config.WEBHOOK_HOSTS, 'localhost=127.0.0.1'),
     WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE ?? facts.caFile,
   };

@@ -10,6 +10,17 @@ export interface WantedPort {
   readonly port: number;
 }
 
+/** Ports of the embedded stack, from that of Temporal on. */
+export const stackPorts = (temporal: number) => ({
+  temporal,
+  postgres: temporal + 1,
+  /** As Temporal's own dev server has it. */
+  temporalPage: temporal + 1000,
+  shop: temporal + 1211,
+  receiver: temporal + 1212,
+});
+export type StackPorts = ReturnType<typeof stackPorts>;
+
 /** @throws StackFailure naming port, setting and, where the system tells, the process that holds the port. */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   const faults: string[] = [];

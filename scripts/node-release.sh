@@ -13,7 +13,7 @@ case "${1:-}" in
 esac
 
 package="node-$(node -p 'process.platform')-$(node -p 'process.arch')"
-folder="${TOOLS_DIR:-$HOME/.cache/partner-finance-quote-service}/node-$node-npm-$npm"
+folder="${XDG_CACHE_HOME:-$HOME/.cache}/partner-finance-quote-service/node-$node-npm-$npm"
 bin="$folder/node_modules/.bin"
 works() { PATH="$bin:$PATH" && [ "$("$bin/node" --version)" = "v$node" ] && [ "$("$bin/npm" --version)" = "$npm" ]; }
 if ! (works) 2>/dev/null; then

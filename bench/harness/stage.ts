@@ -90,7 +90,6 @@ export async function openStage(bench: Bench, options: StageOptions = {}): Promi
   };
   const ours = options.postgres ?? (await openPostgres(bench, settings));
   const temporal = await startTemporalPostgres({
-    toolsDir: process.env['TOOLS_DIR'],
     directory: join(bench.directory, 'temporal'),
     password: 'bench',
     namespace: NAMESPACE,

@@ -11,7 +11,7 @@ const ENDINGS: Readonly<Record<DemoOutcome, string>> = {
 
 /** The demo shop beside the services of a stack. */
 export function startDemoShop(
-  options: Pick<StackOptions, 'shopPort' | 'runDemo'>,
+  options: Pick<StackOptions, 'ports' | 'runDemo'>,
   parts: {
     readonly apiUrl: string;
     readonly tls: DevelopmentTls;
@@ -23,7 +23,7 @@ export function startDemoShop(
 ): Promise<RunningShop> {
   const { tls, demo, receiver } = parts;
   return startShop({
-    port: options.shopPort,
+    port: options.ports.shop,
     tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
     partner: {
       apiUrl: parts.apiUrl,

@@ -14,7 +14,7 @@ import { checkPorts, type WantedPort } from '../ports';
 import { startDemoShop } from './demo-shop';
 import { createProgress } from './progress';
 import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
-import type { Stack, StackInfo, StackOptions, TemporalChoice } from './types';
+import type { Stack, StackInfo, StackOptions } from './types';
 
 /**
  * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, shop,
@@ -23,7 +23,7 @@ import type { Stack, StackInfo, StackOptions, TemporalChoice } from './types';
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { apiPort, internalPort, postgresPort, apiHost = '127.0.0.1', internalHost = '127.0.0.1' } = options;
+  const { apiPort, internalPort, ports, apiHost = '127.0.0.1', internalHost = '127.0.0.1' } = options;
   const dataDir = resolve(options.dataDir);
   const postgresDir = join(dataDir, 'postgres');
   const addresses = {
@@ -55,12 +55,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await checkPorts([
       { setting: 'API_PORT', host: apiHost, port: apiPort },
       { setting: 'INTERNAL_PORT', host: internalHost, port: internalPort },
-      ...(options.databaseUrl === undefined
-        ? [{ setting: 'POSTGRES_PORT', host: '127.0.0.1', port: postgresPort }]
-        : []),
-      ...(options.temporal.external ? [] : temporalPorts(options.temporal)),
-      { setting: 'RECEIVER_PORT', host: '127.0.0.1', port: options.receiverPort },
-      { setting: 'SHOP_PORT', host: '127.0.0.1', port: options.shopPort },
+      ...(options.databaseUrl === undefined ? [embedded(ports.postgres)] : []),
+      ...(options.temporal.external ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
+      ...[ports.receiver, ports.shop].map(embedded),
     ]);
     if (options.databaseUrl === undefined) {
       const password = await ensurePassword(dataDir);
@@ -68,7 +65,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       const own = await step('Postgres', () =>
         startPostgres({
           dataDir: postgresDir,
-          port: postgresPort,
+          port: ports.postgres,
           password,
           onProgress: note,
           ...(signal && { signal }),
@@ -92,7 +89,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (opened) closers.push(() => opened.close());
     const receiver = await step("Demo partner's receiver", () =>
       startReceiver({
-        port: options.receiverPort,
+        port: ports.receiver,
         tls: { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) },
         secrets: () => opened?.secrets() ?? [],
         now: () => new Date(),
@@ -117,7 +114,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const { signal } = options;
     const announce = (text: string) => options.write(`${text}\n`);
     const found = await step('Temporal', () =>
-      tryTemporal(options.temporal, dataDir, { note, announce, signal }),
+      tryTemporal(options.temporal, ports, dataDir, { note, announce, signal }),
     );
     temporal = found;
     if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
@@ -197,10 +194,4 @@ async function migrate(
   }
 }
 
-function temporalPorts({ port, uiPort }: TemporalChoice): WantedPort[] {
-  const host = '127.0.0.1';
-  return [
-    { setting: 'TEMPORAL_PORT', host, port },
-    { setting: 'TEMPORAL_UI_PORT', host, port: uiPort },
-  ];
-}
+const embedded = (port: number): WantedPort => ({ setting: 'STACK_PORT', host: '127.0.0.1', port });

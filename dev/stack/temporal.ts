@@ -1,3 +1,4 @@
+import type { StackPorts } from '../ports';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adviceOn } from '../advice';
@@ -33,6 +34,7 @@ export function temporalDir(dataDir: string): string {
  */
 export async function tryTemporal(
   choice: TemporalChoice,
+  ports: StackPorts,
   dataDir: string,
   tell: Tell,
 ): Promise<StackTemporal | undefined> {
@@ -42,14 +44,14 @@ export async function tryTemporal(
       await choice.external.prepare();
       return { address: choice.external.address, server: null };
     }
-    const executable = await findTemporal({ toolsDir: choice.toolsDir, onProgress: note, signal });
-    const { port, uiPort, namespace } = choice;
+    const executable = await findTemporal({ onProgress: note, signal });
+    const { namespace } = choice;
     const start = (onProgress: (text: string) => void) =>
       startTemporal({
         executable,
         dataDir: temporalDir(dataDir),
-        port,
-        uiPort,
+        port: ports.temporal,
+        uiPort: ports.temporalPage,
         namespace,
         onProgress,
         signal,

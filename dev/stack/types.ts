@@ -1,3 +1,4 @@
+import type { StackPorts } from '../ports';
 export interface DevelopmentTls {
   /** What clients are told to trust (`curl --cacert`). */
   readonly caFile: string;
@@ -42,11 +43,7 @@ export interface TemporalChoice {
         prepare(): Promise<void>;
       }
     | undefined;
-  readonly port: number;
-  readonly uiPort: number;
   readonly namespace: string;
-  /** Where its program is kept; default: the user's cache folder. */
-  readonly toolsDir?: string | undefined;
 }
 
 export interface StackOptions {
@@ -54,9 +51,8 @@ export interface StackOptions {
   readonly dataDir: string;
   readonly apiPort: number;
   readonly internalPort: number;
-  readonly postgresPort: number;
-  readonly receiverPort: number;
-  readonly shopPort: number;
+  /** Of Postgres, Temporal, shop and receiver. */
+  readonly ports: StackPorts;
   readonly temporal: TemporalChoice;
   /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
   readonly apiHost?: string | undefined;

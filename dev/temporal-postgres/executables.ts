@@ -21,7 +21,7 @@ export interface ServerExecutables {
 
 export interface Obtaining {
   /** Where what was built is kept; by default the user's cache folder. */
-  readonly toolsDir: string | undefined;
+  readonly toolsDir?: string | undefined;
   readonly onProgress: (message: string) => void;
   readonly signal?: AbortSignal | undefined;
   /** Default {@link SERVER_VERSION}. */

@@ -10,7 +10,7 @@ const DRAFT = 'new-';
 
 export interface ExecutableOptions {
   /** Where what was built or downloaded is kept; by default the user's cache folder. */
-  readonly toolsDir: string | undefined;
+  readonly toolsDir?: string | undefined;
   readonly onProgress?: (message: string) => void;
   readonly signal?: AbortSignal | undefined;
   /** Where ready-made binaries are; default https://temporal.download. */
@@ -25,7 +25,7 @@ export interface ExecutableOptions {
  * @returns its absolute path.
  * @throws StackFailure naming every way that was tried, and why it failed.
  */
-export async function findTemporal(options: ExecutableOptions): Promise<string> {
+export async function findTemporal(options: ExecutableOptions = {}): Promise<string> {
   const onPath = options.ignorePath ? undefined : await findOnPath();
   if (onPath !== undefined) return onPath;
   const tools = await openToolsFolder(options.toolsDir);

@@ -81,10 +81,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 
   // Another server there would answer, and seem to be ours.
   await checkPorts([
-    { setting: 'TEMPORAL_PORT', host: '127.0.0.1', port: options.port },
-    ...(options.uiPort === null
-      ? []
-      : [{ setting: 'TEMPORAL_UI_PORT', host: '127.0.0.1', port: options.uiPort }]),
+    { setting: 'STACK_PORT', host: '127.0.0.1', port: options.port },
+    ...(options.uiPort === null ? [] : [{ setting: 'STACK_PORT', host: '127.0.0.1', port: options.uiPort }]),
   ]);
   const { log, offset } = await openLog(logFile);
   await startAnewForOtherVersion(options, dataDir);

@@ -11,7 +11,7 @@ const COPY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
 const MAVEN_LIMIT_MS = 600_000;
 
 export interface TimeSkippingOptions {
-  readonly toolsDir: string | undefined;
+  readonly toolsDir?: string | undefined;
   /** Gets the script that starts it, and stands on its command line: a watchdog on the folder finds it. */
   readonly directory: string;
   readonly onProgress: (message: string) => void;

@@ -12,17 +12,20 @@ export interface ToolsFolder {
 }
 
 /**
- * Where programs are kept that were built or downloaded once: `wanted`, else the user's cache folder, else, where the
- * home folder cannot be written, a folder of this user's under the temporary one.
+ * Where programs are kept that were built or downloaded once: in `XDG_CACHE_HOME`, else in the user's cache folder, else, where the
+ * home folder cannot be written, in a folder of this user's under the temporary one.
+ * @param wanted another folder.
  * @throws StackFailure when there is none.
  */
-export async function openToolsFolder(wanted: string | undefined): Promise<ToolsFolder> {
+export async function openToolsFolder(wanted?: string): Promise<ToolsFolder> {
+  // oxlint-disable-next-line node/no-process-env -- the user's, as the home folder is (XDG base directory specification)
+  const cacheHome = process.env['XDG_CACHE_HOME'] ?? '';
   const home = homeFolder();
   const homeWritable = home !== undefined && (await isWritable(home));
-  if (wanted !== undefined) {
-    const path = resolve(wanted);
+  if (wanted !== undefined || cacheHome !== '') {
+    const path = resolve(wanted ?? join(cacheHome, NAME));
     if (await makeFolder(path)) return { path, homeWritable };
-    throw new StackFailure(`${path} cannot be written. Set TOOLS_DIR to another folder.`);
+    throw new StackFailure(`${path} cannot be written. Set XDG_CACHE_HOME to another folder.`);
   }
   if (homeWritable) {
     const path = join(home, '.cache', NAME);
@@ -32,7 +35,7 @@ export async function openToolsFolder(wanted: string | undefined): Promise<Tools
   const path = join(tmpdir(), `${NAME}-${user}`);
   if ((await makeFolder(path)) && (await belongsTo(path, user))) return { path, homeWritable };
   throw new StackFailure(
-    `Neither the home folder nor ${path} can be used. Set TOOLS_DIR to a folder of yours.`,
+    `Neither the home folder nor ${path} can be used. Set XDG_CACHE_HOME to a folder of yours.`,
   );
 }
 

@@ -8,9 +8,7 @@ export const temporalSettings = {
   TEMPORAL_ADDRESS: text
     .regex(/^[^\s/]+:\d+$/, 'must be host:port')
     .optional()
-    .describe(
-      '`host:port`. Without it 127.0.0.1 and `TEMPORAL_PORT`, where `npm start` brings one of its own.',
-    ),
+    .describe('`host:port`. Without it 127.0.0.1 and `STACK_PORT`, where `npm start` brings one of its own.'),
   TEMPORAL_NAMESPACE: text.optional().describe('Its namespace; without it `default`.'),
   TEMPORAL_API_KEY: text.optional().describe('API key (Temporal Cloud). Implies TLS.'),
   TEMPORAL_TLS: flag.optional().describe('Whether to use TLS.'),

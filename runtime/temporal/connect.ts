@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const CHECK_TIMEOUT_MS = 1_000;
 
 /** @throws ConfigError when the settings do not fit together. Whether Temporal is there shows later. */
-export function connectTemporal(config: TemporalSettings & Pick<Config, 'TEMPORAL_PORT'>): Temporal {
+export function connectTemporal(config: TemporalSettings & Pick<Config, 'STACK_PORT'>): Temporal {
   const { namespace, connection: options } = temporalTarget(config);
   const connection = Connection.lazy({ ...options, ...CHANNEL, connectTimeout: CONNECT_TIMEOUT_MS });
   let opening: Promise<NativeConnection> | undefined;

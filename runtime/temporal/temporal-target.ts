@@ -39,11 +39,11 @@ export function externalTemporal(config: TemporalSettings): TemporalTarget | und
   };
 }
 
-export function temporalTarget(config: TemporalSettings & Pick<Config, 'TEMPORAL_PORT'>): TemporalTarget {
+export function temporalTarget(config: TemporalSettings & Pick<Config, 'STACK_PORT'>): TemporalTarget {
   return (
     externalTemporal(config) ?? {
       namespace: config.TEMPORAL_NAMESPACE ?? 'default',
-      connection: { address: `127.0.0.1:${config.TEMPORAL_PORT}` },
+      connection: { address: `127.0.0.1:${config.STACK_PORT}` },
     }
   );
 }

@@ -49,7 +49,6 @@ export interface ClusterStores extends Prepared {
 /** Builds the service, makes certificates and the machines with their files. Nothing runs yet. */
 export async function prepare({ directory, say, extra }: PrepareOptions): Promise<Prepared> {
   const { server, sqlTool } = await findTemporalServer({
-    toolsDir: process.env['TOOLS_DIR'],
     onProgress: say,
   });
   say('building the service');

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PATH="$PATH:/usr/sbin"
-tools="${TOOLS_DIR:-$HOME/.cache/partner-finance-quote-service}/containers"
+tools="${XDG_CACHE_HOME:-$HOME/.cache}/partner-finance-quote-service/containers"
 missing() {
   echo "Not run: no container engine can be had here: $1" >&2
   [ "${CI:-}" != true ] || exit 1

@@ -13,8 +13,8 @@ const caught = (task: () => unknown): Promise<unknown> =>
     );
 
 test('names every setting at fault, and where they are described', async () => {
-  const error = await caught(() => readConfig({ API_PORT: 'abc', SHOP_PORT: '99999' }));
-  expect(adviceOn(error)).toMatch(/API_PORT: .*\n.*SHOP_PORT: .*\nCorrect them as docs\/settings\.md says/);
+  const error = await caught(() => readConfig({ API_PORT: 'abc', STACK_PORT: '99999' }));
+  expect(adviceOn(error)).toMatch(/API_PORT: .*\n.*STACK_PORT: .*\nCorrect them as docs\/settings\.md says/);
 });
 
 test('an error that nobody foresaw keeps its trace', () => {

@@ -20,7 +20,7 @@ let dismissWatchdog: () => void;
 beforeAll(async () => {
   directory = await temporaryDirectory('demo');
   dismissWatchdog = startWatchdog(directory);
-  await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+  await findTemporal();
 }, 1_200_000);
 afterAll(async () => {
   await removeDirectory(directory);

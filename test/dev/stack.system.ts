@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { Agent, request } from 'undici';
 import type { StackInfo } from '../../dev/stack';
+import { stackPorts } from '../../dev/ports';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/temporal/search-attributes';
@@ -35,7 +36,7 @@ beforeAll(async () => {
   dismissWatchdog = startWatchdog(directory);
   environment = await stackEnvironment(join(directory, 'data dir'));
   // On a new machine that takes minutes, which no single start below should.
-  await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+  await findTemporal();
 }, 1_200_000);
 
 afterAll(async () => {
@@ -269,9 +270,15 @@ test('makes new keys when stack.json is lost', async () => {
 });
 
 test('names every port in use and who holds it', async () => {
-  const settings = Object.entries(environment).filter(([name]) => name.endsWith('_PORT'));
+  const settings = Object.entries(environment)
+    .filter(([name]) => name.endsWith('_PORT'))
+    .flatMap(([name, port]) =>
+      (name === 'STACK_PORT' ? Object.values(stackPorts(Number(port))) : [Number(port)]).map(
+        (each) => [name, each] as const,
+      ),
+    );
   expect(settings).toHaveLength(7);
-  const squatters = settings.map(([, port]) => createServer().listen(Number(port), '127.0.0.1'));
+  const squatters = settings.map(([, port]) => createServer().listen(port, '127.0.0.1'));
   await Promise.all(squatters.map((squatter) => once(squatter, 'listening')));
   const refused = start();
   expect(await refused.ended).toBe(1);
@@ -284,9 +291,9 @@ test('names every port in use and who holds it', async () => {
 });
 
 test('answers quotes without Temporal, and says what is missing', async () => {
-  const running = start({ TOOLS_DIR: join(project, 'package.json'), PATH: directory });
+  const running = start({ XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory });
   await running.waitFor(UP, 60_000);
-  expect(running.output()).toMatch(/WARNING: no Temporal.*TOOLS_DIR/s);
+  expect(running.output()).toMatch(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
   expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
   expect(await quote()).toBe(200);
   signal(running.pid, 'SIGINT');
@@ -295,7 +302,7 @@ test('answers quotes without Temporal, and says what is missing', async () => {
 
 test('uses a Temporal that it is given, and registers what it lacks there', async () => {
   const other = await startTemporal({
-    executable: await findTemporal({ toolsDir: process.env['TOOLS_DIR'] }),
+    executable: await findTemporal(),
     dataDir: join(directory, 'other temporal'),
     port: await freePort(),
     uiPort: null,
@@ -325,7 +332,7 @@ asRoot(
     const disk = await provideSmallDisk();
     if (disk.parent === undefined) return disk.close();
     const dataDir = join(disk.parent, basename(directory));
-    const small = { DATA_DIR: dataDir, TOOLS_DIR: join(project, 'package.json'), PATH: directory };
+    const small = { DATA_DIR: dataDir, XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory };
     try {
       for (const fullFrom of [/^/, /creating a new database cluster/, /Database schema/]) {
         const running = start(small);

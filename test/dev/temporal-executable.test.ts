@@ -142,5 +142,5 @@ test('takes over from a killed process, and names every way that failed', async 
 
 test('names the setting when its folder cannot be used', async () => {
   const toolsDir = join(directory, 'temporal', 'a file is no folder');
-  await expect(findTemporal({ toolsDir, ignorePath: true })).rejects.toThrow(/TOOLS_DIR/);
+  await expect(findTemporal({ toolsDir, ignorePath: true })).rejects.toThrow(/XDG_CACHE_HOME/);
 });

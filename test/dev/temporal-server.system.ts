@@ -22,7 +22,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'pfqs temporal-'));
   dismissWatchdog = startWatchdog(directory);
   dataDir = join(directory, 'data of mine');
-  executable = await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+  executable = await findTemporal();
   port = await freePort();
 }, 1_200_000);
 
@@ -136,7 +136,7 @@ test('stops a server that an earlier run left behind and takes its place, with a
 test('says why it did not start: port taken, data that is none, program that is none', async () => {
   const squatter = createServer();
   await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve));
-  await expect(start()).rejects.toThrow(new RegExp(`Port ${port} is in use.* set TEMPORAL_PORT`));
+  await expect(start()).rejects.toThrow(new RegExp(`Port ${port} is in use.* set STACK_PORT`));
   await new Promise((resolve) => squatter.close(resolve));
 
   const broken = join(directory, 'broken');

@@ -16,10 +16,9 @@ test(
     // Its processes have it on their command lines, which is how the watchdog finds them.
     const directory = await temporaryDirectory('storm-cluster');
     const dismissWatchdog = startWatchdog(directory);
-    const { TOOLS_DIR } = process.env;
     const storm = startNode(
       ['--import', 'tsx', join(root, 'scripts/storm-cluster.ts'), '--short', '--json'],
-      { cwd: root, environment: { TMPDIR: directory, ...(TOOLS_DIR !== undefined && { TOOLS_DIR }) } },
+      { cwd: root, environment: { TMPDIR: directory } },
     );
     const code = await storm.ended;
     dismissWatchdog();

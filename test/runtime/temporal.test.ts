@@ -39,7 +39,7 @@ async function listen(server: Server): Promise<string> {
 const settings = (environment: Record<string, string>) => readConfig(environment);
 
 test('means the embedded server when nothing is set', () => {
-  const config = settings({ TEMPORAL_PORT: '7999', TEMPORAL_NAMESPACE: 'quotes' });
+  const config = settings({ STACK_PORT: '7999', TEMPORAL_NAMESPACE: 'quotes' });
   expect(externalTemporal(config)).toBeUndefined();
   expect(temporalTarget(config)).toEqual({ namespace: 'quotes', connection: { address: '127.0.0.1:7999' } });
 });

@@ -5,7 +5,6 @@ import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 /** A program (test/support/needs.ts): `obtain-temporal.ts temporal|time-skipping <folder>`. Prints why it cannot be had. */
 const [what, directory = ''] = process.argv.slice(2);
 const options = {
-  toolsDir: process.env['TOOLS_DIR'],
   onProgress: nowAndThen((text) => process.stderr.write(`Temporal for tests: ${text}\n`)),
 };
 const obtained =

@@ -29,7 +29,7 @@ export interface OwnTemporal {
 
 /** Prepares one, without starting it. */
 export async function ownTemporal(): Promise<OwnTemporal> {
-  const executable = await findTemporal({ toolsDir: process.env['TOOLS_DIR'] });
+  const executable = await findTemporal();
   const directory = await temporaryDirectory('own-temporal');
   const dismissWatchdog = startWatchdog(directory);
   const dataDir = join(directory, 'temporal');

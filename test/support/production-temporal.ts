@@ -169,7 +169,7 @@ async function answers(
 /** Server and schema tool of a version, under the names that they have in Temporal's images. */
 async function provide(version: string, folder: string): Promise<void> {
   const onProgress = nowAndThen((text) => process.stderr.write(`Temporal ${version}: ${text}\n`));
-  const found = await findTemporalServer({ toolsDir: process.env['TOOLS_DIR'], onProgress, version });
+  const found = await findTemporalServer({ onProgress, version });
   await mkdir(folder);
   await symlink(found.server, join(folder, 'temporal-server'));
   await symlink(found.sqlTool, join(folder, 'temporal-sql-tool'));

@@ -22,12 +22,12 @@ export interface ProcessOptions {
   readonly channel?: boolean;
 }
 
-/** Runs `node` with these arguments; of our own environment it gets PATH and HOME only. */
+/** Runs `node` with these arguments; of our own environment it gets PATH and where home and cache are. */
 export function startNode(args: readonly string[], options: ProcessOptions): ProjectProcess {
-  const { PATH = '', HOME = '' } = process.env;
+  const { PATH = '', HOME = '', XDG_CACHE_HOME = '' } = process.env;
   const child = spawn(process.execPath, args, {
     cwd: options.cwd,
-    env: { PATH, HOME, ...options.environment },
+    env: { PATH, HOME, XDG_CACHE_HOME, ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe', ...(options.channel ? ['ipc' as const] : [])],
   });
   let all = '';

@@ -1,13 +1,31 @@
+import { checkPorts, stackPorts } from '../../dev/ports';
 import { freeLowPorts } from '../../dev/free-port';
-
-const PORTS = ['API', 'INTERNAL', 'POSTGRES', 'TEMPORAL', 'TEMPORAL_UI', 'RECEIVER', 'SHOP'] as const;
 
 /** Settings of an embedded stack that gets in nobody's way. */
 export async function stackEnvironment(dataDir: string): Promise<Record<string, string>> {
-  const free = await freeLowPorts(PORTS.length);
+  const [api, internal] = await freeLowPorts(2);
   return {
     DATA_DIR: dataDir,
-    ...Object.fromEntries(PORTS.map((name, at) => [`${name}_PORT`, String(free[at])])),
-    TOOLS_DIR: process.env['TOOLS_DIR'] ?? '',
+    API_PORT: String(api),
+    INTERNAL_PORT: String(internal),
+    STACK_PORT: String(await freeStackPort()),
   };
+}
+
+async function freeStackPort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 11_000);
+    const wanted = Object.values(stackPorts(port)).map((each) => ({
+      setting: '',
+      host: '127.0.0.1',
+      port: each,
+    }));
+    if (
+      await checkPorts(wanted).then(
+        () => true,
+        () => false,
+      )
+    )
+      return port;
+  }
 }

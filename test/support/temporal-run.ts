@@ -25,12 +25,11 @@ const say = nowAndThen((text) => process.stderr.write(`Temporal for tests: ${tex
 
 /** The run's dev server, its workflow bundle and its time-skipping program, each made when first asked for. */
 export function temporalOfRun(directory: string) {
-  const toolsDir = process.env['TOOLS_DIR'];
   let server: RunningTemporal | undefined;
   return {
     starters: {
       temporal: async (): Promise<SharedTemporal> => {
-        const executable = await findTemporal({ toolsDir, onProgress: say });
+        const executable = await findTemporal({ onProgress: say });
         const dataDir = join(directory, 'temporal');
         const port = await freePort();
         server = await startTemporal({ executable, dataDir, port, uiPort: null, sync: false });
@@ -46,7 +45,7 @@ export function temporalOfRun(directory: string) {
         return { codePath };
       },
       'time-skipping': async (): Promise<SharedTimeSkipping> => ({
-        executable: await findTimeSkippingServer({ toolsDir, directory, onProgress: say }),
+        executable: await findTimeSkippingServer({ directory, onProgress: say }),
       }),
     },
     /** Keeps what all workflows of the run have written. */

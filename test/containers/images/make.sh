@@ -14,7 +14,7 @@ context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 cp "$here"/* "$context/"
 programs=$(node_modules/.bin/tsx -e "const { findTemporalServer } = require('./dev/temporal-postgres/executables');
-  findTemporalServer({ toolsDir: process.env.TOOLS_DIR, onProgress: console.error }).then(
+  findTemporalServer({ onProgress: console.error }).then(
     ({ server, sqlTool }) => console.log(server, sqlTool), (error) => { console.error(error); process.exit(1); })")
 cp "${programs% *}" "$context/temporal-server" && cp "${programs#* }" "$context/temporal-sql-tool"
 # Temporal's web page, with the configuration of its image.
