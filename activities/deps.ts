@@ -1,13 +1,12 @@
 import type { ClaimedNotification } from '../db/notifications/claim';
-import type { Db, Sql } from '../db/postgres/connect';
+import type { Sql } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { HmacSha256, SignEd25519 } from '../domain/webhook-signature';
 import type { SendSlots } from './send-slots';
 
 export interface ActivityDeps {
-  readonly db: Db;
-  /** For statements that are prepared: a pool of its own (`plannedOnce`). */
+  /** For statements that are prepared (`plannedOnce`). */
   readonly sql: Sql;
   readonly keyRing: KeyRing;
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
@@ -27,7 +26,7 @@ export interface ActivityDeps {
   ) => void;
   /** A notification has ended otherwise than delivered, or is held. */
   readonly onEnd: (end: EndedNotification) => void;
-  /** Places for attempts within a workflow task; null for what has none in this process. */
+  /** Slots for attempts within a workflow task; null for what has none in this process. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };

@@ -12,9 +12,27 @@ export { createSendSlots, type SendSlots } from './send-slots';
 export function createActivities(deps: ActivityDeps) {
   const sendAttempt = createSendAttempt(deps);
   return {
-    sends: { sendAttempt: (order: SendOrder) => withHeartbeat(() => sendAttempt(order)) },
-    records: { recordResult: createRecordResult(deps), endDelivery: createEndDelivery(deps) },
-    local: { sendAtOnce: createSendAtOnce(deps) },
+    sends: { sendAttempt: withCode((order: SendOrder) => withHeartbeat(() => sendAttempt(order))) },
+    records: {
+      recordResult: withCode(createRecordResult(deps)),
+      endDelivery: withCode(createEndDelivery(deps)),
+    },
+    local: { sendAtOnce: withCode(createSendAtOnce(deps)) },
+  };
+}
+
+/**
+ * Of an error that an activity throws the SDK keeps its class; of its cause a history also has the code and the table
+ * (workflows/failure-converter.ts). So an error with a code becomes the cause of one without.
+ */
+function withCode<Input, Output>(activity: (input: Input) => Promise<Output>) {
+  return async (input: Input): Promise<Output> => {
+    try {
+      return await activity(input);
+    } catch (error) {
+      const coded = error instanceof Error && 'code' in error;
+      throw coded ? new Error('an activity failed', { cause: error }) : error;
+    }
   };
 }
 

@@ -3,29 +3,62 @@ import { TEST_EVENT_TYPE, type ApplicationEvent } from '../contracts/webhook-eve
 import { ULID_PATTERN } from '../domain/ulid-pattern';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/endpoints/key-ring';
-import { forgetAttempt, type OpenedAttempt } from '../db/notifications/open-attempt';
-import { endNotification, keepAnswer, type NotificationEnd } from '../db/notifications/record-attempt';
+import {
+  endNotification,
+  forgetAttempt,
+  keepAnswer,
+  openAttempt,
+  type NotificationEnd,
+  type OpenedAttempt,
+} from '../db/notifications/attempt';
+import type { NotificationRef } from '../db/notifications/notification';
 import type { ActivityDeps } from './deps';
-import type { NotificationRef, SendResult } from './send-order';
+import type { SendResult } from './send-order';
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
-/** Ends a notification without an attempt. */
-export function createRefuse({ db, warn, onEnd }: Pick<ActivityDeps, 'db' | 'warn' | 'onEnd'>) {
-  return async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
+/**
+ * Makes an attempt of a notification, or ends or holds one that cannot be sent.
+ * @param onlyEndpoint the endpoint that it must be for, else `other_endpoint`; null: whichever there is.
+ */
+export function createAttempt(deps: ActivityDeps) {
+  const { sql, send, now, warn, monotonicMs, onEnd } = deps;
+
+  /** Ends a notification without an attempt, or holds it. */
+  async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
-    const eventType = await endNotification(db, ref, refusal);
+    const eventType = await endNotification(sql, ref, refusal);
     if (eventType !== null) onEnd({ ...refusal, eventType });
     return { kind: 'over', ...refusal };
+  }
+
+  return async function attempt(
+    ref: NotificationRef,
+    onlyEndpoint: string | null,
+  ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
+    const opened = await openAttempt(sql, ref, onlyEndpoint);
+    switch (opened.kind) {
+      case 'open':
+        return isEvent(opened.notification)
+          ? makeAttempt(ref, opened)
+          : refuse(ref, { state: 'failed', reason: 'poison' });
+      case 'wait':
+      case 'over':
+      case 'superseded':
+      case 'other_endpoint':
+        return opened;
+      case 'poison':
+      case 'monthly_limit':
+        return refuse(ref, { state: 'failed', reason: opened.kind });
+      case 'no_endpoint': {
+        // A test exists to be heard of at once; what tells of an application waits for an endpoint.
+        const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
+        return refuse(ref, { state, reason: opened.reason });
+      }
+    }
   };
-}
 
-export function createMakeAttempt(deps: ActivityDeps) {
-  const { db, send, now, warn, monotonicMs } = deps;
-  const refuse = createRefuse(deps);
-
-  return async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
-    if (!isEvent(opened.notification)) return refuse(ref, { state: 'failed', reason: 'poison' });
+  async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
     const { notification, attemptNumber, endpoint } = opened;
     const openedMs = monotonicMs();
     const headers = await signed(ref, opened);
@@ -47,12 +80,12 @@ export function createMakeAttempt(deps: ActivityDeps) {
     const kept = answer ?? detail;
     if (kept !== null && kept !== '') {
       // What the partner answered is good to know, and not worth a second event when the database is away.
-      await keepAnswer(db, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
+      await keepAnswer(sql, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
         (error: unknown) => warn({ ...about, err: error }, 'the answer of an endpoint was not kept'),
       );
     }
-    return { kind: 'sent', attemptNumber, outcome, address };
-  };
+    return { kind: 'sent', attemptNumber, step: opened.step, outcome, address };
+  }
 
   /** @throws when a secret cannot be opened here: another worker may hold its key, and until then there was no attempt. */
   async function signed(ref: NotificationRef, opened: Opened): Promise<Record<string, string>> {
@@ -61,7 +94,7 @@ export function createMakeAttempt(deps: ActivityDeps) {
     } catch (error) {
       const { notificationId } = ref;
       warn({ ...ref, err: error }, 'a notification cannot be signed: is a key missing from WEBHOOK_KEYS?');
-      await forgetAttempt(db, { notificationId, attemptNumber: opened.attemptNumber });
+      await forgetAttempt(sql, { notificationId, attemptNumber: opened.attemptNumber });
       throw error;
     }
   }

@@ -1,15 +1,14 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { recordDelivered } from '../db/notifications/record-delivered';
 import {
   recordAttempt,
   endNotification,
   ForeignResult,
   type NotificationEnd,
-} from '../db/notifications/record-attempt';
+} from '../db/notifications/attempt';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import type { ActivityDeps } from './deps';
-import type { NotificationRef } from './send-order';
+import type { NotificationRef } from '../db/notifications/notification';
 
 export interface AttemptResult {
   readonly notificationId: string;
@@ -34,12 +33,11 @@ export function createRecordResult(deps: RecordDeps) {
   };
 }
 
-type RecordDeps = Pick<ActivityDeps, 'db' | 'sql' | 'warn' | 'onEnd' | 'onRecorded' | 'monotonicMs'>;
+type RecordDeps = Pick<ActivityDeps, 'sql' | 'warn' | 'onEnd' | 'onRecorded' | 'monotonicMs'>;
 
-async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
+async function record({ sql, warn, onEnd }: RecordDeps, result: AttemptResult): Promise<void> {
   const { outcome, address, end, retryInMs } = result;
-  if (outcome.kind === 'delivered' && (await recordDelivered(sql, result, { ...outcome, address }))) return;
-  const { event, ended } = await recordAttempt(db, result, { outcome, address }, end, retryInMs).catch(
+  const { event, ended } = await recordAttempt(sql, result, { outcome, address }, end, retryInMs).catch(
     (error: unknown) => {
       if (!(error instanceof ForeignResult)) throw error;
       const { notificationId, attemptNumber } = result;
@@ -61,9 +59,9 @@ async function record({ db, sql, warn, onEnd }: RecordDeps, result: AttemptResul
 }
 
 /** Ends a notification between attempts, for example because an operator cancelled it. */
-export function createEndDelivery({ db, onEnd }: Pick<ActivityDeps, 'db' | 'onEnd'>) {
+export function createEndDelivery({ sql, onEnd }: Pick<ActivityDeps, 'sql' | 'onEnd'>) {
   return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
-    const eventType = await endNotification(db, ref, ref.end);
+    const eventType = await endNotification(sql, ref, ref.end);
     if (eventType !== null) onEnd({ ...ref.end, eventType });
   };
 }

@@ -1,13 +1,9 @@
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { NotificationState } from '../domain/notification-states';
+import type { NotificationRef } from '../db/notifications/notification';
 import type { Busy } from './send-slots';
 
-/** Which notification, and in whose name: a workflow of an older generation is told that it is over. */
-export interface NotificationRef {
-  readonly notificationId: string;
-  readonly generation: number;
-}
-
+/** Which notification, and as which generation: a workflow of an older one is told that it is over. */
 export interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on what is under way to it. */
   readonly queue: string;
@@ -18,10 +14,14 @@ export type SendResult =
   | {
       readonly kind: 'sent';
       readonly attemptNumber: number;
+      /** Steps of the retry ladder that had been made before it. */
+      readonly step: number;
       readonly outcome: DeliveryOutcome;
       readonly address: string | null;
     }
   | Busy
+  /** No attempt is due: this workflow replaces one that is gone, and goes on where that one was. */
+  | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** A later generation has taken over. */

@@ -40,7 +40,7 @@ export const applicationResponseSchema = answerSchema('ApplicationResponse', {
         event_type: z.string(),
         sequence: z.int().nullable(),
         state: z.string().meta({
-          description: '`pending`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
+          description: '`queued`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
         }),
         end_reason: z.string().nullable().meta({ description: 'Why it is held, or ended undelivered.' }),
         created_at: moment('When it was made.'),

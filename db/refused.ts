@@ -1,3 +1,16 @@
+/** Why, where a caller answers each in its own way: a partner's API by an error code, a recovery by passing over or stopping. */
+export type RefusedWhy =
+  | 'no_endpoint'
+  /** Of a notification that is to be sent again. */
+  | 'under_way'
+  | 'test'
+  | 'payload_removed'
+  /** Of a recovery that a partner asks for. */
+  | 'disabled'
+  | 'too_long_ago'
+  | 'empty_span'
+  | 'recovery_under_way';
+
 /** A change that cannot be made as asked. Thrown, so that the transaction around it rolls back. */
 export class Refused extends Error {
   override readonly name = 'Refused';
@@ -6,6 +19,9 @@ export class Refused extends Error {
     /** `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the request is wrong. */
     readonly reason: 'not_found' | 'conflict' | 'invalid',
     message: string,
+    readonly why?: RefusedWhy,
+    /** The thing that is in the way. */
+    readonly about?: string,
   ) {
     super(message);
   }

@@ -1,9 +1,10 @@
+import type { Tenant } from '../domain/tenant';
 import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
 import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys/key';
 import { appendChange } from '../db/audit/change-log';
 import { findEndpoint, liveSecrets, registerEndpoint } from '../db/endpoints/endpoints';
-import { liveKeyPairs, rotateKeyPair, type KeyPairOwner } from '../db/endpoints/key-pairs';
+import { liveKeyPairs, rotateKeyPair } from '../db/endpoints/key-pairs';
 import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { stackPorts } from './ports';
 import type { Config } from '../runtime/config/config';
@@ -92,7 +93,7 @@ async function openSecrets(
 }
 
 /** Whether all key pairs open: what is signed with them is not sent otherwise. */
-async function opensKeyPairs(db: DbOrTransaction, owner: KeyPairOwner, keyRing: KeyRing): Promise<boolean> {
+async function opensKeyPairs(db: DbOrTransaction, owner: Tenant, keyRing: KeyRing): Promise<boolean> {
   const sealed = await liveKeyPairs(db, owner);
   return opened(sealed, keyRing).length === sealed.length;
 }

@@ -19,8 +19,6 @@ interface BuildWatchDeps {
   /** What this process runs; null: it takes no part in versioning. */
   readonly build: Build | null;
   readonly monotonicMs: () => number;
-  /** Called with the first answer, and whenever it changes. */
-  readonly onChange: (current: boolean) => void;
   /** Of several failures in a row the first. */
   readonly onError: (error: unknown) => void;
 }
@@ -37,6 +35,8 @@ export interface BuildWatch {
    * both were so less than five seconds ago. The server does not look at builds when it hands out such a task.
    */
   eager(): boolean;
+  /** Calls it with the first answer, and whenever that changes. */
+  onChange(listener: (current: boolean) => void): void;
   stop(): Promise<void>;
 }
 
@@ -45,6 +45,7 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
   const { client, taskQueue, build, monotonicMs } = deps;
   let answer: { readonly current: boolean; readonly alone: boolean; readonly askedAt: number } | null = null;
   let failing = false;
+  const listeners = new Set<(current: boolean) => void>();
 
   async function ask(): Promise<void> {
     const askedAt = monotonicMs();
@@ -63,7 +64,7 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
     failing = false;
     const before = answer;
     answer = { current, alone, askedAt };
-    if (before?.current !== current) deps.onChange(current);
+    if (before?.current !== current) for (const listener of listeners) listener(current);
   }
 
   const loop = startLoop({
@@ -80,6 +81,7 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
     current: () => answer?.current ?? build === null,
     eager: () =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
+    onChange: (listener) => void listeners.add(listener),
     stop: () => loop.stop(),
   };
 }

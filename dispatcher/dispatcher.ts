@@ -1,12 +1,7 @@
-import {
-  FIRST_TURN,
-  type Claim,
-  type ClaimedNotification,
-  type ClaimOptions,
-} from '../db/notifications/claim';
-import { startLoop, type Loop } from '../timing/loop';
-import type { StartDelivery } from './delivery-starter';
+import type { Claim, ClaimedNotification, ClaimOptions } from '../db/notifications/claim';
+import { startLoop } from '../timing/loop';
 import { createClaimPace } from './claim-pace';
+import type { StartDelivery } from './delivery-starter';
 import { createStartNotes } from './start-notes';
 
 /** A claim that was not followed by a start is due again after this: far above the deadline of a start. */
@@ -17,8 +12,6 @@ const PAUSE_MS = 1_000;
 const GATHER_MS = 20;
 /** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
 const WAITING_SWEEP_MS = 1_000;
-/** What is open is of this month or the last, as good as always: a claim looks into others when none has for so long, in milliseconds. */
-const EVERY_MONTH_MS = 1_000;
 /** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
 const CONTENDED_SWEEP_MS = 20;
 
@@ -40,7 +33,7 @@ export interface Dispatcher {
   /** There may be something to do: look at once. */
   wake(): void;
   /** An attempt has been recorded, or its notification has ended without one: its slot, or its end, may be what something waits for. */
-  attemptEnded(notificationId?: string): void;
+  readonly attemptEnded: (notificationId?: string) => void;
   /** Starts nothing more; resolves when what was under way has been written down. */
   stop(): Promise<void>;
 }
@@ -51,115 +44,91 @@ export interface Dispatcher {
  * still being started while the next is made, so that nobody waits for another partner's starts.
  */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { claim, batch, onError, sweepMs } = deps;
-  /** The last claim left something due behind. */
-  let waiting = false;
-  let contended = false;
-  /** When a claim last looked at every month, and whether it found something in an older one. */
-  let everyMonthAtMs = Number.NEGATIVE_INFINITY;
-  let older = false;
-  let turn = FIRST_TURN;
-  let starting = 0;
-  /** Those whose attempts have not ended yet: an eager start may be answered later than its attempt. */
-  const toNote = new Set<string>();
-  const rounds = new Set<Promise<void>>();
-  let claiming = false;
-  /** An attempt has ended that the claim under way may not have seen. */
-  let endedMeanwhile = false;
-  const pace = createClaimPace(deps.monotonicMs);
+  const { claim, batch, onError, sweepMs, monotonicMs } = deps;
   const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
+  const pace = createClaimPace(monotonicMs);
   const notes = createStartNotes(deps.markStarted, unreachable);
+  /** What the last claim left behind. */
+  let left: Omit<Claim, 'claimed'> = { waiting: false, contended: false, turn: null };
+  /** When an attempt ended last: a claim under way may not have seen that. */
+  let endedMs = Number.NEGATIVE_INFINITY;
+  const starting = new Set<ClaimedNotification>();
+  const rounds = new Set<Promise<void>>();
+  let retry: NodeJS.Timeout | undefined;
 
-  const loop = startLoop({
-    round,
-    everyMs: () => Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs),
-    onError: unreachable,
-    restMs: () => pace.restMs(starting),
-  });
-
-  async function round(): Promise<'again' | void> {
-    const limit = batch - starting;
-    if (limit === 0) {
-      // The end of a start wakes us.
-      waiting = true;
-      contended = false;
+  async function start(claimed: readonly ClaimedNotification[], wake: () => void): Promise<void> {
+    const claimedMs = monotonicMs();
+    const failed: ClaimedNotification[] = [];
+    const started: ClaimedNotification[] = [];
+    const faults: unknown[] = [];
+    notes.expect(claimed);
+    const startOne = async (one: ClaimedNotification) => {
+      try {
+        await deps.start(one);
+        started.push(one);
+        deps.onStarted(one, one.ageMs + monotonicMs() - claimedMs);
+      } catch (error) {
+        failed.push(one);
+        faults.push(error);
+      }
+    };
+    await Promise.all(claimed.map(startOne));
+    for (const one of claimed) starting.delete(one);
+    notes.forget(failed);
+    notes.add(started);
+    if (failed.length === 0) {
+      if (left.waiting) wake();
       return;
     }
-    const nowMs = deps.monotonicMs();
-    const everyMonth = older || nowMs - everyMonthAtMs >= EVERY_MONTH_MS;
-    if (everyMonth) everyMonthAtMs = nowMs;
-    const { claimed, ...left } = await atItsPace(() => claim({ limit, leaseMs: LEASE_MS, turn, everyMonth }));
-    ({ waiting, contended, older, turn } = left);
-    if (waiting && endedMeanwhile) loop.wake();
-    if (claimed.length === 0) return;
-    starting += claimed.length;
-    const own: Promise<void> = start(claimed)
-      .catch(unreachable)
-      .finally(() => rounds.delete(own));
-    rounds.add(own);
-    if (waiting) return 'again';
-  }
-
-  async function atItsPace<T>(task: () => Promise<T>): Promise<T> {
-    const begunMs = deps.monotonicMs();
-    claiming = true;
-    endedMeanwhile = false;
-    try {
-      return await task();
-    } finally {
-      claiming = false;
-      pace.spent(deps.monotonicMs() - begunMs);
-    }
-  }
-
-  async function start(claimed: readonly ClaimedNotification[]): Promise<void> {
-    const claimedMs = deps.monotonicMs();
-    for (const { notificationId } of claimed) toNote.add(notificationId);
-    const startOne = async (one: ClaimedNotification) => {
-      await deps.start(one);
-      deps.onStarted(one, one.ageMs + deps.monotonicMs() - claimedMs);
-    };
-    const results = await Promise.allSettled(claimed.map(startOne));
-    starting -= claimed.length;
-    const failed = claimed.filter((_one, at) => results[at]?.status === 'rejected');
-    const fault = results.find((result) => result.status === 'rejected');
-    if (fault !== undefined)
-      onError(fault.reason, `${failed.length} deliveries could not be started`, failed[0]);
-    // While Temporal is away, what was given back below is often enough.
-    else if (waiting) loop.wake();
-    notes.add(claimed.filter((one) => toNote.delete(one.notificationId) && !failed.includes(one)));
+    onError(faults[0], `${failed.length} deliveries could not be started`, failed[0]);
+    // What was given back is tried again together, and not left to the sweep, which may be a minute.
     await deps.giveBack(failed, PAUSE_MS);
-    if (failed.length > 0) tryAgain.set();
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      wake();
+    }, PAUSE_MS + GATHER_MS);
   }
 
-  /** Not left to the sweep, which may be a minute. */
-  const tryAgain = wakeAfter(loop, PAUSE_MS + GATHER_MS);
+  const loop = startLoop({
+    async round(_stopped, wake) {
+      const limit = batch - starting.size;
+      if (limit === 0) {
+        // The end of a start wakes us.
+        left = { ...left, waiting: true, contended: false };
+        return;
+      }
+      const begunMs = monotonicMs();
+      const { claimed, ...rest } = await claim({ limit, leaseMs: LEASE_MS, turn: left.turn }).finally(() =>
+        pace.spent(monotonicMs() - begunMs),
+      );
+      left = rest;
+      if (left.waiting && endedMs >= begunMs) wake();
+      if (claimed.length === 0) return;
+      for (const one of claimed) starting.add(one);
+      const own: Promise<void> = start(claimed, wake)
+        .catch(unreachable)
+        .finally(() => rounds.delete(own));
+      rounds.add(own);
+      if (left.waiting) return 'again';
+    },
+    everyMs: () =>
+      Math.min(sweepMs, left.contended ? CONTENDED_SWEEP_MS : left.waiting ? WAITING_SWEEP_MS : sweepMs),
+    onError: unreachable,
+    restMs: () => pace.restMs(starting.size),
+  });
+
   return {
     wake: () => loop.wake(),
-    attemptEnded(notificationId) {
-      if (notificationId !== undefined && !toNote.delete(notificationId)) notes.leaveOut(notificationId);
-      if (claiming) endedMeanwhile = true;
-      else if (waiting) loop.wake();
+    attemptEnded: (notificationId) => {
+      if (notificationId !== undefined) notes.leaveOut(notificationId);
+      endedMs = monotonicMs();
+      if (left.waiting) loop.wake();
     },
     async stop() {
       await loop.stop();
       await Promise.all(rounds);
-      tryAgain.clear();
+      clearTimeout(retry);
       await notes.flush();
     },
-  };
-}
-
-/** A timer that wakes the loop; set again while it runs, it stays as it is. */
-function wakeAfter(loop: Loop, ms: number) {
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    set() {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        loop.wake();
-      }, ms);
-    },
-    clear: () => clearTimeout(timer),
   };
 }

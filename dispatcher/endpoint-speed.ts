@@ -1,4 +1,4 @@
-import type { EndpointQueue } from '../db/notifications/hold';
+import type { Tenant } from '../domain/tenant';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 
 /** So many attempts in a row must have been fast. */
@@ -22,7 +22,7 @@ export interface EndpointHistory {
 
 interface EndpointSpeedDeps {
   /** Reads the present endpoint and its last attempts; null when there is none. */
-  readonly recall: (of: EndpointQueue) => Promise<EndpointHistory | null>;
+  readonly recall: (of: Tenant) => Promise<EndpointHistory | null>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -33,9 +33,9 @@ export interface EndpointSpeed {
    * success the next three are enough: while this machine is overloaded every endpoint looks slow, and ten regular attempts to
    * each of them, at two or three times the cost, would keep it so.
    */
-  readonly fast: (of: EndpointQueue) => string | null;
+  readonly fast: (of: Tenant) => string | null;
   /** An attempt of this process has ended. Another endpoint than before: it has to prove itself anew. */
-  readonly observe: (of: EndpointQueue & { readonly endpointId: string }, attempt: AttemptPace) => void;
+  readonly observe: (of: Tenant & { readonly endpointId: string }, attempt: AttemptPace) => void;
 }
 
 interface Known {
@@ -47,9 +47,9 @@ interface Known {
 
 export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps): EndpointSpeed {
   const endpoints = new Map<string, Known>();
-  const keyOf = ({ partnerId, environment }: EndpointQueue) => `${partnerId}/${environment}`;
+  const keyOf = ({ partnerId, environment }: Tenant) => `${partnerId}/${environment}`;
 
-  function meet(of: EndpointQueue): Known {
+  function meet(of: Tenant): Known {
     const key = keyOf(of);
     const present = endpoints.get(key);
     if (present !== undefined) return present;

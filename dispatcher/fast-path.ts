@@ -1,4 +1,4 @@
-import type { EndpointQueue } from '../db/notifications/hold';
+import type { Tenant } from '../domain/tenant';
 import type { EndpointSpeed } from './endpoint-speed';
 
 /** A slot that nobody came for in this time is free again: its workflow began elsewhere, or not at all. */
@@ -22,7 +22,7 @@ interface FastPathDeps {
 /** The slots of a worker process for first attempts that run within their workflow task (local activities). */
 export interface FastPath {
   /** Asks for a slot before a delivery is started. */
-  readonly reserve: (notification: EndpointQueue & { readonly notificationId: string }) => FastPathAnswer;
+  readonly reserve: (notification: Tenant & { readonly notificationId: string }) => FastPathAnswer;
   /** Gives a slot back that nobody will come for. */
   readonly cancel: (notificationId: string) => void;
   /**

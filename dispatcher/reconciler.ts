@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
-import type { UncheckedNotification } from '../db/notifications/claim';
+import type { NotificationRef } from '../db/notifications/notification';
 import { startLoop, type Loop } from '../timing/loop';
 import { inTime } from './in-time';
 import { deliveryWorkflowId } from '../workflows/names';
@@ -11,18 +11,15 @@ const PER_ROUND = 50;
 
 interface ReconcilerDeps {
   readonly client: Client;
-  readonly claimUnchecked: (options: {
-    limit: number;
-    olderThanMs: number;
-  }) => Promise<UncheckedNotification[]>;
+  readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
   /** Pending again, under a new generation: an old workflow that still runs somewhere is told that it is over. */
-  readonly restart: (notification: UncheckedNotification) => Promise<boolean>;
+  readonly restart: (notification: NotificationRef) => Promise<boolean>;
   readonly end: (
-    notification: UncheckedNotification,
+    notification: NotificationRef,
     state: 'failed' | 'cancelled',
     reason: string,
   ) => Promise<void>;
-  readonly onFound: (notification: UncheckedNotification, what: string) => void;
+  readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
   /** Pause between rounds, in milliseconds. */
   readonly everyMs: number;
@@ -47,39 +44,46 @@ type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
   return startLoop({
-    round: async (stopped) => {
+    async round(stopped) {
+      let restarted = 0;
       for (const one of await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs })) {
-        if (!stopped()) await reconcile(deps, one);
+        if (stopped()) return;
+        if (await reconcile(deps, one)) restarted += 1;
       }
+      // Temporal's database is gone, as it seems: everything under way needs a new workflow, and a pause would make that late.
+      if (restarted === PER_ROUND) return 'again';
     },
     everyMs,
     onError: (error) => deps.onError(error, 'notifications could not be held against Temporal'),
   });
 }
 
-async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotification): Promise<void> {
+/** @returns whether it was restarted. */
+async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): Promise<boolean> {
   const standing = await standingOf(deps.client, notification);
   switch (standing) {
     case 'running':
-      return;
+      return false;
     case 'terminated':
       deps.onFound(notification, 'its workflow was terminated');
-      return deps.end(notification, 'failed', 'workflow_terminated');
+      await deps.end(notification, 'failed', 'workflow_terminated');
+      return false;
     case 'cancelled':
       deps.onFound(notification, 'its workflow was cancelled');
-      return deps.end(notification, 'cancelled', 'workflow_cancelled');
+      await deps.end(notification, 'cancelled', 'workflow_cancelled');
+      return false;
     case 'missing':
     case 'closed':
       // The row would know if it had ended: one of the two stores has lost something. Sent again, counted once.
-      if (await deps.restart(notification)) {
-        deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
-      }
+      if (!(await deps.restart(notification))) return false;
+      deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
+      return true;
   }
 }
 
 async function standingOf(
   client: Client,
-  { notificationId, generation }: UncheckedNotification,
+  { notificationId, generation }: NotificationRef,
 ): Promise<Standing> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {

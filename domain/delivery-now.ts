@@ -3,11 +3,15 @@ import { isOpen, type NotificationState } from './notification-states';
 /** Most attempts under way to one endpoint in one process, and most first attempts to one over all of them. */
 export const SENDS_PER_ENDPOINT = 16;
 
+/** How long an event waits after the first attempt of an earlier one of its application. */
+export const ORDER_WAIT_SECONDS = 60;
+
 /** What a delivery does now follows from these. Moments by the database's clock. */
 export interface DeliveryFacts {
   readonly state: NotificationState;
   readonly endReason: string | null;
-  readonly dueAt: Date;
+  /** Null for one that has ended. */
+  readonly dueAt: Date | null;
   readonly takenAt: Date | null;
   readonly nextAttemptAt: Date | null;
   readonly pausedAt: Date | null;
@@ -87,7 +91,8 @@ const starting = (takenAt: Date | null, now: Date): DeliveryNow =>
     : { doing: 'starting', since: takenAt };
 
 function beforeWorkflow(facts: DeliveryFacts): DeliveryNow {
-  const { dueAt, takenAt, now, earlier } = facts;
+  const { dueAt: at, takenAt, now, earlier } = facts;
+  const dueAt = at ?? now;
   const due = dueAt <= now;
   if (takenAt !== null && !due)
     return facts.startsFail ? { doing: 'put_off', until: null } : starting(takenAt, now);

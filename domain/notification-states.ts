@@ -1,215 +1,133 @@
-/** States of a notification. `pending` and `started` are open, `held` waits for an endpoint, the others are ends. */
-export const NOTIFICATION_STATES = [
-  'pending',
-  'started',
-  'held',
-  'delivered',
-  'failed',
-  'cancelled',
-  'expired',
-] as const;
+/** States of a notification that is under way: it has a row in `deliveries`. */
+export const DELIVERY_STATES = ['queued', 'started', 'held'] as const;
+/** How a notification ended: then it has no such row, until it is sent again. */
+export const END_STATES = ['delivered', 'failed', 'cancelled', 'expired'] as const;
+/** Either: a notification has a row in `deliveries` or an end, never both and never neither. */
+export const NOTIFICATION_STATES = [...DELIVERY_STATES, ...END_STATES] as const;
 
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+export type EndState = (typeof END_STATES)[number];
 export type NotificationState = (typeof NOTIFICATION_STATES)[number];
 
-/** A workflow delivers it, or will: no outcome yet. */
-export const OPEN_STATES = ['pending', 'started'] as const;
-/** Nothing more happens to it unless it is sent again. */
-export const END_STATES = ['delivered', 'failed', 'cancelled', 'expired'] as const;
+/** A workflow delivers it, or will. */
+const OPEN = ['queued', 'started'] as const;
 
-export function isOpen(state: NotificationState): state is (typeof OPEN_STATES)[number] {
-  return (OPEN_STATES as readonly NotificationState[]).includes(state);
-}
+export const isOpen = (state: NotificationState): state is (typeof OPEN)[number] =>
+  state === 'queued' || state === 'started';
 
-/** What a notification's row says of its course; each is a column (db/schema/notifications.ts). */
-type NotificationField =
+/** Columns of `deliveries` that an event changes (db/schema/deliveries.ts). */
+export type DeliveryField =
   | 'due_at'
   | 'taken_at'
   | 'started_at'
   | 'first_attempt_at'
-  | 'checked_at'
   | 'next_attempt_at'
   | 'paused_at'
-  | 'delivered_at'
-  | 'ended_at'
   | 'held_at'
-  | 'end_reason'
-  | 'reserved_month'
-  | 'failed_month'
-  | 'priority'
+  | 'hold_reason'
+  | 'checked_at'
+  | 'step'
   | 'attempts'
-  | 'recovery_id';
+  | 'priority'
+  | 'reserved_month';
 
-/** What happens to a notification. */
-export type NotificationEvent =
-  /** Its workflow exists. */
-  | 'start'
-  /** An attempt's row is written, before the send. */
-  | 'attempt'
-  /** The first attempt of a generation failed, and another one will follow. */
-  | 'retry'
-  /** A later one failed, and another one will follow. */
-  | 'retry_again'
-  | 'pause'
-  | 'resume'
-  | 'deliver'
-  /** Delivered once more, after a resend: it stays counted once. */
-  | 'deliver_again'
-  | 'fail'
-  | 'cancel'
-  /** There is no active endpoint for it. */
-  | 'hold'
-  | 'expire'
-  /** There is an active endpoint again. */
-  | 'release'
-  /** Its workflow is gone, or ended without recording an outcome. */
-  | 'restart'
-  | 'resend'
-  | 'give_back'
-  /** Temporal is asked after its workflow. */
-  | 'check'
-  /** An attempt could not be signed: nothing was sent, so there was none. */
-  | 'forget_attempt'
-  /** An earlier event of its application has failed once: this one may wait for it for a minute. */
-  | 'put_off'
-  /** An earlier event of its application has ended. */
-  | 'due_now';
-
-/** What an event does to a notification's row, and what has to follow in the same transaction. */
-export interface Transition {
-  readonly from: readonly NotificationState[];
+/** What an event does to the row of a notification that stays under way. */
+export interface DeliveryChange {
+  readonly from: readonly DeliveryState[];
   /** Null: the state stays as it is. */
-  readonly to: NotificationState | null;
-  /** A new workflow begins; the one before has no say any more. */
+  readonly to: DeliveryState | null;
+  /** Another workflow begins; what the one before reports no longer counts, but for a delivery. */
   readonly newGeneration?: true;
-  readonly now?: readonly NotificationField[];
+  readonly now?: readonly DeliveryField[];
   /** Set to the current time unless they have a value. */
-  readonly nowIfEmpty?: readonly NotificationField[];
-  readonly clears?: readonly NotificationField[];
+  readonly nowIfEmpty?: readonly DeliveryField[];
+  /** Set to null, `step` to 0. */
+  readonly clears?: readonly DeliveryField[];
   /** Given by whoever reports the event. */
-  readonly given?: readonly NotificationField[];
-  /** An attempt that is not finished is closed as `unknown`: nobody will report its outcome. */
-  readonly closesAttempt?: true;
-  /** A test's unit of the monthly quota is given back. */
-  readonly releasesQuota?: true;
-  /** Later events of the same application: put off until a minute after the first attempt, or due at once. */
-  readonly laterEvents?: 'put_off' | 'due_now';
+  readonly given?: readonly DeliveryField[];
 }
 
-/** What only a notification that is under way has. */
-const OPEN_ONLY = ['taken_at', 'reserved_month', 'next_attempt_at', 'paused_at'] as const;
-
-/** A new generation begins as if there had been none before, with the attempts it has. */
-const BEGINS_ANEW = {
-  to: 'pending',
-  newGeneration: true,
-  clears: [
-    'end_reason',
-    'ended_at',
-    'held_at',
-    'taken_at',
-    'started_at',
-    'first_attempt_at',
-    'checked_at',
-    'next_attempt_at',
-    'paused_at',
-  ],
-} as const;
-
 /**
- * Every event of a notification's life: where it may happen, what it sets and clears, and what it owes to others. The only
- * place that decides this; db/notifications/update.ts turns it into SQL.
+ * Every event in the life of a notification that stays under way. db/notifications/notification.ts makes SQL of it; claim.sql, open.sql
+ * and record.sql beside it apply `take`, `attempt`, `wait`, `retry`, `put_off`, `due_now` and `hold` themselves. Nothing else
+ * changes a row, and a test compares each of them with this table.
  */
-export const NOTIFICATION_TRANSITIONS = {
-  start: { from: OPEN_STATES, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
+export const DELIVERY_CHANGES = {
+  /** A dispatcher has claimed it; until the first attempt has ended it has one of its endpoint's slots. */
+  take: { from: ['queued'], to: null, given: ['taken_at', 'due_at'] },
+  /** Its workflow could not be started. */
+  give_back: { from: ['queued'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
+  /** Its workflow exists. */
+  start: { from: ['queued'], to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
+  /** Its workflow replaces one that is gone: the next attempt is planned for later, or it is paused. */
+  wait: { from: OPEN, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'], clears: ['taken_at'] },
+  /** An attempt's row is written, before the send. */
   attempt: {
-    from: OPEN_STATES,
+    from: OPEN,
     to: 'started',
     now: ['checked_at'],
     nowIfEmpty: ['started_at', 'first_attempt_at'],
     given: ['attempts', 'reserved_month', 'taken_at'],
-    closesAttempt: true,
   },
-  retry: {
-    from: OPEN_STATES,
-    to: null,
-    clears: ['taken_at'],
-    given: ['next_attempt_at'],
-    laterEvents: 'put_off',
+  /** An attempt could not be signed: nothing was sent, so there was none. */
+  forget_attempt: { from: OPEN, to: null, given: ['attempts', 'first_attempt_at'] },
+  /** An attempt has failed, and another one will follow. */
+  retry: { from: OPEN, to: null, clears: ['taken_at'], given: ['next_attempt_at', 'step'] },
+  pause: { from: OPEN, to: null, nowIfEmpty: ['paused_at'] },
+  resume: { from: OPEN, to: null, clears: ['paused_at'] },
+  /** An earlier event of its application has failed once: this one may wait for it for a minute. */
+  put_off: { from: ['queued'], to: null, given: ['due_at'] },
+  /** An earlier event of its application has ended. */
+  due_now: { from: ['queued'], to: null, now: ['due_at'] },
+  /** Temporal is asked for its workflow. */
+  check: { from: ['started'], to: null, now: ['checked_at'] },
+  /** Its workflow is gone, or ended without recording an outcome. What was planned stands. */
+  restart: {
+    from: ['started'],
+    to: 'queued',
+    newGeneration: true,
+    now: ['due_at'],
+    clears: ['taken_at', 'started_at', 'checked_at'],
   },
-  retry_again: { from: OPEN_STATES, to: null, given: ['next_attempt_at'] },
-  pause: { from: OPEN_STATES, to: null, nowIfEmpty: ['paused_at'] },
-  resume: { from: OPEN_STATES, to: null, clears: ['paused_at'] },
-  deliver: {
-    // Also when an attempt of an earlier generation is heard of late: a delivery is a delivery.
-    from: NOTIFICATION_STATES,
-    to: 'delivered',
-    now: ['delivered_at', 'ended_at'],
-    clears: ['end_reason', 'held_at', ...OPEN_ONLY, 'failed_month'],
-    releasesQuota: true,
-    laterEvents: 'due_now',
-  },
-  deliver_again: {
-    from: OPEN_STATES,
-    to: 'delivered',
-    now: ['ended_at'],
-    clears: ['end_reason', ...OPEN_ONLY],
-    laterEvents: 'due_now',
-  },
-  fail: {
-    from: OPEN_STATES,
-    to: 'failed',
-    now: ['ended_at'],
-    clears: OPEN_ONLY,
-    given: ['end_reason', 'failed_month'],
-    closesAttempt: true,
-    releasesQuota: true,
-    laterEvents: 'due_now',
-  },
-  cancel: {
-    from: ['pending', 'started', 'held'],
-    to: 'cancelled',
-    now: ['ended_at'],
-    clears: [...OPEN_ONLY, 'held_at'],
-    given: ['end_reason'],
-    closesAttempt: true,
-    releasesQuota: true,
-    laterEvents: 'due_now',
-  },
+  /** There is no active endpoint for it. */
   hold: {
-    from: OPEN_STATES,
+    from: OPEN,
     to: 'held',
     now: ['held_at'],
-    clears: OPEN_ONLY,
-    given: ['end_reason'],
-    closesAttempt: true,
-    releasesQuota: true,
-    laterEvents: 'due_now',
+    clears: ['taken_at', 'next_attempt_at', 'paused_at', 'reserved_month'],
+    given: ['hold_reason'],
   },
-  expire: {
+  /** There is an active endpoint again, or somebody sends it again. Its ladder begins anew. */
+  release: {
     from: ['held'],
-    to: 'expired',
-    now: ['ended_at'],
-    clears: ['held_at'],
-    given: ['end_reason', 'failed_month'],
-    closesAttempt: true,
-    releasesQuota: true,
+    to: 'queued',
+    newGeneration: true,
+    clears: ['held_at', 'hold_reason', 'started_at', 'first_attempt_at', 'checked_at', 'step'],
+    given: ['due_at', 'priority'],
   },
-  release: { from: ['held'], ...BEGINS_ANEW, given: ['due_at'] },
-  restart: { from: ['started'], ...BEGINS_ANEW, now: ['due_at'] },
-  resend: {
-    from: ['held', ...END_STATES],
-    ...BEGINS_ANEW,
-    now: ['due_at'],
-    given: ['priority', 'reserved_month', 'recovery_id'],
-  },
-  give_back: { from: ['pending'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
-  check: { from: ['started'], to: null, now: ['checked_at'] },
-  forget_attempt: { from: OPEN_STATES, to: null, given: ['attempts', 'first_attempt_at'] },
-  put_off: { from: ['pending'], to: null, given: ['due_at'] },
-  due_now: { from: ['pending'], to: null, now: ['due_at'] },
-} as const satisfies Record<NotificationEvent, Transition>;
+} as const satisfies Record<string, DeliveryChange>;
+
+export type DeliveryEvent = keyof typeof DELIVERY_CHANGES;
+
+/** How an event ends a notification. Its row goes in the same transaction, and with it what only something under way has. */
+interface End {
+  readonly from: readonly NotificationState[];
+  readonly end: EndState;
+  /** Counts as failed in the present month, once, unless it was delivered before. */
+  readonly countsAsFailed?: true;
+}
+
+/** Every event that ends a notification; record.sql applies them. */
+export const ENDS = {
+  // Also when an attempt of an earlier generation is reported late: a delivery is a delivery. It counts once.
+  delivered: { from: NOTIFICATION_STATES, end: 'delivered' },
+  failed: { from: OPEN, end: 'failed', countsAsFailed: true },
+  cancelled: { from: DELIVERY_STATES, end: 'cancelled' },
+  expired: { from: ['held'], end: 'expired', countsAsFailed: true },
+} as const satisfies Record<EndState, End>;
 
 /** Whether an event may happen to a notification in this state. */
-export function mayHappen(event: NotificationEvent, state: NotificationState): boolean {
-  return (NOTIFICATION_TRANSITIONS[event].from as readonly NotificationState[]).includes(state);
+export function mayHappen(event: DeliveryEvent | EndState, state: NotificationState): boolean {
+  const { from } = event in ENDS ? ENDS[event as EndState] : DELIVERY_CHANGES[event as DeliveryEvent];
+  return (from as readonly NotificationState[]).includes(state);
 }

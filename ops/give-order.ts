@@ -1,7 +1,6 @@
 import type { DbOrTransaction } from '../db/postgres/connect';
-import { whatTheyDo } from '../db/notifications/delivery-facts';
-import { findNotification, lockNotification } from '../db/notifications/read';
-import { applyEvent } from '../db/notifications/transition';
+import { findNotification, whatTheyDo } from '../db/notifications/operator';
+import { notePause } from '../db/notifications/attempt';
 import { Refused } from '../db/refused';
 import type { Call, DeliveryOrder, DeliveryRef } from './call';
 import { changeAndLog } from './change-and-log';
@@ -34,16 +33,6 @@ export async function giveOrder(
   });
 }
 
-/** Partners see no next attempt while one is paused; Temporal does the pausing. */
-async function notePause(
-  tx: DbOrTransaction,
-  { notificationId, generation }: DeliveryRef,
-  order: 'pause' | 'resume',
-): Promise<void> {
-  const row = await lockNotification(tx, notificationId);
-  if (row?.generation === generation) await applyEvent(tx, row, order, {});
-}
-
 /** @throws Refused for one that no workflow works on, saying what to do instead. */
 export async function deliveryUnderWay(db: DbOrTransaction, notificationId: string): Promise<Delivery> {
   const found = await findNotification(db, notificationId);
@@ -52,9 +41,9 @@ export async function deliveryUnderWay(db: DbOrTransaction, notificationId: stri
   switch (state) {
     case 'started':
       return { notificationId, generation, partnerId };
-    case 'pending': {
+    case 'queued': {
       const now = await whatTheyDo(db, [found]);
-      throw new Refused('conflict', `Notification ${notificationId} is pending: ${nowText(now(found))}.`);
+      throw new Refused('conflict', `Notification ${notificationId} is queued: ${nowText(now(found))}.`);
     }
     case 'held':
       throw new Refused(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { cancelNotification } from '../db/notifications/cancel';
-import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
+import { cancelNotification } from '../db/notifications/attempt';
+import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { environmentOption, HIGHEST_PER_SECOND, wholeNumber, idOf, idsOf } from './arguments';
@@ -81,7 +81,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     });
     const { eventId, state } = was;
     return {
-      json: { notification_id: notificationId, event_id: eventId, generation, was: state, state: 'pending' },
+      json: { notification_id: notificationId, event_id: eventId, generation, was: state, state: 'queued' },
       text: `Notification ${notificationId} was ${state} and is sent again, as event ${eventId}.`,
     };
   });

@@ -2,9 +2,9 @@ import type {
   AttemptSummary,
   DeliveryAttempt,
   ListedNotification,
-  Notification,
   NotificationSummary,
-} from '../db/notifications/read';
+  StoredNotification,
+} from '../db/notifications/operator';
 import type { DeliveryNow } from '../domain/delivery-now';
 import type { Answer, OpsDeps } from './call';
 import { nowText, nowView } from './delivery-now-text';
@@ -25,7 +25,7 @@ const notificationView = (one: NotificationSummary) => ({
   attempts: one.attempts,
   created_at: one.createdAt,
   // Only while no worker has taken it: after that its workflow counts, not the row.
-  due_at: one.state === 'pending' ? one.dueAt : null,
+  due_at: one.state === 'queued' ? one.dueAt : null,
   started_at: one.startedAt,
   next_attempt_at: one.nextAttemptAt,
   paused_at: one.pausedAt,
@@ -42,7 +42,7 @@ export type StoryOf = (one: NotificationSummary) => string | null;
 export const storyOf =
   (storyUrl: OpsDeps['storyUrl']): StoryOf =>
   (one) =>
-    one.startedAt === null ? null : storyUrl(one);
+    one.startedAt === null && one.attempts === 0 ? null : storyUrl(one);
 
 export const listedView = (one: ListedNotification, now: DeliveryNow, story: StoryOf) => ({
   ...notificationView(one),
@@ -66,7 +66,7 @@ function attemptView(one: DeliveryAttempt) {
 
 /** A notification with its body and all of its attempts. */
 export function notificationAnswer(
-  one: Notification,
+  one: StoredNotification,
   now: DeliveryNow,
   attempts: readonly DeliveryAttempt[],
   story: StoryOf,

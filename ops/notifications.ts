@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { whatTheyDo } from '../db/notifications/delivery-facts';
-import { findNotification, listAttempts, listNotifications } from '../db/notifications/read';
+import { whatTheyDo, findNotification, listAttempts, listNotifications } from '../db/notifications/operator';
 import { Refused } from '../db/refused';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { environmentOption, sinceOption, wordsOf, idOf } from './arguments';

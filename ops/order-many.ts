@@ -1,8 +1,8 @@
 import type { KeyEnvironment } from '../db/keys/key';
 import { existingPartner } from '../db/catalogue/partners';
 import { existingEndpoint } from '../db/endpoints/endpoints';
-import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
-import { listUnderWay, type UnderWayKind } from '../db/notifications/under-way';
+import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
+import { listUnderWay, type UnderWayKind } from '../db/notifications/operator';
 import { Refused } from '../db/refused';
 import { pauseUntil } from '../timing/pause-until';
 import type { Answer, Call, DeliveryOrder } from './call';

@@ -5,12 +5,14 @@ import {
   endRecovery,
   listRecoveries,
   resumeRecovery,
+  RECOVERED_PER_SECOND,
+  runRecovery,
+  countUndelivered,
   type Recovery,
-} from '../db/notifications/recoveries';
-import { RECOVERED_PER_SECOND } from '../db/notifications/recover-for-partner';
-import { runRecovery } from '../db/notifications/run-recovery';
+  type RecoverySpan,
+  type UndeliveredCount,
+} from '../db/notifications/recovery';
 import { Refused } from '../db/refused';
-import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/undelivered';
 import {
   environmentOption,
   HIGHEST_PER_SECOND,
@@ -204,6 +206,6 @@ const view = (one: Recovery) => ({
   sent: one.sent,
   skipped: one.skipped,
   key_id: one.keyId,
-  created_at: one.createdAt,
-  ended_at: one.endedAt,
+  created_at: new Date(one.createdMs),
+  ended_at: one.endedMs === null ? null : new Date(one.endedMs),
 });

@@ -3,9 +3,14 @@ import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { KeyEnvironment } from '../db/keys/key';
 import { existingPartner } from '../db/catalogue/partners';
 import { countQuotes, type QuoteCount } from '../db/quotes/count';
-import { currentMonth, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
-import { selfService, type SelfService } from '../db/notifications/self-service';
-import { monthlyUsage, type MonthlyCount } from '../db/notifications/usage';
+import {
+  currentMonth,
+  TEST_LIMIT_PER_MONTH,
+  selfService,
+  monthlyUsage,
+  type SelfService,
+  type MonthlyCount,
+} from '../db/notifications/quota';
 import { environmentOption, month as monthArgument, idOf } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { listed, snakeCased, withTables } from './output';

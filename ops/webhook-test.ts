@@ -7,9 +7,13 @@ import { testLenders, type TestLender } from '../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { Db } from '../db/postgres/connect';
 import type { KeyEnvironment } from '../db/keys/key';
-import { readProgress, type NotificationProgress } from '../db/notifications/progress';
+import {
+  readProgress,
+  insertTestNotification,
+  type NotificationProgress,
+  type TestNotificationAnswer,
+} from '../db/notifications/create';
 import { Refused } from '../db/refused';
-import { insertTestNotification, type TestNotificationAnswer } from '../db/notifications/enqueue-test';
 import { environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
@@ -74,7 +78,7 @@ async function firstAttempt(db: Db, notificationId: string): Promise<Notificatio
   const endsAtMs = performance.now() + WAIT_MS;
   for (;;) {
     const progress = await readProgress(db, notificationId);
-    const waiting = progress?.state === 'pending' || progress?.state === 'started';
+    const waiting = progress?.state === 'queued' || progress?.state === 'started';
     if (!waiting || progress.attempt !== null || performance.now() >= endsAtMs) return progress;
     await sleep(POLL_MS);
   }

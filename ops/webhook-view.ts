@@ -1,4 +1,4 @@
-import type { AttemptSummary } from '../db/notifications/read';
+import type { AttemptSummary } from '../db/notifications/operator';
 import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/figures';
 import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';

@@ -3,7 +3,7 @@
  * workflow code and `ops` as one file each, and the list of packages that belong to it (dist/sbom.cdx.json). The embedded stack is no part of it.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
@@ -26,6 +26,8 @@ async function main(): Promise<void> {
   // What is read from files beside the code.
   for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
+  for (const name of readdirSync(join(root, 'db/notifications')).filter((one) => one.endsWith('.sql')))
+    cpSync(join(root, 'db/notifications', name), join(dist, 'db/notifications', name));
 
   bundleOps();
   const { code } = await bundleWorkflowCode(workflowCode(join(dist, 'workflows')));

@@ -15,8 +15,9 @@ interface LoopOptions {
   /**
    * One round, which ends early when `stopped` says so. After `again` the next follows without a pause; after `done` there is
    * none.
+   * @param wake the loop's own: for what the round leaves to be done later.
    */
-  readonly round: (stopped: () => boolean) => Promise<'again' | 'done' | void>;
+  readonly round: (stopped: () => boolean, wake: () => void) => Promise<'again' | 'done' | void>;
   /** Pause between rounds, in milliseconds, also after a round that failed. */
   readonly everyMs: number | (() => number);
   readonly onError: (error: unknown) => void;
@@ -37,11 +38,15 @@ export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOpt
   let woken = false;
   const pause = createPause();
   const rest = createPause();
+  const wake = () => {
+    woken = true;
+    pause.end();
+  };
 
   const running = (async () => {
     while (!stopped) {
       woken = false;
-      const next = await round(() => stopped).catch(onError);
+      const next = await round(() => stopped, wake).catch(onError);
       if (next === 'done') return;
       if (next !== 'again' && !woken && !stopped)
         await pause.wait(typeof everyMs === 'number' ? everyMs : everyMs());
@@ -51,10 +56,7 @@ export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOpt
   })();
 
   return {
-    wake() {
-      woken = true;
-      pause.end();
-    },
+    wake,
     async stop() {
       stopped = true;
       pause.end();

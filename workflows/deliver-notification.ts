@@ -59,50 +59,26 @@ const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
  * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs, queue, fast } = input;
-  const steps = createSteps({ notificationId, generation, queue }, fast);
+  const { notificationId, generation, ladderMs, queue } = input;
+  const steps = createSteps({ notificationId, generation, queue });
 
+  /** What operators have asked for. */
   const orders = { wake: false, paused: false };
   const story = createStory(notificationId);
+  /** Steps of the ladder that have been made, by this workflow and by one that it replaces; the database counts them. */
+  let step = 0;
+  let status = 'sending';
   setHandler(retryNowSignal, () => void (orders.wake = true));
   setHandler(pauseSignal, () => void (orders.paused = true));
   setHandler(resumeSignal, () => void (orders.paused = false));
   setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
 
-  let status = 'sending';
-  /** Tells where a delivery stands that is under way. How it ended is told by the end of the workflow. */
-  const tell = (next: string) => {
-    setCurrentDetails(story.text());
-    if (next !== status) upsertSearchAttributes([{ key: statusKey, value: next }]);
-    status = next;
-  };
-  const complete = (end: DeliveryEnd['status']): DeliveryEnd => {
-    closeStory(end, null);
-    return { status: end, attempts: story.progress().attempts };
-  };
-  const fail = (reason: string): ApplicationFailure => {
-    closeStory('failed', reason);
-    return ApplicationFailure.create({
-      type: reason,
-      message: story.lastAttempt() ?? 'not sent',
-      nonRetryable: true,
-      // The partner's failure, not ours: no error in the worker's log.
-      category: ApplicationFailureCategory.BENIGN,
-    });
-  };
-  function closeStory(end: string, reason: string | null): void {
-    story.ended(end, reason);
-    setCurrentDetails(story.text());
-  }
-
   try {
     let wait: Wait = { waitMs: ladderMs[0] ?? 0, because: 'ladder' };
-    for (let made = 0; ; made += 1) {
-      await waitForTurn(wait, made + 1);
-      const next = await CancellationScope.nonCancellable(() => attempt(made));
+    for (let { fast } = input; ; fast = false) {
+      await waitForTurn(wait);
+      const next = await CancellationScope.nonCancellable(() => attempt(fast));
       if ('status' in next) return next;
-      // Neither an attempt nor a step of the ladder was spent.
-      if (next.because === 'busy') made -= 1;
       wait = next;
     }
   } catch (error) {
@@ -115,45 +91,81 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
   }
 
   /** Makes and records an attempt. @returns the wait before the next one, or the end. */
-  async function attempt(made: number): Promise<Wait | DeliveryEnd> {
-    const sent = await steps.send(made + 1);
+  async function attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
+    const sent = await steps.send(step + 1, fast);
+    // Neither an attempt nor a step of the ladder was spent.
     if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
     if (sent.kind === 'superseded') return complete('superseded');
     if (sent.kind === 'over') {
       if (sent.state === 'failed') throw fail(sent.reason ?? 'failed');
       return complete(sent.state === 'delivered' || sent.state === 'held' ? sent.state : 'superseded');
     }
+    if (sent.kind === 'wait') {
+      step = sent.step;
+      orders.paused ||= sent.paused;
+      tell('retrying');
+      return { waitMs: sent.waitMs, because: 'ladder' };
+    }
     const { outcome, attemptNumber, address } = sent;
+    step = sent.step + 1;
     const then = afterOutcome(outcome);
     const retryAfterMs = outcome.kind === 'failed' ? outcome.retryAfterMs : null;
     const coming =
-      then === 'retry'
-        ? nextWait({ ladderMs, attemptsMade: made + 1, retryAfterMs, random: Math.random })
-        : null;
+      then === 'retry' ? nextWait({ ladderMs, attemptsMade: step, retryAfterMs, random: Math.random }) : null;
     const reason = then === 'stop' ? 'gone' : 'exhausted';
     const end = then === 'done' || coming !== null ? null : ({ state: 'failed', reason } as const);
     const text = describeOutcome(outcome);
     story.attempted(attemptNumber, text);
-    await steps.record(
-      { notificationId, attemptNumber, outcome, address, end, retryInMs: coming?.waitMs ?? null },
-      `attempt ${attemptNumber} ${text}`,
-    );
+    if (!sent.recorded) {
+      const summary = `attempt ${attemptNumber} ${text}`;
+      const retryInMs = coming?.waitMs ?? null;
+      const result = { notificationId, attemptNumber, outcome, address, end, retryInMs };
+      await steps.recordResult.executeWithOptions({ summary }, [result]);
+    }
     if (then === 'done') return complete('delivered');
     if (coming === null) throw fail(reason);
     tell('retrying');
     return coming;
   }
 
+  /** Tells where a delivery stands that is under way. How it ended is told by the end of the workflow. */
+  function tell(next: string): void {
+    setCurrentDetails(story.text());
+    if (next !== status) upsertSearchAttributes([{ key: statusKey, value: next }]);
+    status = next;
+  }
+
+  function complete(end: DeliveryEnd['status']): DeliveryEnd {
+    closeStory(end, null);
+    return { status: end, attempts: story.progress().attempts };
+  }
+
+  function fail(reason: string): ApplicationFailure {
+    closeStory('failed', reason);
+    return ApplicationFailure.create({
+      type: reason,
+      message: story.lastAttempt() ?? 'not sent',
+      nonRetryable: true,
+      // The partner's failure, not ours: no error in the worker's log.
+      category: ApplicationFailureCategory.BENIGN,
+    });
+  }
+
+  function closeStory(end: string, reason: string | null): void {
+    story.ended(end, reason);
+    setCurrentDetails(story.text());
+  }
+
   /**
    * Waits out a step of the ladder, or until an operator says otherwise; no attempt while paused.
    * @throws CancelledFailure once the workflow has been asked to end.
    */
-  async function waitForTurn({ waitMs, because }: Wait, attemptNumber: number): Promise<void> {
+  async function waitForTurn({ waitMs, because }: Wait): Promise<void> {
     if (waitMs > 0) {
       const why = WHY[because];
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
-      const summary = `wait ${seconds(waitMs)} before attempt ${attemptNumber}: ${why}`;
+      const summary = `wait ${seconds(waitMs)} before attempt ${step + 1}: ${why}`;
       await condition(() => orders.wake, waitMs, { summary });
     }
     if (orders.paused && !orders.wake) {

@@ -24,7 +24,7 @@ class NamesOnly extends DefaultFailureConverter {
       return { ...failure, stackTrace, message: `${nameError(errorFacts(error))}: ${ELSEWHERE}` };
     if (!(error instanceof ApplicationFailure) || REASON.test(error.type ?? ''))
       return { ...failure, stackTrace, message: plainText(error.message) };
-    const type = nameError(errorFacts({ name: error.type }));
+    const type = nameError(errorFacts({ name: error.type, constructor: Error }));
     const known = NOT_REGISTERED.exec(error.message)?.[0];
     return {
       ...failure,

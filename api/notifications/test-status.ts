@@ -1,5 +1,5 @@
 import type { TestNotificationBody } from '../../contracts/test-notification';
-import type { NotificationProgress } from '../../db/notifications/progress';
+import type { NotificationProgress } from '../../db/notifications/create';
 
 /** What a partner is told of where its test stands; null when that is not known. */
 export function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
@@ -8,7 +8,7 @@ export function testStatus(progress: NotificationProgress | null): TestNotificat
       return 'queued';
     case 'delivered':
       return 'delivered';
-    case 'pending':
+    case 'queued':
     case 'started':
       return progress?.attempt ? 'retrying' : 'queued';
     case 'held':

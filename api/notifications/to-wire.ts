@@ -3,9 +3,8 @@ import {
   type NotificationBody,
   type NotificationItem,
 } from '../../contracts/notifications';
-import type { PartnerNotification } from '../../db/notifications/find-for-partner';
-import type { Listed, ListedAttempt } from '../../db/notifications/partner-view';
-import { createdMs } from '../../db/notifications/id-time';
+import type { PartnerNotification, Listed, ListedAttempt } from '../../db/notifications/partner';
+import { createdMs } from '../../db/notifications/notification';
 import { shownReason } from './test-status';
 
 /** Unix milliseconds as a moment of an answer. */

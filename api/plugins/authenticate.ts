@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import type { Tenant } from '../../domain/tenant';
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
 import { hashKey } from '../../db/keys/key';
 import type { ServiceCaller, ServiceKeySummary } from '../../db/keys/service-keys';
@@ -11,10 +12,8 @@ import type { KeylessLimit } from '../limits/keyless-limit';
 import { timesSent } from './times-sent';
 
 /** Whose call this is. */
-export interface Caller {
+export interface Caller extends Tenant {
   readonly keyId: string;
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
 }
 
 declare module 'fastify' {

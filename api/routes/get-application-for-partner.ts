@@ -1,8 +1,8 @@
+import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/partner-application';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
 import type { PartnerApplication } from '../../db/applications/find-for-partner';
-import type { EndpointQueue } from '../../db/notifications/hold';
 import type { ApplicationState } from '../../domain/application-states';
 import { noSuchApplication, type ApplicationPath } from '../applications/application-path';
 import { moment } from '../notifications/to-wire';
@@ -12,7 +12,7 @@ import { answerer } from '../serializer';
 export interface GetApplicationForPartnerDeps {
   readonly findPartnerApplication: (
     applicationId: string,
-    owner: EndpointQueue,
+    owner: Tenant,
   ) => Promise<PartnerApplication | null>;
 }
 

@@ -1,18 +1,15 @@
+import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { notificationResponseSchema } from '../../contracts/notifications';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
-import type { PartnerNotification } from '../../db/notifications/find-for-partner';
-import type { EndpointQueue } from '../../db/notifications/hold';
+import type { PartnerNotification } from '../../db/notifications/partner';
 import { ApiError } from '../errors';
 import { notificationWithLog } from '../notifications/to-wire';
 import { idRoute } from '../plugins/route-name';
 import { answerer } from '../serializer';
 
 export interface GetNotificationDeps {
-  readonly findNotification: (
-    notificationId: string,
-    owner: EndpointQueue,
-  ) => Promise<PartnerNotification | null>;
+  readonly findNotification: (notificationId: string, owner: Tenant) => Promise<PartnerNotification | null>;
 }
 
 /** The path parameter of a notification's routes. What is no id is another path, and 404 `NOT_FOUND`. */

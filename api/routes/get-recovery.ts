@@ -1,3 +1,4 @@
+import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import {
   recoveryResponseSchema,
@@ -5,15 +6,14 @@ import {
   type RecoveryBody,
 } from '../../contracts/notification-recovery';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
-import type { EndpointQueue } from '../../db/notifications/hold';
-import type { RecoveryProgress } from '../../db/notifications/recovery-progress';
+import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { ApiError } from '../errors';
 import { moment } from '../notifications/to-wire';
 import { idRoute } from '../plugins/route-name';
 import { answerer } from '../serializer';
 
 export interface GetRecoveryDeps {
-  readonly recoveryProgress: (recoveryId: string, owner: EndpointQueue) => Promise<RecoveryProgress | null>;
+  readonly recoveryProgress: (recoveryId: string, owner: Tenant) => Promise<RecoveryProgress | null>;
 }
 
 interface RecoveryPath {

@@ -4,8 +4,8 @@ import {
   readListQuery,
   type ListNotificationsQuery,
 } from '../../contracts/notifications';
-import type { Page, PageWanted } from '../../db/notifications/list-for-partner';
-import { lowestNotificationId } from '../../db/notifications/id-time';
+import type { Page, PageWanted } from '../../db/notifications/partner';
+import { lowestNotificationId } from '../../db/notifications/notification';
 import { ApiError } from '../errors';
 import type { CursorScope, Cursors } from '../notifications/cursor';
 import { notificationToWire } from '../notifications/to-wire';

@@ -1,11 +1,12 @@
+import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-keys';
-import type { KeyPairOwner, PublicKey } from '../../db/endpoints/key-pairs';
+import type { PublicKey } from '../../db/endpoints/key-pairs';
 import { answerer } from '../serializer';
 
 export interface ListWebhookKeysDeps {
   /** Those that sign now, newest first. */
-  readonly webhookKeys: (owner: KeyPairOwner) => Promise<readonly PublicKey[]>;
+  readonly webhookKeys: (owner: Tenant) => Promise<readonly PublicKey[]>;
 }
 
 /** `GET /v1/webhook-keys`. */

@@ -5,14 +5,18 @@ import {
   recoverDryRunSchema,
   recoverResponseSchema,
 } from '../../contracts/notification-recovery';
-import type { PartnerRecovery, WantedRecovery } from '../../db/notifications/recover-for-partner';
+import type { WantedRecovery } from '../../db/notifications/recovery';
+import { Refused } from '../../db/refused';
 import { ApiError, notRegistered } from '../errors';
 import type { Caller } from '../plugins/authenticate';
 import { bodyOf } from '../plugins/body';
 import { answerer } from '../serializer';
 
 export interface RecoverNotificationsDeps {
-  readonly recoverNotifications: (wanted: WantedRecovery) => Promise<PartnerRecovery>;
+  /** `recoveryId`: null for a dry run. @throws Refused */
+  readonly recoverNotifications: (
+    wanted: WantedRecovery,
+  ) => Promise<{ readonly recoveryId: string | null; readonly matched: number }>;
 }
 
 /** `POST /v1/notifications/recover`. */
@@ -27,33 +31,25 @@ export function recoverNotifications(app: FastifyInstance, deps: RecoverNotifica
     const { keyId, partnerId, environment } = caller;
     const owner = { partnerId, environment };
     const longestDays = LONGEST_RECOVERY_DAYS;
-    const answer = await deps.recoverNotifications({ owner, keyId, since, until, longestDays, dryRun });
-    if (answer.kind === 'counted') return sendCount(reply, { matched: answer.matched });
-    if (answer.kind !== 'begun') throw refusal(answer, caller);
-    const { recoveryId, matched } = answer;
+    const wanted = { owner, keyId, since, until, longestDays, dryRun };
+    const { recoveryId, matched } = await deps.recoverNotifications(wanted).catch((error: unknown) => {
+      throw error instanceof Refused ? refusal(error, caller) : error;
+    });
+    if (recoveryId === null) return sendCount(reply, { matched });
     return sendAnswer(reply, { recovery_id: recoveryId, matched }, 202);
   });
 }
 
 const emptySpan = (message: string, field: string) => new ApiError('INVALID_REQUEST', message, { field });
 
-function refusal(
-  answer: Exclude<PartnerRecovery, { kind: 'counted' | 'begun' }>,
-  { environment }: Caller,
-): ApiError {
-  switch (answer.kind) {
-    case 'too_long_ago':
-      return emptySpan(`created_from must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`, 'created_from');
-    case 'empty_span':
-      return emptySpan('created_from must lie before now.', 'created_from');
-    case 'no_endpoint':
-      return notRegistered(environment);
-    case 'disabled':
-      return new ApiError('RECOVERY_DISABLED', 'Recoveries are switched off for you: write to us.');
-    case 'under_way': {
-      const message = `A recovery of the ${environment} environment is under way.`;
-      const details = { environment, ...(answer.recoveryId !== '' && { recovery_id: answer.recoveryId }) };
-      return new ApiError('RECOVERY_UNDER_WAY', message, details);
-    }
-  }
+function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
+  if (why === 'too_long_ago')
+    return emptySpan(`created_from must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`, 'created_from');
+  if (why === 'empty_span') return emptySpan('created_from must lie before now.', 'created_from');
+  if (why === 'no_endpoint') return notRegistered(environment);
+  if (why === 'disabled')
+    return new ApiError('RECOVERY_DISABLED', 'Recoveries are switched off for you: write to us.');
+  const message = `A recovery of the ${environment} environment is under way.`;
+  const details = { environment, ...(about !== undefined && { recovery_id: about }) };
+  return new ApiError('RECOVERY_UNDER_WAY', message, details);
 }

@@ -1,9 +1,9 @@
+import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import type { ErrorDetails } from '../../contracts/errors';
 import { resendResponseSchema } from '../../contracts/notifications';
 import { ID_PATTERNS } from '../../contracts/partner-fields';
-import type { EndpointQueue } from '../../db/notifications/hold';
-import type { PartnerResend } from '../../db/notifications/resend-for-partner';
+import { Refused } from '../../db/refused';
 import { ApiError, notRegistered } from '../errors';
 import { idRoute } from '../plugins/route-name';
 import { answerer } from '../serializer';
@@ -12,13 +12,14 @@ import { noSuchNotification, type NotificationPath } from './get-notification';
 export interface ResendNotificationDeps {
   readonly resendNotification: (
     notificationId: string,
-    by: { readonly owner: EndpointQueue; readonly keyId: string },
-  ) => Promise<PartnerResend>;
+    by: { readonly owner: Tenant; readonly keyId: string },
+  ) => Promise<{ readonly eventId: string }>;
 }
 
 const { url, options } = idRoute('/v1/notifications/{notification_id}/resend', ID_PATTERNS);
 
-const WHY_NOT: Readonly<Record<NonNullable<ErrorDetails['reason']>, string>> = {
+type NotResendable = NonNullable<ErrorDetails['reason']>;
+const WHY_NOT: Readonly<Record<NotResendable, string>> = {
   under_way: 'The notification is under way: wait until it has ended.',
   test: 'Tests are not sent again: send a new one.',
   payload_removed: 'The payload of the notification has been removed, as its time of keeping is over.',
@@ -32,20 +33,19 @@ export function resendNotification(app: FastifyInstance, deps: ResendNotificatio
     const { caller, params } = request;
     const { keyId, partnerId, environment } = caller;
     const owner = { partnerId, environment };
-    const answer = await deps.resendNotification(params.notification_id, { owner, keyId });
-    if (answer.kind !== 'resent') throw refusal(answer, environment);
     const { notification_id } = params;
-    return sendAnswer(reply, { notification_id, event_id: answer.eventId, status: 'pending' }, 202);
+    const { eventId } = await deps
+      .resendNotification(notification_id, { owner, keyId })
+      .catch((error: unknown) => {
+        throw error instanceof Refused ? refusal(error, environment) : error;
+      });
+    return sendAnswer(reply, { notification_id, event_id: eventId, status: 'pending' }, 202);
   });
 }
 
-function refusal(
-  answer: Exclude<PartnerResend, { kind: 'resent' }>,
-  environment: EndpointQueue['environment'],
-): ApiError {
-  if (answer.kind === 'not_found') return noSuchNotification();
-  if (answer.kind === 'no_endpoint') return notRegistered(environment);
-  // Only a recovery asks whether it was delivered meanwhile.
-  const reason = answer.why === 'not_undelivered' ? 'under_way' : answer.why;
-  return new ApiError('NOTIFICATION_NOT_RESENDABLE', WHY_NOT[reason], { reason });
+function refusal({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
+  if (reason === 'not_found') return noSuchNotification();
+  if (why === 'no_endpoint') return notRegistered(environment);
+  const known = (Object.keys(WHY_NOT) as NotResendable[]).find((one) => one === why) ?? 'under_way';
+  return new ApiError('NOTIFICATION_NOT_RESENDABLE', WHY_NOT[known], { reason: known });
 }

@@ -7,8 +7,11 @@ import {
   type TestLender,
 } from '../../contracts/test-notification';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
-import type { NotificationProgress } from '../../db/notifications/progress';
-import type { NewTestNotification, TestNotificationAnswer } from '../../db/notifications/enqueue-test';
+import type {
+  NotificationProgress,
+  NewTestNotification,
+  TestNotificationAnswer,
+} from '../../db/notifications/create';
 import { ApiError, notRegistered } from '../errors';
 import type { AttemptWatch } from '../notifications/attempt-watch';
 import { shownReason, testStatus } from '../notifications/test-status';

@@ -102,7 +102,7 @@ async function storeNotifications(sql: Sql, partners: readonly string[], batch: 
       from past where sequence = 1),
     stored as (
       insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence,
-        merchant_reference, body, state, end_reason, attempts, delivered_at, ended_at, created_at)
+        merchant_reference, body, end_state, end_reason, attempts, delivered_at, ended_at, created_at)
       select id, 'evt_' || ulid, 'credit_application.' || (array['accepted', 'signed', 'paid_out', 'completed'])[sequence],
         partner, 'live', application, sequence, 'order ' || first, repeat('x', 700),
         case when failed then 'failed' else 'delivered' end, case when failed then 'exhausted' end, 1,

@@ -5,10 +5,10 @@ import type { ApplicationEvent } from '../../contracts/webhook-event';
 import { insertStatusNotification } from '../../db/applications/notifications';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';
-import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import type { Database } from '../../db/postgres/connect';
 import { hint } from '../../db/postgres/hints';
-import { creditApplications, notifications } from '../../db/schema';
+import { creditApplications, deliveries, notifications } from '../../db/schema';
 import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { addEndpoint } from '../../test/support/notifications';
 import { pause } from './bench';
@@ -99,6 +99,7 @@ export async function storeBacklog({ db }: Database, partnerId: string, count: n
         return { ...ids, eventType, environment, sequence, body: JSON.stringify(body) };
       });
       await tx.insert(notifications).values(rows);
+      await tx.insert(deliveries).values(rows.map((row) => ({ ...row, test: false })));
     }
     hint(tx, SOMETHING_IS_DUE);
   });
@@ -115,9 +116,11 @@ interface UnderWay {
 /** Cancels the notifications that are due, and waits until the others have ended. @returns the number of cancelled ones. */
 export async function cancelDue(stage: UnderWay): Promise<number> {
   const { sql } = stage.database;
-  const cancelled = await sql`update /* bench */ notifications
-    set state = 'cancelled', end_reason = 'operator', ended_at = service_now(), reserved_month = null
-    where state = 'pending' and due_at <= service_now()`;
+  const cancelled = await sql`
+    with gone as (
+      delete /* bench */ from deliveries where state = 'queued' and due_at <= service_now() returning notification_id)
+    update /* bench */ notifications n set end_state = 'cancelled', end_reason = 'operator', ended_at = service_now()
+    from gone where n.notification_id = gone.notification_id`;
   await settled(stage);
   // Tests that were cancelled gave nothing back.
   await sql`update /* bench */ monthly_counts set reserved = 0`;
@@ -132,7 +135,7 @@ export async function settled({ database, temporalSql, temporal }: UnderWay): Pr
   const deadline = performance.now() + SETTLE_LIMIT_MS;
   for (;;) {
     const [ours] = await database.sql<{ open: number }[]>`
-      select /* bench */ count(*)::int as open from notifications where state in ('pending', 'started')`;
+      select /* bench */ count(*)::int as open from deliveries where state <> 'held'`;
     const [theirs] = await temporalSql<{ open: number }[]>`
       select /* bench */ count(*)::int as open from current_executions
       where state in (1, 2) and namespace_id = (select id from namespaces where name = ${temporal.namespace})
@@ -153,7 +156,7 @@ export async function settled({ database, temporalSql, temporal }: UnderWay): Pr
 export async function newestWorkflows({ sql }: Database, count: number): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select 'notification/' || notification_id || '/' || generation as id
-    from notifications order by notification_id desc limit ${count}`;
+    from notifications_now order by notification_id desc limit ${count}`;
   return rows.map(({ id }) => id);
 }
 

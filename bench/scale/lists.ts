@@ -1,9 +1,7 @@
 import { listApplications } from '../../db/applications/read';
-import { backlog } from '../../db/notifications/claim';
-import { deliveryFigures } from '../../db/notifications/figures';
-import { listForPartner } from '../../db/notifications/list-for-partner';
-import { listNotifications } from '../../db/notifications/read';
-import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import { backlog, deliveryFigures } from '../../db/notifications/figures';
+import { listForPartner } from '../../db/notifications/partner';
+import { listNotifications } from '../../db/notifications/operator';
 import { median, type Figures } from '../harness/rounds';
 import type { Side } from './side';
 
@@ -33,7 +31,7 @@ const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
       limit: 25,
     }),
   metrics: async ({ prepared }) => {
-    await backlog(prepared.sql, { slots: SENDS_PER_ENDPOINT });
+    await backlog(prepared.sql);
     await deliveryFigures(prepared.sql);
   },
 };

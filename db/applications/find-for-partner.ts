@@ -1,6 +1,6 @@
 import type { ApplicationState } from '../../domain/application-states';
 import type { Application } from './notifications';
-import type { EndpointQueue } from '../notifications/hold';
+import type { Tenant } from '../../domain/tenant';
 import { msText as ms, runPrepared, type Reader } from '../postgres/prepared';
 
 /** An event of an application as its partner was or will be sent it. Moments in Unix milliseconds. */
@@ -42,7 +42,7 @@ const FIND = `
         order by n.sequence), '[]')
       from notifications n
       left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence
-      where n.application_id = p.application_id)::text as events
+      where n.application_id = p.application_id and n.partner_id = p.partner_id and n.environment = p.environment)::text as events
   from credit_applications p
   where p.application_id = $1 and p.partner_id = $2 and p.environment = $3`;
 
@@ -50,7 +50,7 @@ const FIND = `
 export async function findApplicationForPartner(
   reader: Reader,
   applicationId: string,
-  { partnerId, environment }: EndpointQueue,
+  { partnerId, environment }: Tenant,
 ): Promise<PartnerApplication | null> {
   type Row = Omit<PartnerApplication, 'events'> & { readonly events: string };
   const [row] = await runPrepared<Row>(reader, FIND, [applicationId, partnerId, environment]);

@@ -1,10 +1,11 @@
-import { asc, eq } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { ApplicationState } from '../../domain/application-states';
 import type { WriteChange } from '../../domain/application';
+import type { NotificationState } from '../../domain/notification-states';
 import type { DbOrTransaction } from '../postgres/connect';
-import { notifications, type creditApplications } from '../schema';
-import { storeStatusNotification } from '../notifications/enqueue-status';
+import { msText, runPrepared, type Reader } from '../postgres/prepared';
+import type { creditApplications } from '../schema';
+import { storeStatusNotification } from '../notifications/create';
 
 export type Application = typeof creditApplications.$inferSelect;
 
@@ -47,15 +48,39 @@ export async function insertStatusNotification(
   });
 }
 
-/** The notifications of an application without their bodies, in their order. Those of dropped months are not there. */
-export async function listStatusNotifications(db: DbOrTransaction, applicationId: string) {
-  const { notificationId, eventId, eventType, sequence, state, endReason, createdAt, deliveredAt } =
-    notifications;
-  return db
-    .select({ notificationId, eventId, eventType, sequence, state, endReason, createdAt, deliveredAt })
-    .from(notifications)
-    .where(eq(notifications.applicationId, applicationId))
-    .orderBy(asc(notifications.sequence));
+/** A notification of an application, without its body. */
+export interface StatusNotification {
+  readonly notificationId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly sequence: number;
+  readonly state: NotificationState;
+  /** Why it ended, or is held. */
+  readonly endReason: string | null;
+  readonly createdAt: Date;
+  readonly deliveredAt: Date | null;
 }
 
-export type StatusNotification = Awaited<ReturnType<typeof listStatusNotifications>>[number];
+const LIST = `
+  select n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType", n.sequence, n.state,
+    n.end_reason as "endReason", ${msText('n.created_at')} as "createdMs", ${msText('n.delivered_at')} as "deliveredMs"
+  from credit_applications a
+  join notifications_now n on n.application_id = a.application_id and n.partner_id = a.partner_id and n.environment = a.environment
+  where a.application_id = $1 order by n.sequence`;
+
+/** The notifications of an application, in their order. Those of dropped months are not there. */
+export async function listStatusNotifications(
+  reader: Reader,
+  applicationId: string,
+): Promise<StatusNotification[]> {
+  type Row = Omit<StatusNotification, 'createdAt' | 'deliveredAt'> & {
+    readonly createdMs: number;
+    readonly deliveredMs: number | null;
+  };
+  const rows = await runPrepared<Row>(reader, LIST, [applicationId]);
+  return rows.map(({ createdMs, deliveredMs, ...row }) => ({
+    ...row,
+    createdAt: new Date(createdMs),
+    deliveredAt: deliveredMs === null ? null : new Date(deliveredMs),
+  }));
+}

@@ -1,9 +1,8 @@
 import { and, desc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { deliveryAttempts } from '../schema';
-import { STATUS_SQL } from '../schema/notifications';
+import { deliveryAttempts, DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
 import type { KeyEnvironment } from '../keys/key';
-import type { AttemptSummary } from '../notifications/read';
+import type { AttemptSummary } from '../notifications/operator';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
 /** Attempts are found through the notifications of their partner: this many of the newest of each kind are looked at. */
@@ -12,16 +11,22 @@ const NOTIFICATIONS_LOOKED_AT = 100;
 const { answer: _, ...SUMMARY } = getTableColumns(deliveryAttempts);
 
 /**
- * Notifications of a partner and environment that can have had an attempt lately, however many newer ones wait: those that fill its slots,
- * and the newest that are retried, have ended or are held. Each part is a range of an index.
+ * Notifications of a partner and environment that can have had an attempt lately, however many newer ones wait: those that have one of its
+ * slots, and the newest that are retried, held or have ended. Each part is a range of an index.
  */
 function recentlyTried({ partnerId, environment }: WebhookEndpoint) {
-  const own = sql`select notification_id from notifications where environment = ${environment} and partner_id = ${partnerId}`;
-  const newest = ['retrying', 'delivered', 'failed', 'held'].map(
-    (status) => sql`(${own} and (${sql.raw(STATUS_SQL)}) = ${status}
-      order by notification_id desc limit ${NOTIFICATIONS_LOOKED_AT})`,
-  );
-  return sql`(${sql.join([sql`${own} and taken_at is not null and state in ('pending', 'started')`, ...newest], sql` union `)})`;
+  const own = sql`partner_id = ${partnerId} and environment = ${environment}`;
+  const newest = (table: string, status: string, value: string) => sql`(
+    select notification_id from ${sql.raw(table)} where ${own} and (${sql.raw(status)}) = ${value}
+    order by notification_id desc limit ${NOTIFICATIONS_LOOKED_AT})`;
+  const parts = [
+    sql`select notification_id from deliveries where ${own} and taken_at is not null`,
+    ...['retrying', 'held'].map((status) => newest('deliveries', DELIVERY_STATUS_SQL, status)),
+    ...['delivered', 'failed'].map((status) =>
+      newest('(select * from notifications where end_state is not null) n', ENDED_STATUS_SQL, status),
+    ),
+  ];
+  return sql`(${sql.join(parts, sql` union `)})`;
 }
 
 /**

@@ -1,8 +1,6 @@
-import { sql } from 'drizzle-orm';
 import { WARN_AFTER_HOURS } from '../../domain/endpoint-health';
-import type { DbOrTransaction } from '../postgres/connect';
-import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from '../notifications/expire';
-import { msText, runPrepared } from '../postgres/prepared';
+import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from '../notifications/hold';
+import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import type { WebhookEndpoint } from './endpoints';
 
 /** Endpoints and held notifications as metrics show them. */
@@ -23,43 +21,43 @@ export interface HealthFigures {
 
 /** Each is a series of a metric: more than this at a time are not endpoints that fail, and the figures by reason show it. */
 const GIVEN_UP_SHOWN = 50;
+const SOON_DAYS = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
+const FAILING_HOURS = [0, ...WARN_AFTER_HOURS];
+const HEALTH = `
+  select h.*, e.*, g.*, p.* from (
+    select count(*)::int as held,
+      coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as "oldestHeldMs",
+      (count(*) filter (where held_at <= service_now() - make_interval(days => ${SOON_DAYS})))::int as expiring
+    from deliveries where state = 'held') h,
+  (
+    select json_build_object(
+        'operator', count(*) filter (where state = 'disabled' and disabled_reason = 'operator'),
+        'gone', count(*) filter (where state = 'disabled' and disabled_reason = 'gone'),
+        'failing', count(*) filter (where state = 'disabled' and disabled_reason = 'failing')) as disabled,
+      json_build_array(${FAILING_HOURS.map(
+        (hours) => `count(*) filter (
+          where state = 'active' and failing_since <= service_now() - make_interval(hours => ${hours}))`,
+      ).join(', ')}) as counts
+    from webhook_endpoints) e,
+  (
+    select coalesce(json_agg(one), '[]') as "givenUp" from (
+      select endpoint_id as endpoint, disabled_reason as reason from webhook_endpoints
+      where state = 'disabled' and disabled_reason in ('gone', 'failing')
+      order by updated_at desc limit ${GIVEN_UP_SHOWN}) one) g,
+  (
+    select count(*)::int as "partnersFailing" from webhook_endpoints w
+    where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'
+      and exists (
+        select from deliveries d
+        where d.partner_id = w.partner_id and d.environment = w.environment
+          and d.application_id is not null and d.next_attempt_at is not null)) p`;
 
-export async function healthFigures(db: DbOrTransaction): Promise<HealthFigures> {
-  const soon = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
-  const hours = [0, ...WARN_AFTER_HOURS];
-  const failing = hours.map(
-    (each) => sql`count(*) filter (
-      where state = 'active' and failing_since <= service_now() - make_interval(hours => ${each}::int))`,
-  );
+export async function healthFigures(reader: Reader): Promise<HealthFigures> {
   type Row = Omit<HealthFigures, 'failing'> & { readonly counts: readonly number[] };
-  const [row] = await db.execute<Row>(sql`
-    select h.*, e.*, g.*, p.* from (
-      select count(*)::int as held,
-        coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as "oldestHeldMs",
-        (count(*) filter (where held_at <= service_now() - make_interval(days => ${soon}::int)))::int as expiring
-      from notifications where state = 'held') h,
-    (
-      select json_build_object(
-          'operator', count(*) filter (where state = 'disabled' and disabled_reason = 'operator'),
-          'gone', count(*) filter (where state = 'disabled' and disabled_reason = 'gone'),
-          'failing', count(*) filter (where state = 'disabled' and disabled_reason = 'failing')) as disabled,
-        json_build_array(${sql.join(failing, sql`, `)}) as counts
-      from webhook_endpoints) e,
-    (
-      select coalesce(json_agg(one), '[]') as "givenUp" from (
-        select endpoint_id as endpoint, disabled_reason as reason from webhook_endpoints
-        where state = 'disabled' and disabled_reason in ('gone', 'failing')
-        order by updated_at desc limit ${GIVEN_UP_SHOWN}) one) g,
-    (
-      select count(*)::int as "partnersFailing" from webhook_endpoints w
-      where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'
-        and exists (
-          select from notifications n
-          where n.state = 'started' and n.partner_id = w.partner_id and n.environment = w.environment
-            and n.application_id is not null and n.next_attempt_at is not null)) p`);
+  const [row] = await runPrepared<Row>(reader, HEALTH);
   if (row === undefined) throw new Error('the figures of endpoints came back empty');
   const { counts, ...figures } = row;
-  return { ...figures, failing: hours.map((each, at) => ({ hours: each, count: counts[at] ?? 0 })) };
+  return { ...figures, failing: FAILING_HOURS.map((hours, at) => ({ hours, count: counts[at] ?? 0 })) };
 }
 
 /** What has not been delivered yet, and since when the oldest of it waits. */
@@ -80,7 +78,7 @@ const EMPTY: QueueFigures = { pending: NOTHING, retrying: NOTHING, paused: NOTHI
 
 /** Adds what waits. For an endpoint that was removed nothing does: that waits for the one in its place. */
 export async function withQueue(
-  db: DbOrTransaction,
+  reader: Reader,
   endpoints: readonly WebhookEndpoint[],
 ): Promise<EndpointWithQueue[]> {
   const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
@@ -90,7 +88,7 @@ export async function withQueue(
     what: keyof QueueFigures;
     count: number;
     sinceMs: number;
-  }>(db, QUEUES, [partners]);
+  }>(reader, QUEUES, [partners]);
   return endpoints.map((one) => {
     if (one.state === 'removed') return { ...one, queue: EMPTY };
     const mine = rows.filter((row) => row.partnerId === one.partnerId && row.environment === one.environment);
@@ -101,18 +99,12 @@ export async function withQueue(
   });
 }
 
-// Three scans, each of the index of its state.
 const QUEUES = `
   select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "sinceMs"
   from (
-    select partner_id, environment, 'pending' as what, created_at as since
-    from notifications where state = 'pending' and partner_id = any($1::text[])
-    union all
-    select partner_id, environment,
-      case when paused_at is not null then 'paused' when taken_at is null then 'retrying' else 'pending' end,
-      coalesce(paused_at, first_attempt_at, created_at)
-    from notifications where state = 'started' and partner_id = any($1::text[])
-    union all
-    select partner_id, environment, 'held', held_at
-    from notifications where state = 'held' and partner_id = any($1::text[])) q
+    select d.partner_id, d.environment,
+      case when d.state = 'held' then 'held' when d.paused_at is not null then 'paused' when d.step > 0 then 'retrying' else 'pending' end
+        as what,
+      coalesce(d.held_at, d.paused_at, case when d.step > 0 then d.first_attempt_at end, n.created_at) as since
+    from deliveries d join notifications n using (notification_id) where d.partner_id = any($1::text[])) q
   group by 1, 2, 3`;

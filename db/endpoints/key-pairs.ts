@@ -1,3 +1,4 @@
+import type { Tenant } from '../../domain/tenant';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
@@ -9,24 +10,18 @@ import { generateKeyPair } from './key-pair';
 import type { KeyRing } from './key-ring';
 import { checkOverlap, MOST_LIVE } from '../overlap';
 
-/** Whom a key pair belongs to. */
-export interface KeyPairOwner {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-}
-
 /** A key pair as stored: the private key sealed, and bound to its owner and its public key. */
 export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 
 /** A public key that deliveries are signed under now. */
 export type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
 
-const isOf = ({ partnerId, environment }: KeyPairOwner) =>
+const isOf = ({ partnerId, environment }: Tenant) =>
   and(eq(webhookKeyPairs.partnerId, partnerId), eq(webhookKeyPairs.environment, environment));
 const newestFirst = [desc(webhookKeyPairs.createdAt), desc(webhookKeyPairs.keyPairId)];
 
 /** The key pairs that sign now, newest first. */
-export async function liveKeyPairs(db: DbOrTransaction, owner: KeyPairOwner): Promise<SealedKeyPair[]> {
+export async function liveKeyPairs(db: DbOrTransaction, owner: Tenant): Promise<SealedKeyPair[]> {
   return db
     .select()
     .from(webhookKeyPairs)
@@ -35,7 +30,7 @@ export async function liveKeyPairs(db: DbOrTransaction, owner: KeyPairOwner): Pr
 }
 
 /** Of these the public half, which is all that an API process may read. */
-export async function livePublicKeys(db: DbOrTransaction, owner: KeyPairOwner): Promise<PublicKey[]> {
+export async function livePublicKeys(db: DbOrTransaction, owner: Tenant): Promise<PublicKey[]> {
   const { keyPairId, environment, publicKey, expiresAt } = webhookKeyPairs;
   return db
     .select({ keyPairId, environment, publicKey, expiresAt })
@@ -50,7 +45,7 @@ export async function livePublicKeys(db: DbOrTransaction, owner: KeyPairOwner): 
  */
 export async function ensureKeyPair(
   tx: DbOrTransaction,
-  owner: KeyPairOwner,
+  owner: Tenant,
   keyRing: Pick<KeyRing, 'seal'>,
 ): Promise<string | null> {
   const [found] = await livePublicKeys(tx, owner);
@@ -65,7 +60,7 @@ export async function ensureKeyPair(
  */
 export async function rotateKeyPair(
   tx: DbOrTransaction,
-  owner: KeyPairOwner,
+  owner: Tenant,
   wanted: { readonly overlapSeconds: number; readonly keyRing: Pick<KeyRing, 'seal'> },
 ): Promise<{ readonly keyPairId: string; readonly publicKey: string; readonly live: readonly PublicKey[] }> {
   const { overlapSeconds, keyRing } = wanted;
@@ -98,7 +93,7 @@ export async function rotateKeyPair(
   return { ...added, live: await livePublicKeys(tx, owner) };
 }
 
-async function addKeyPair(tx: DbOrTransaction, owner: KeyPairOwner, keyRing: Pick<KeyRing, 'seal'>) {
+async function addKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyRing, 'seal'>) {
   const { partnerId, environment } = owner;
   const { publicKey, privateKey } = generateKeyPair();
   const place = { partnerId, environment, keyPairId: `whk_${ulid()}`, publicKey };

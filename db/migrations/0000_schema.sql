@@ -87,6 +87,41 @@ CREATE TABLE "cursor_secrets" (
 	CONSTRAINT "cursor_secrets_only" CHECK ("cursor_secrets"."only")
 );
 --> statement-breakpoint
+CREATE TABLE "deliveries" (
+	"notification_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"application_id" text,
+	"sequence" integer,
+	"test" boolean NOT NULL,
+	"delivered" boolean DEFAULT false NOT NULL,
+	"priority" smallint DEFAULT 0 NOT NULL,
+	"state" text DEFAULT 'queued' NOT NULL,
+	"generation" integer DEFAULT 1 NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"step" smallint DEFAULT 0 NOT NULL,
+	"due_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"taken_at" timestamp with time zone,
+	"started_at" timestamp with time zone,
+	"first_attempt_at" timestamp with time zone,
+	"next_attempt_at" timestamp with time zone,
+	"paused_at" timestamp with time zone,
+	"held_at" timestamp with time zone,
+	"hold_reason" text,
+	"checked_at" timestamp with time zone,
+	"reserved_month" date,
+	CONSTRAINT "deliveries_state" CHECK ("deliveries"."state" in ('queued', 'started', 'held')),
+	CONSTRAINT "deliveries_priority" CHECK ("deliveries"."priority" in (0, 1)),
+	CONSTRAINT "deliveries_held" CHECK (("deliveries"."state" = 'held') = ("deliveries"."held_at" is not null) and ("deliveries"."state" = 'held') = ("deliveries"."hold_reason" is not null)),
+	CONSTRAINT "deliveries_open" CHECK ("deliveries"."state" <> 'held' or "deliveries"."taken_at" is null and "deliveries"."reserved_month" is null
+        and "deliveries"."next_attempt_at" is null and "deliveries"."paused_at" is null),
+	CONSTRAINT "deliveries_sequence" CHECK (("deliveries"."application_id" is null) = ("deliveries"."sequence" is null))
+) WITH (
+	-- Every row is updated a few times within seconds and then deleted: dead rows are cleared away before the table has grown by them.
+	fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+	autovacuum_analyze_threshold = 1000, autovacuum_analyze_scale_factor = 0.2
+);
+--> statement-breakpoint
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,
@@ -249,35 +284,21 @@ CREATE TABLE "notifications" (
 	"sequence" integer,
 	"merchant_reference" text,
 	"body" text NOT NULL,
-	"state" text DEFAULT 'pending' NOT NULL,
-	"priority" smallint DEFAULT 0 NOT NULL,
-	"end_reason" text,
+	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"generation" integer DEFAULT 1 NOT NULL,
 	"attempts" integer DEFAULT 0 NOT NULL,
-	"reserved_month" date,
-	"failed_month" date,
-	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
-	"due_at" timestamp with time zone DEFAULT service_now() NOT NULL,
-	"taken_at" timestamp with time zone,
-	"started_at" timestamp with time zone,
-	"first_attempt_at" timestamp with time zone,
-	"checked_at" timestamp with time zone,
-	"next_attempt_at" timestamp with time zone,
-	"paused_at" timestamp with time zone,
 	"delivered_at" timestamp with time zone,
+	"failed_month" date,
+	"end_state" text,
+	"end_reason" text,
 	"ended_at" timestamp with time zone,
-	"held_at" timestamp with time zone,
 	"recovery_id" text,
 	"request_id" text,
 	"trace_parent" text,
-	CONSTRAINT "notifications_priority" CHECK (priority in (0, 1)),
-	CONSTRAINT "notifications_state" CHECK (state in ('pending', 'started', 'held', 'delivered', 'failed', 'cancelled', 'expired')),
-	CONSTRAINT "notifications_held" CHECK ((state = 'held') = (held_at is not null)),
-	CONSTRAINT "notifications_ended" CHECK ((state in ('delivered', 'failed', 'cancelled', 'expired')) = (ended_at is not null)),
-	CONSTRAINT "notifications_delivered" CHECK (state <> 'delivered' or delivered_at is not null),
-	CONSTRAINT "notifications_reason" CHECK ((state in ('pending', 'started', 'delivered')) = (end_reason is null)),
-	CONSTRAINT "notifications_open" CHECK (state in ('pending', 'started')
-        or taken_at is null and reserved_month is null and next_attempt_at is null and paused_at is null),
+	CONSTRAINT "notifications_end" CHECK (end_state in ('delivered', 'failed', 'cancelled', 'expired')),
+	CONSTRAINT "notifications_ended" CHECK ((end_state is null) = (ended_at is null)),
+	CONSTRAINT "notifications_delivered" CHECK (end_state <> 'delivered' or delivered_at is not null),
+	CONSTRAINT "notifications_reason" CHECK ((coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)),
 	CONSTRAINT "notifications_sequence" CHECK ((application_id is null) = (sequence is null))
 ) PARTITION BY RANGE ("notification_id");
 --> statement-breakpoint
@@ -372,21 +393,16 @@ CREATE INDEX "change_log_partner" ON "change_log" USING btree (("details" ->> 'p
 CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");--> statement-breakpoint
 CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "recoveries_under_way" ON "recoveries" USING btree ("partner_id","environment") WHERE "recoveries"."state" = 'running' and "recoveries"."key_id" is not null;--> statement-breakpoint
-CREATE INDEX "notifications_queue" ON "notifications" USING btree ("partner_id","environment","priority","due_at") WHERE "notifications"."state" = 'pending';--> statement-breakpoint
-CREATE INDEX "notifications_taken" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."taken_at" is not null and "notifications"."state" in ('pending', 'started');--> statement-breakpoint
-CREATE INDEX "notifications_tests" ON "notifications" USING btree ("partner_id","environment") WHERE "notifications"."event_type" = 'credit_application.test' and "notifications"."state" = 'started';--> statement-breakpoint
-CREATE INDEX "notifications_application" ON "notifications" USING btree ("application_id","sequence") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
-CREATE INDEX "notifications_started" ON "notifications" USING btree ("checked_at") WHERE "notifications"."state" = 'started';--> statement-breakpoint
-CREATE INDEX "notifications_held" ON "notifications" USING btree ("partner_id","environment","notification_id") WHERE "notifications"."state" = 'held';--> statement-breakpoint
-CREATE INDEX "notifications_held_since" ON "notifications" USING btree ("held_at") WHERE "notifications"."state" = 'held';--> statement-breakpoint
+CREATE INDEX "deliveries_queue" ON "deliveries" USING btree ("partner_id","environment","priority","due_at") WHERE "deliveries"."state" = 'queued';--> statement-breakpoint
+CREATE INDEX "deliveries_slots" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."taken_at" is not null or "deliveries"."test" and "deliveries"."state" = 'started';--> statement-breakpoint
+CREATE INDEX "deliveries_application" ON "deliveries" USING btree ("application_id","sequence") WHERE "deliveries"."application_id" is not null;--> statement-breakpoint
+CREATE INDEX "deliveries_page" ON "deliveries" USING btree ("partner_id","environment",(case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end),"notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page" ON "notifications" USING btree ("environment","partner_id","notification_id");--> statement-breakpoint
-CREATE INDEX "notifications_page_status" ON "notifications" USING btree ("environment","partner_id",(case when state in ('pending', 'started')
-  then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
-  when state <> 'held' and delivered_at is not null then 'delivered' else state end),"notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page_event" ON "notifications" USING btree ("environment","partner_id","event_id","notification_id");--> statement-breakpoint
 CREATE INDEX "notifications_page_application" ON "notifications" USING btree ("environment","partner_id","application_id","notification_id") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("environment","partner_id","merchant_reference","notification_id") WHERE "notifications"."merchant_reference" is not null;--> statement-breakpoint
+CREATE INDEX "notifications_page_ended" ON "notifications" USING btree ("environment","partner_id",(case when delivered_at is not null then 'delivered' else end_state end),"notification_id") WHERE "notifications"."end_state" is not null;--> statement-breakpoint
 CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
 CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
@@ -477,13 +493,7 @@ BEGIN
       WHERE a.quote_id >= low AND a.quote_id < high
         AND a.state NOT IN ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');
   ELSE
-    -- State by state: each has a partial index.
-    RETURN QUERY SELECT n.notification_id FROM notifications n
-      WHERE n.state = 'pending' AND n.notification_id >= low AND n.notification_id < high;
-    RETURN QUERY SELECT n.notification_id FROM notifications n
-      WHERE n.state = 'started' AND n.notification_id >= low AND n.notification_id < high;
-    RETURN QUERY SELECT n.notification_id FROM notifications n
-      WHERE n.state = 'held' AND n.notification_id >= low AND n.notification_id < high;
+    RETURN QUERY SELECT d.notification_id FROM deliveries d WHERE d.notification_id >= low AND d.notification_id < high;
   END IF;
 END $$;
 --> statement-breakpoint
@@ -690,215 +700,12 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('test_lender_a', 'Test Lender A', '[A-Za-z0-9]{8}'),
 	('test_lender_b', 'Test Lender B', '\d{7}');
 --> statement-breakpoint
--- The dispatcher's claim (db/notifications/claim.ts): takes up to "most" notifications that are due, from the queues (partner and
--- environment, so one endpoint each) in turn, beginning after the given one. A queue has "slots" first attempts under way at
--- most, over all workers. Priority 0 goes before 1. An application's event waits for the earlier ones.
---
--- One statement for the client, so that one who freezes never holds a lock. The claims of one queue take turns, by an advisory
--- lock: each counts what the ones before have taken, which a count under row locks alone would not see. Each statement in here
--- has a snapshot of its own, and the one that counts is newer than the locks. A claim never waits: what another one has locked it
--- leaves to that one, and says so ("contended"). So claims of different endpoints share commits, and at most "most" locks are held.
---
--- What is open is looked for on the partitions of two months, not on all, unless something of another month is open. Every look goes
--- by an order that one index alone has (sorting is off), so that no plan made while a month is still empty goes through that
--- month's rows later.
-CREATE FUNCTION claim_notifications(
-  most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text, every_month boolean,
-  OUT claimed jsonb, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text, OUT older boolean
-) LANGUAGE plpgsql
--- Whatever the statistics say of a queue that fills and empties: leap through the indexes.
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET enable_incremental_sort = off
-SET enable_bitmapscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE
-  moment timestamptz;
-  months timestamp;
-  low text;
-  high text;
-  earlier text;
-  queue record;
-  partners text[] := '{}';
-  environments text[] := '{}';
-  free_slots integer[] := '{}';
-  actives boolean[] := '{}';
-  tests_waits boolean[] := '{}';
-  bulk boolean := false;
-  share integer;
-  ids text[];
-  first_id text;
-  last_id text;
-  got jsonb;
-BEGIN
-  -- A claim that a crash of Postgres takes back is made again, and its workflow is not started twice: nobody waits for its flush.
-  PERFORM set_config('synchronous_commit', 'off', true);
-  moment := service_now();
-  claimed := '[]';
-  waiting := false;
-  contended := false;
-  older := false;
-  last_partner := after_partner;
-  last_environment := after_environment;
-
-  -- What is open is nearly always of this month and the last. While nothing of other months is, or nobody asks, their
-  -- partitions (a hundred, after some years) are left out of all that follows.
-  months := date_trunc('month', moment AT TIME ZONE 'UTC');
-  low := 'ntf_' || ulid_floor((months - interval '1 month') AT TIME ZONE 'UTC');
-  high := 'ntf_' || ulid_floor((months + interval '1 month') AT TIME ZONE 'UTC');
-  IF every_month THEN
-    older := EXISTS (SELECT FROM notifications n
-        WHERE n.state = 'pending' AND (n.notification_id < low OR n.notification_id >= high))
-      OR EXISTS (SELECT FROM notifications n
-        WHERE n.taken_at IS NOT NULL AND n.state IN ('pending', 'started')
-          AND (n.notification_id < low OR n.notification_id >= high));
-  END IF;
-  IF older THEN
-    low := '';
-    high := 'ntf~';
-  END IF;
-  -- What is held has been so for 30 days at most, which may be a month more.
-  earlier := CASE WHEN older THEN '' ELSE 'ntf_' || ulid_floor((months - interval '2 months') AT TIME ZONE 'UTC') END;
-
-  -- The queues in turn, from one to the next by the index: a backlog costs no more than a row. Step 0 is where it begins.
-  FOR queue IN
-    WITH RECURSIVE walk AS (
-      SELECT after_partner AS partner_id, after_environment AS environment, false AS wrapped, 0 AS step
-      UNION ALL
-      SELECT s.partner_id, s.environment, s.wrapped, w.step + 1
-      FROM walk w CROSS JOIN LATERAL (
-        (SELECT n.partner_id, n.environment, w.wrapped FROM notifications n
-          WHERE n.state = 'pending' AND (n.partner_id, n.environment) > (w.partner_id, w.environment)
-            AND n.notification_id >= low AND n.notification_id < high
-          ORDER BY n.partner_id, n.environment LIMIT 1)
-        UNION ALL
-        (SELECT n.partner_id, n.environment, true FROM notifications n
-          WHERE NOT w.wrapped AND n.state = 'pending' AND n.notification_id >= low AND n.notification_id < high
-          ORDER BY n.partner_id, n.environment LIMIT 1)
-        LIMIT 1) s
-      WHERE NOT s.wrapped OR (s.partner_id, s.environment) <= (after_partner, after_environment))
-    SELECT w.partner_id, w.environment, urgent.due_at <= moment AS urgent, bulk.due_at <= moment AS bulk,
-      busy.slots AS under_way,
-      EXISTS (SELECT FROM webhook_endpoints e
-        WHERE e.partner_id = w.partner_id AND e.environment = w.environment AND e.state = 'active') AS active
-    FROM walk w
-    LEFT JOIN LATERAL (
-      SELECT n.due_at FROM notifications n
-      WHERE n.state = 'pending' AND n.partner_id = w.partner_id AND n.environment = w.environment AND n.priority = 0
-        AND n.notification_id >= low AND n.notification_id < high
-      ORDER BY n.due_at LIMIT 1) urgent ON true
-    LEFT JOIN LATERAL (
-      SELECT n.due_at FROM notifications n
-      WHERE n.state = 'pending' AND n.partner_id = w.partner_id AND n.environment = w.environment AND n.priority = 1
-        AND n.notification_id >= low AND n.notification_id < high
-      ORDER BY n.due_at LIMIT 1) bulk ON true
-    CROSS JOIN LATERAL (
-      -- A lease that has ended holds no slot: its dispatcher died.
-      SELECT count(*) AS slots FROM (
-        SELECT n.partner_id, n.environment FROM notifications n
-        WHERE (n.partner_id, n.environment) >= (w.partner_id, w.environment) AND n.taken_at IS NOT NULL
-          AND n.state IN ('pending', 'started') AND (n.state = 'started' OR n.due_at > moment)
-          AND n.notification_id >= low AND n.notification_id < high
-        ORDER BY n.partner_id, n.environment LIMIT slots) t
-      WHERE t.partner_id = w.partner_id AND t.environment = w.environment) busy
-    WHERE w.step > 0
-  LOOP
-    last_partner := queue.partner_id;
-    last_environment := queue.environment;
-    CONTINUE WHEN queue.urgent IS NOT TRUE AND queue.bulk IS NOT TRUE;
-    IF queue.under_way >= slots THEN
-      waiting := true;
-      CONTINUE;
-    END IF;
-    -- Two queues of one hash take turns, which costs little.
-    IF NOT pg_try_advisory_xact_lock(
-      hashtext('claim_notifications'), hashtext(queue.partner_id || '/' || queue.environment))
-    THEN
-      contended := true;
-      CONTINUE;
-    END IF;
-    partners := partners || queue.partner_id;
-    environments := environments || queue.environment;
-    actives := actives || queue.active;
-    bulk := bulk OR queue.bulk IS TRUE;
-    EXIT WHEN cardinality(partners) = most;
-  END LOOP;
-  waiting := waiting OR contended;
-  IF cardinality(partners) = 0 THEN
-    RETURN;
-  END IF;
-
-  -- Counted again: the walk's snapshot may be older than what another claim of the queue has taken just before the lock.
-  SELECT array_agg(slots - busy.taken::int ORDER BY l.nth), array_agg(tests.wait ORDER BY l.nth) INTO free_slots, tests_waits
-  FROM unnest(partners, environments) WITH ORDINALITY AS l (partner_id, environment, nth)
-  CROSS JOIN LATERAL (
-    SELECT count(*) AS taken FROM (
-      SELECT n.partner_id, n.environment FROM notifications n
-      WHERE (n.partner_id, n.environment) >= (l.partner_id, l.environment) AND n.taken_at IS NOT NULL
-        AND n.state IN ('pending', 'started') AND (n.state = 'started' OR n.due_at > moment)
-        AND n.notification_id >= low AND n.notification_id < high
-      ORDER BY n.partner_id, n.environment LIMIT slots) t
-    WHERE t.partner_id = l.partner_id AND t.environment = l.environment) busy
-  CROSS JOIN LATERAL (
-    -- Tests are paced: while four of an endpoint are under way or being tried again, no other begins. Those that are delivered
-    -- end in milliseconds and delay none; those that fail stay for the 35 s of their ladder, so that an endpoint which
-    -- fails at once, and whose partner asks again and again, costs a few attempts a second at most.
-    SELECT count(*) = 4 AS wait FROM (
-      SELECT FROM notifications n
-      WHERE n.event_type = 'credit_application.test' AND n.state = 'started'
-        AND n.partner_id = l.partner_id AND n.environment = l.environment
-        AND n.notification_id >= low AND n.notification_id < high
-      LIMIT 4) t) tests;
-
-  share := most / cardinality(partners);
-  FOR urgency IN 0..1 LOOP
-    EXIT WHEN urgency = 1 AND NOT bulk;
-    WITH ready AS (
-      SELECT r.notification_id
-      FROM unnest(partners, environments, free_slots, actives, tests_waits)
-        AS l (partner_id, environment, free, active, tests_wait)
-      CROSS JOIN LATERAL (
-        SELECT n.notification_id FROM notifications n
-        WHERE n.state = 'pending' AND n.partner_id = l.partner_id AND n.environment = l.environment
-          AND n.priority = urgency AND n.due_at <= moment
-          AND n.notification_id >= low AND n.notification_id < high
-          AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
-          -- Nothing earlier of the application is open, save what was tried long enough ago. What is sent again in bulk, or
-          -- was delivered once, keeps nothing waiting; nor does what is held for the want of an endpoint, as this would be too.
-          AND (n.application_id IS NULL OR n.sequence = 1 OR NOT EXISTS (
-            SELECT FROM notifications b
-            WHERE b.application_id = n.application_id AND b.sequence < n.sequence
-              AND b.notification_id >= earlier AND b.notification_id < high
-              AND (b.state IN ('pending', 'started') OR b.state = 'held' AND l.active)
-              AND b.priority <= n.priority AND b.delivered_at IS NULL
-              AND (b.first_attempt_at IS NULL OR b.first_attempt_at > moment - order_wait)))
-        ORDER BY n.due_at LIMIT least(l.free, share) FOR UPDATE OF n SKIP LOCKED) r
-      LIMIT most - jsonb_array_length(claimed))
-    SELECT array_agg(notification_id), min(notification_id), max(notification_id) INTO ids, first_id, last_id FROM ready;
-    CONTINUE WHEN ids IS NULL;
-    WITH taken AS (
-      UPDATE notifications n SET taken_at = moment, due_at = moment + lease
-      -- The bounds leave months out, which an array cannot.
-      WHERE n.notification_id = ANY (ids) AND n.notification_id BETWEEN first_id AND last_id
-      RETURNING n.notification_id, n.generation, n.event_type, n.partner_id, n.environment, n.application_id,
-        n.request_id, n.trace_parent, n.created_at)
-    SELECT jsonb_agg(jsonb_build_object(
-      'notificationId', t.notification_id, 'generation', t.generation, 'eventType', t.event_type,
-      'partnerId', t.partner_id, 'environment', t.environment, 'applicationId', t.application_id,
-      'requestId', t.request_id, 'traceParent', t.trace_parent,
-      'ageMs', extract(epoch FROM moment - t.created_at) * 1000) ORDER BY array_position(ids, t.notification_id))
-    INTO got FROM taken t;
-    claimed := claimed || coalesce(got, '[]');
-  END LOOP;
-
-  waiting := waiting OR cardinality(partners) = most OR EXISTS (
-    SELECT FROM unnest(partners, environments, tests_waits) AS l (partner_id, environment, tests_wait)
-    CROSS JOIN (VALUES (0), (1)) AS u (priority)
-    CROSS JOIN LATERAL (
-      SELECT n.due_at FROM notifications n WHERE n.state = 'pending' AND n.partner_id = l.partner_id
-        AND n.environment = l.environment AND n.priority = u.priority
-        -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's: the next sweep finds them.
-        AND NOT (l.tests_wait AND n.event_type = 'credit_application.test')
-        AND n.notification_id >= low AND n.notification_id < high
-      ORDER BY n.due_at LIMIT 1) w
-    WHERE w.due_at <= moment);
-END $$;
+-- How each notification stands, for people and their tools: what has ended from "notifications" alone, what is under way from "deliveries" too.
+-- With the rights of whoever reads it.
+CREATE VIEW "notifications_now" WITH (security_invoker = true) AS
+SELECT n.notification_id, n.event_id, n.event_type, n.partner_id, n.environment, n.application_id, n.sequence, n.merchant_reference,
+  n.body, n.created_at, coalesce(d.generation, n.generation) AS generation, coalesce(d.attempts, n.attempts) AS attempts,
+  coalesce(d.state, n.end_state) AS state, coalesce(d.hold_reason, n.end_reason) AS end_reason, n.delivered_at, n.failed_month, n.ended_at,
+  n.recovery_id, n.request_id, n.trace_parent, d.priority, d.step, d.due_at, d.taken_at, d.started_at, d.first_attempt_at,
+  d.next_attempt_at, d.paused_at, d.held_at, d.checked_at, d.reserved_month
+FROM notifications n LEFT JOIN deliveries d USING (notification_id);

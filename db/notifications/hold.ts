@@ -1,84 +1,165 @@
-import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
-import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
-import { closeUnfinishedText } from './close-unfinished';
-import { updateSql } from './update';
-import type { KeyEnvironment } from '../keys/key';
+import type { Tenant } from '../../domain/tenant';
+import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
+import { runPrepared, type Reader } from '../postgres/prepared';
+import { endNotification } from './attempt';
+import {
+  hasActiveEndpoint,
+  noEndpointReason,
+  SOMETHING_IS_DUE,
+  updateText,
+  type NotificationRef,
+} from './notification';
+
+/** So long a notification is held; then it is of no more use to anybody. */
+export const HELD_FOR_DAYS = 30;
+/** Operators are warned this long before. */
+export const EXPIRY_WARNING_DAYS = 7;
+/** One warning a day and queue is enough to act on. */
+const WARN_EVERY_HOURS = 24;
+
+const QUEUES = (state: 'queued' | 'held', active: string) => `
+  select partner_id as "partnerId", environment from (
+    select distinct partner_id, environment from deliveries where state = '${state}') q
+  where ${active} order by 1, 2`;
+const TO_HOLD = QUEUES('queued', `not ${hasActiveEndpoint('q')}`);
+const TO_RELEASE = QUEUES('held', hasActiveEndpoint('q'));
+
+/** Whose notifications are queued without an active endpoint. Reads the rows of what is under way, as all in this file. */
+export const queuesToHold = (reader: Reader) => runPrepared<Tenant>(reader, TO_HOLD);
+
+/** Whose notifications are held though there is an active endpoint. */
+export const queuesToRelease = (reader: Reader) => runPrepared<Tenant>(reader, TO_RELEASE);
+
+const HOLD = `
+  with due as (
+    select d.notification_id from deliveries d
+    where d.state = 'queued' and d.partner_id = $1 and d.environment = $2 and not d.test and not ${hasActiveEndpoint('d')}
+    order by d.priority, d.due_at limit $3::int for update skip locked),
+  closed as (
+    update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
+    from due where a.notification_id = due.notification_id and a.finished_at is null)
+  ${updateText('hold', { hold_reason: noEndpointReason('d') })}
+  from due where d.notification_id = due.notification_id
+  returning 1`;
 
 /**
- * Why a notification is held, and why a test without an active endpoint fails: there is none, or why it is disabled. Partners see the
- * first of all of them (api/notifications/test-status.ts).
- */
-export const noEndpointReason = (endpoint: { readonly disabledReason: string | null } | null) => {
-  if (endpoint === null) return 'webhook_not_registered';
-  const { disabledReason } = endpoint;
-  return disabledReason === 'gone' || disabledReason === 'failing'
-    ? (`endpoint_${disabledReason}` as const)
-    : 'endpoint_disabled';
-};
-
-/** The same in SQL, for the partner and environment of `t`. */
-export const noEndpointReasonText = (t: 'l' | 'n' | 't') => `coalesce(
-  (select 'endpoint_' || case when e.disabled_reason in ('gone', 'failing') then e.disabled_reason else 'disabled' end
-    from webhook_endpoints e
-    where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'disabled'),
-  'webhook_not_registered')`;
-
-/** Whose notifications: there is at most one endpoint for each. */
-export interface EndpointQueue {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
-}
-
-/** True in SQL when there is an active endpoint for the partner and environment of `t`. */
-export const hasActiveEndpointText = (t: 'l' | 'n') => `exists (
-  select 1 from webhook_endpoints e
-  where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;
-export const hasActiveEndpoint = (t: 'l' | 'n') => sql.raw(hasActiveEndpointText(t));
-
-/**
- * `with recursive queues`: the queues that have notifications in this state. It leaps from queue to queue through the index, so
- * that a backlog of 100,000 for one partner costs no more than one notification.
- */
-export const queuesWith = (state: 'pending' | 'held') => {
-  const next = sql`from notifications n where n.state = ${sql.raw(`'${state}'`)}`;
-  return sql`
-    with recursive queues as (
-      (select n.partner_id, n.environment ${next} order by n.partner_id, n.environment limit 1)
-      union all
-      select following.* from queues l cross join lateral (
-        select n.partner_id, n.environment ${next}
-          and (n.partner_id, n.environment) > (l.partner_id, l.environment)
-        order by n.partner_id, n.environment limit 1) following)`;
-};
-
-/** Queues with pending notifications and no active endpoint. */
-export async function queuesToHold(db: DbOrTransaction): Promise<EndpointQueue[]> {
-  const rows = await db.execute(sql`${queuesWith('pending')}
-    select l.partner_id as "partnerId", l.environment from queues l where not ${hasActiveEndpoint('l')}`);
-  return [...rows] as unknown as EndpointQueue[];
-}
-
-/**
- * Holds pending notifications of a queue without an active endpoint, before a workflow is started for nothing. One whose
- * workflow is being started all the same finds out at its first step, and ends. Tests are left: they fail.
+ * Holds queued notifications of a partner and environment without an active endpoint, before a workflow is started for nothing. One
+ * whose workflow is being started all the same finds out at its first step, and ends. Tests are left: they fail.
  * @returns how many; fewer than `limit` when there are no more, or others have them locked.
  */
-export async function holdPending(
-  db: DbOrTransaction,
-  { partnerId, environment }: EndpointQueue,
+export async function holdQueued(
+  reader: Reader,
+  { partnerId, environment }: Tenant,
   { limit }: { limit: number },
 ): Promise<number> {
-  const rows = await db.execute(sql`
-    with due as (
-      select n.notification_id from notifications n
-      where n.state = 'pending' and n.partner_id = ${partnerId} and n.environment = ${environment}
-        and n.event_type <> ${TEST_EVENT_TYPE} and not ${hasActiveEndpoint('n')}
-      order by n.priority, n.due_at limit ${limit} for update of n skip locked),
-    closed as (
-      ${sql.raw(closeUnfinishedText('due'))})
-    ${updateSql('hold', { end_reason: sql.raw(noEndpointReasonText('t')) })}
-    from due where t.notification_id = due.notification_id
-    returning 1`);
-  return rows.length;
+  return (await runPrepared(reader, HOLD, [partnerId, environment, limit])).length;
+}
+
+const LOCK_ENDPOINT = `
+  select 1 from webhook_endpoints where partner_id = $1 and environment = $2 and state = 'active' for no key update`;
+const RELEASE = `
+  with oldest as (
+    select notification_id from deliveries
+    where state = 'held' and partner_id = $1 and environment = $2
+    order by notification_id limit $3::int for update skip locked),
+  released as (
+    select notification_id, row_number() over (order by notification_id) as position, service_now() as at from oldest)
+  ${updateText('release', {
+    // Due in their sequence: by their ids, a microsecond apart.
+    due_at: `(select min(at) from released) + make_interval(secs => (released.position * 0.000001)::float8)`,
+    priority: 'd.priority',
+  })}
+  from released where d.notification_id = released.notification_id
+  returning 1`;
+
+/**
+ * Makes the oldest held notifications of a partner and environment queued again, each under its next generation, due in their
+ * sequence. The endpoint's row stays locked meanwhile: keepers take turns, and whoever disables or replaces it comes before or after
+ * a batch, so that each batch has an endpoint to go to.
+ * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more.
+ */
+export async function releaseHeld(
+  db: Db,
+  { partnerId, environment }: Tenant,
+  { limit }: { limit: number },
+): Promise<number> {
+  return db.transaction(async (tx) => {
+    if ((await runPrepared(tx, LOCK_ENDPOINT, [partnerId, environment])).length === 0) return 0;
+    const rows = await runPrepared(tx, RELEASE, [partnerId, environment, limit]);
+    if (rows.length > 0) hint(tx, SOMETHING_IS_DUE);
+    return rows.length;
+  });
+}
+
+const EXPIRED = `
+  select d.notification_id as "notificationId", d.generation, d.partner_id as "partnerId", d.environment
+  from deliveries d
+  where d.state = 'held' and d.held_at <= service_now() - make_interval(days => ${HELD_FOR_DAYS}) and not ${hasActiveEndpoint('d')}
+  order by d.partner_id, d.environment, d.notification_id limit $1::int`;
+
+/**
+ * Gives up what has been held for 30 days and still has no endpoint. It counts as failed, in this month; delivered later
+ * by hand, it moves to the delivered.
+ * @returns what operators should know, which has been written down, queue by queue; empty when nothing was left to expire.
+ */
+export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<OperatorEvent[]> {
+  return db.transaction(async (tx) => {
+    const queues = new Map<string, Tenant & { readonly ids: string[] }>();
+    for (const one of await runPrepared<NotificationRef & Tenant>(tx, EXPIRED, [limit])) {
+      const ended = await endNotification(tx, one, { state: 'expired', reason: 'held_too_long' });
+      if (ended === null) continue;
+      const { partnerId, environment } = one;
+      const key = `${partnerId}/${environment}`;
+      const queue = queues.get(key) ?? { partnerId, environment, ids: [] };
+      queues.set(key, queue);
+      queue.ids.push(one.notificationId);
+    }
+    const events = [...queues.values()].map(({ ids, ...queue }): OperatorEvent => {
+      const sorted = ids.toSorted();
+      const details = { count: ids.length, first: sorted.at(0), last: sorted.at(-1) };
+      return { kind: 'notifications_expired', ...queue, endpointId: null, details };
+    });
+    await appendOperatorEvents(tx, events);
+    return events;
+  });
+}
+
+const EXPIRING = `
+  select d.partner_id as "partnerId", d.environment, count(*)::int as count,
+    to_char((min(d.held_at) + make_interval(days => ${HELD_FOR_DAYS})) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from
+  from deliveries d
+  where d.state = 'held' and d.held_at <= service_now() - make_interval(days => ${HELD_FOR_DAYS - EXPIRY_WARNING_DAYS})
+    and not exists (
+      select 1 from operator_events o
+      where o.partner_id = d.partner_id and o.environment = d.environment and o.kind = 'notifications_expiring'
+        and o.happened_at > service_now() - make_interval(hours => ${WARN_EVERY_HOURS}))
+  group by 1, 2 order by 1, 2`;
+
+/**
+ * Warns of held notifications that expire within seven days, once a day for each queue that has some.
+ * @returns the warnings, which have been written down.
+ */
+export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {
+  return db.transaction(async (tx) => {
+    if (!(await alone(tx))) return [];
+    type Due = Tenant & { readonly count: number; readonly from: string };
+    const events = (await runPrepared<Due>(tx, EXPIRING)).map(
+      ({ partnerId, environment, ...details }) =>
+        ({ kind: 'notifications_expiring', partnerId, environment, endpointId: null, details }) as const,
+    );
+    await appendOperatorEvents(tx, events);
+    return events;
+  });
+}
+
+/** Any fixed number. */
+const WARNING_LOCK = 6_720_114;
+
+/** Two keepers at once would both find that nobody has warned yet. */
+async function alone(tx: DbOrTransaction): Promise<boolean> {
+  const text = `select pg_try_advisory_xact_lock(${WARNING_LOCK}::bigint) as mine`;
+  const [row] = await runPrepared<{ mine: boolean }>(tx, text);
+  return row?.mine === true;
 }

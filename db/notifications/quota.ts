@@ -1,15 +1,15 @@
-import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
+import type { Tenant } from '../../domain/tenant';
 import { runPrepared, type Reader } from '../postgres/prepared';
+import type { monthlyCounts } from '../schema';
 
 /** Successful test deliveries per partner, environment and UTC month. */
 export const TEST_LIMIT_PER_MONTH = 100;
 
-interface CountedBy {
-  readonly partnerId: string;
-  readonly environment: 'sandbox' | 'live';
+interface Counted extends Tenant {
   readonly eventType: string;
 }
+
+const parametersOf = ({ partnerId, environment, eventType }: Counted) => [partnerId, environment, eventType];
 
 /** Of the current month's count; its parameters are partner, environment and event type. */
 export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
@@ -26,43 +26,20 @@ export const TAKE_UNIT = `
  * Takes a unit of the quota of the current UTC month of the database's clock.
  * @returns the month's first day, `2026-11-01`; null when delivered and reserved have reached the limit.
  */
-export async function reserveMonth(tx: Reader, counted: CountedBy): Promise<string | null> {
-  await addMonth(tx, counted);
-  const parameters = [counted.partnerId, counted.environment, counted.eventType];
+export async function reserveMonth(reader: Reader, counted: Counted): Promise<string | null> {
+  await addMonth(reader, counted);
   const text = `${TAKE_UNIT} returning month::text as month`;
-  const [taken] = await runPrepared<{ month: string }>(tx, text, parameters);
+  const [taken] = await runPrepared<{ month: string }>(reader, text, parametersOf(counted));
   return taken?.month ?? null;
 }
 
-export async function addMonth(
-  reader: Reader,
-  { partnerId, environment, eventType }: CountedBy,
-): Promise<void> {
+export async function addMonth(reader: Reader, counted: Counted): Promise<void> {
   await runPrepared(
     reader,
     `insert into monthly_counts (partner_id, environment, month, event_type)
      values ($1, $2, service_month(), $3) on conflict do nothing`,
-    [partnerId, environment, eventType],
+    parametersOf(counted),
   );
-}
-
-/** First day of the UTC month of the database's clock, `2026-11-01`. */
-export async function currentMonth(tx: DbOrTransaction): Promise<string> {
-  const [row] = await tx.execute<{ month: string }>(sql`select service_month()::text as month`);
-  if (row === undefined) throw new Error('the database did not say which month it is');
-  return row.month;
-}
-
-/** Never below nothing: a row that reserved no unit of this type, a forged one say, would else be tried again without end. */
-export async function releaseMonth(
-  tx: DbOrTransaction,
-  { partnerId, environment, eventType }: CountedBy,
-  month: string,
-): Promise<void> {
-  await tx.execute(sql`
-    update monthly_counts set reserved = greatest(reserved - 1, 0)
-    where partner_id = ${partnerId} and environment = ${environment} and month = ${month}::date
-      and event_type = ${eventType}`);
 }
 
 export interface MonthUse {
@@ -75,19 +52,18 @@ export interface MonthUse {
   readonly secondsToMonthEnd: number;
 }
 
-export async function monthUse(
-  reader: Reader,
-  { partnerId, environment, eventType }: CountedBy,
-): Promise<MonthUse> {
+const MONTH_USE = `
+  select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
+    to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends,
+    ceil(extract(epoch from (m.month + interval '1 month') at time zone 'UTC' - service_now()))::int as seconds
+  from (select service_month() as month) m
+  left join monthly_counts c on c.partner_id = $1 and c.environment = $2 and c.month = m.month and c.event_type = $3`;
+
+export async function monthUse(reader: Reader, counted: Counted): Promise<MonthUse> {
   const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string; seconds: number }>(
     reader,
-    `select coalesce(c.delivered, 0)::int as delivered, coalesce(c.reserved, 0)::int as reserved,
-      to_char(m.month + interval '1 month', 'YYYY-MM-DD"T00:00:00Z"') as ends,
-      ceil(extract(epoch from (m.month + interval '1 month') at time zone 'UTC' - service_now()))::int as seconds
-    from (select service_month() as month) m
-    left join monthly_counts c on c.partner_id = $1 and c.environment = $2
-      and c.month = m.month and c.event_type = $3`,
-    [partnerId, environment, eventType],
+    MONTH_USE,
+    parametersOf(counted),
   );
   return {
     delivered: row?.delivered ?? 0,
@@ -97,16 +73,71 @@ export async function monthUse(
   };
 }
 
-/** Adds to the count of a month; the deliveries or failures of a notification are counted once. */
-export async function addToCount(
-  tx: DbOrTransaction,
-  { partnerId, environment, eventType }: CountedBy,
-  month: string,
-  { delivered = 0, failed = 0 }: { delivered?: number; failed?: number },
-): Promise<void> {
-  await tx.execute(sql`
-    insert into monthly_counts as c (partner_id, environment, month, event_type, delivered, failed)
-    values (${partnerId}, ${environment}, ${month}::date, ${eventType}, ${Math.max(delivered, 0)}, ${Math.max(failed, 0)})
-    on conflict (partner_id, environment, month, event_type)
-    do update set delivered = c.delivered + ${delivered}, failed = c.failed + ${failed}`);
+/** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
+export type MonthlyCount = Readonly<Omit<typeof monthlyCounts.$inferSelect, 'month'>>;
+
+/** A month by its first day, `2026-11-01`, and whose of it; those of all when not named. */
+export interface MonthOf {
+  readonly month: string;
+  readonly partnerId?: string | undefined;
+  readonly environment?: Tenant['environment'] | undefined;
+}
+
+/** First day of the UTC month of the database's clock, `2026-11-01`. */
+export async function currentMonth(reader: Reader): Promise<string> {
+  const [row] = await runPrepared<{ month: string }>(reader, 'select service_month()::text as month');
+  if (row === undefined) throw new Error('the database did not say which month it is');
+  return row.month;
+}
+
+const USAGE = `
+  select partner_id as "partnerId", environment, event_type as "eventType", delivered, failed, reserved
+  from monthly_counts
+  where month = $1::date and ($2::text is null or partner_id = $2) and ($3::text is null or environment = $3)
+  order by 1, 2, 3`;
+
+/** The counts of a month, by partner, environment and event type. `reserved` are the units of tests under way. */
+export async function monthlyUsage(
+  reader: Reader,
+  { month, partnerId, environment }: MonthOf,
+): Promise<MonthlyCount[]> {
+  return runPrepared<MonthlyCount>(reader, USAGE, [month, partnerId ?? null, environment ?? null]);
+}
+
+/** What a partner has sent again by itself, under its keys. */
+export interface SelfService extends Tenant {
+  /** Single notifications. */
+  readonly resends: number;
+  readonly recoveries: number;
+  /** Notifications that its recoveries have sent. */
+  readonly recovered: number;
+}
+
+// The change log has every resend with the key that asked for it; those of a recovery have its id, and are counted in its row.
+const SELF_SERVICE = `
+  with span as (select $1::date::timestamp at time zone 'UTC' as first, ($1::date + interval '1 month') at time zone 'UTC' as last),
+  resends as (
+    select n.partner_id, n.environment, count(*) as resends
+    from change_log c join notifications n on n.notification_id = c.subject, span
+    where c.action = 'notifications.resend' and c.actor like 'key\\_%' and c.details ->> 'recovery_id' is null
+      and c.changed_at >= first and c.changed_at < last and c.details ->> 'partner_id' is not null
+      and ($2::text is null or c.details ->> 'partner_id' = $2)
+    group by 1, 2),
+  recovered as (
+    select partner_id, environment, count(*) as recoveries, sum(sent) as recovered
+    from recoveries, span
+    where key_id is not null and created_at >= first and created_at < last and ($2::text is null or partner_id = $2)
+    group by 1, 2)
+  select partner_id as "partnerId", environment, coalesce(resends, 0)::int as resends,
+    coalesce(recoveries, 0)::int as recoveries, coalesce(recovered, 0)::int as recovered
+  from resends full join recovered using (partner_id, environment)
+  where $3::text is null or environment = $3
+  order by 1, 2`;
+
+/** Who has sent what again in a UTC month; partners that have not are left out. */
+export async function selfService(
+  reader: Reader,
+  { month, partnerId, environment }: MonthOf,
+): Promise<SelfService[]> {
+  return runPrepared<SelfService>(reader, SELF_SERVICE, [month, partnerId ?? null, environment ?? null]);
 }

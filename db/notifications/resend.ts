@@ -1,15 +1,13 @@
 import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
-import { sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
-import { hint } from '../postgres/hints';
-import type { Change } from '../audit/change-log';
-import type { EndpointQueue } from './hold';
-import { lockNotification, type Notification } from './read';
-import { Refused } from '../refused';
-import { applyEvent } from './transition';
-import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
-import { SOMETHING_IS_DUE } from './channels';
+import type { Tenant } from '../../domain/tenant';
+import { appendChange, type Change } from '../audit/change-log';
 import { activeEndpointExists } from '../endpoints/endpoints';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
+import { runPrepared } from '../postgres/prepared';
+import { Refused } from '../refused';
+import { fromText, lockNotification, SOMETHING_IS_DUE, updateText, type Notification } from './notification';
+import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
 
 /** What is sent again, and as which generation. */
 interface ResentNotification {
@@ -25,23 +23,6 @@ export const resendChange = ({ was, generation }: ResentNotification, actor: str
   details: { partner_id: was.partnerId, generation, was: was.state },
 });
 
-export class EndpointMissing extends Refused {
-  constructor({ partnerId, environment }: Pick<Notification, 'partnerId' | 'environment'>) {
-    const what = `${partnerId} has no active ${environment} endpoint`;
-    super('conflict', `${what}: register or enable one first (ops webhooks).`);
-  }
-}
-
-/** It cannot be sent again; `why` is for partners. */
-export class NotResendable extends Refused {
-  constructor(
-    readonly why: 'under_way' | 'not_undelivered' | 'test' | 'payload_removed',
-    message: string,
-  ) {
-    super('conflict', message);
-  }
-}
-
 interface ResendOptions {
   /** Refuse one that was delivered once, or cancelled. Default: false. */
   readonly undeliveredOnly?: boolean;
@@ -50,13 +31,31 @@ interface ResendOptions {
   /** The recovery that it is sent again for. Default: the one before, if any. */
   readonly recoveryId?: string;
   /** A partner asks, for one of its own: others do not exist for it, and tests are not sent again. */
-  readonly owner?: EndpointQueue;
+  readonly owner?: Tenant;
 }
+
+/** Of one that has ended: it has no end any more, and a row instead. */
+const BEGIN = `
+  with n as (
+    update notifications
+    set end_state = null, end_reason = null, ended_at = null, recovery_id = coalesce($3, recovery_id)
+    where notification_id = $1 and end_state is not null
+    returning notification_id, partner_id, environment, application_id, sequence, event_type, generation, attempts, delivered_at)
+  insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, delivered, priority, generation,
+    attempts, reserved_month)
+  select notification_id, partner_id, environment, application_id, sequence, event_type = '${TEST_EVENT_TYPE}',
+    delivered_at is not null, $2::smallint, generation + 1, attempts, $4::date
+  from n returning 1`;
+/** Of one that is held: it has its row. */
+const RELEASE = `
+  with n as (update notifications set recovery_id = $3::text where notification_id = $1 and $3::text is not null)
+  ${updateText('release', { due_at: 'service_now()', priority: '$2::smallint' })}
+  where d.notification_id = $1 and ${fromText('release')} returning 1`;
 
 /**
  * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
  * body. A test first takes a unit of this month's limit.
- * @throws Refused when it is missing or the limit is reached; NotResendable; EndpointMissing.
+ * @throws Refused
  */
 export async function resendNotification(
   tx: DbOrTransaction,
@@ -66,40 +65,33 @@ export async function resendNotification(
   const { undeliveredOnly = false, priority = 0, recoveryId = null, owner } = options;
   const was = await lockNotification(tx, notificationId, owner);
   if (was === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
-  if (was.state === 'pending' || was.state === 'started') {
-    throw new NotResendable(
-      'under_way',
-      `Notification ${notificationId} is under way: use retry-now instead.`,
-    );
-  }
-  if (owner !== undefined && was.eventType === TEST_EVENT_TYPE) {
-    throw new NotResendable('test', `Notification ${notificationId} is a test: send a new one.`);
-  }
-  if (undeliveredOnly && (was.deliveredAt !== null || was.state === 'cancelled')) {
-    throw new NotResendable('not_undelivered', `Notification ${notificationId} was ${was.state} meanwhile.`);
-  }
-  if (was.body === '') {
+  const { state, deliveredMs } = was;
+  const isTest = was.eventType === TEST_EVENT_TYPE;
+  const refuse = (why: 'under_way' | 'test' | 'payload_removed' | undefined, message: string) =>
+    new Refused('conflict', `Notification ${notificationId} ${message}`, why);
+  if (state === 'queued' || state === 'started')
+    throw refuse('under_way', 'is under way: use retry-now instead.');
+  if (owner !== undefined && isTest) throw refuse('test', 'is a test: send a new one.');
+  if (undeliveredOnly && (deliveredMs !== null || state === 'cancelled'))
+    throw refuse(undefined, `was ${state} meanwhile.`);
+  if (!was.hasBody) {
     const why = 'its body was removed, as its time of keeping is over (ops retention show)';
-    throw new NotResendable(
-      'payload_removed',
-      `Notification ${notificationId} cannot be sent again: ${why}.`,
-    );
+    throw refuse('payload_removed', `cannot be sent again: ${why}.`);
   }
-  if (!(await activeEndpointExists(tx, was))) throw new EndpointMissing(was);
-  const generation = was.generation + 1;
-  const reservedMonth = was.eventType === TEST_EVENT_TYPE ? await unitOfTest(tx, was) : null;
-  await applyEvent(tx, was, 'resend', {
-    priority: sql`${priority}`,
-    reserved_month: sql`${reservedMonth}::date`,
-    recovery_id: sql`coalesce(${recoveryId}, t.recovery_id)`,
-  });
+  if (!(await activeEndpointExists(tx, was))) {
+    const what = `${was.partnerId} has no active ${was.environment} endpoint`;
+    throw new Refused('conflict', `${what}: register or enable one first (ops webhooks).`, 'no_endpoint');
+  }
+  const reserved = isTest ? await unitOfTest(tx, was) : null;
+  if (state === 'held') await runPrepared(tx, RELEASE, [notificationId, priority, recoveryId]);
+  else await runPrepared(tx, BEGIN, [notificationId, priority, recoveryId, reserved]);
   hint(tx, SOMETHING_IS_DUE);
-  return { was, generation };
+  return { was, generation: was.generation + 1 };
 }
 
 /** Every notification counts once: a test that was delivered could be delivered again without being counted. */
 async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
-  if (was.deliveredAt !== null) {
+  if (was.deliveredMs !== null) {
     throw new Refused(
       'conflict',
       `Test notification ${was.notificationId} was delivered: send a new one (ops webhooks test).`,
@@ -113,4 +105,21 @@ async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<strin
     `The limit of ${TEST_LIMIT_PER_MONTH} test notifications is reached for ${was.partnerId}, ${was.environment}: ` +
       `${delivered} delivered and ${reserved} under way this month, which ends at ${monthEndsAt.toISOString()}.`,
   );
+}
+
+/**
+ * Sends a notification of this partner and environment again, as `ops notifications resend` does, and writes into the change log
+ * under which key. Of two calls at once the second finds it under way.
+ * @throws Refused
+ */
+export async function resendForPartner(
+  db: Db,
+  notificationId: string,
+  { owner, keyId }: { readonly owner: Tenant; readonly keyId: string },
+): Promise<{ readonly eventId: string }> {
+  return db.transaction(async (tx) => {
+    const resent = await resendNotification(tx, notificationId, { owner });
+    await appendChange(tx, resendChange(resent, keyId));
+    return { eventId: resent.was.eventId };
+  });
 }

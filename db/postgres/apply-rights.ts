@@ -117,7 +117,7 @@ const COLUMNS = `
   select c.oid::regclass::text || coalesce('.' || attname, '') as name
   from pg_class c left join lateral (
     select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 union all select null) a on true
-  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`;
+  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')`;
 
 /** Of what is there: tests migrate to the schema of an earlier release too. */
 function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn: boolean): string {

@@ -26,6 +26,8 @@ export const BY_INDEX = {
   enable_bitmapscan: 'off',
   enable_sort: 'off',
   enable_incremental_sort: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
   jit: 'off',
 } as const;
 

@@ -5,6 +5,7 @@ import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { applyRights } from './apply-rights';
 import { openClient, type Sql } from './driver/client';
 import { keepRetentionDays, type KeptDays } from '../retention/days';
+import { installFunctions } from './functions';
 import { ensurePartitions } from './partitions';
 import { roleOf, type Process } from './roles';
 
@@ -26,7 +27,7 @@ export class ForeignSchema extends Error {
 }
 
 /**
- * Brings the schema, its partitions and the rights of the processes' roles up to date. Under an advisory lock, so that processes that
+ * Brings the schema, its functions, its partitions and the rights of the processes' roles up to date. Under an advisory lock, so that processes that
  * boot together take turns and all but the first find nothing to do. A release older than the schema leaves all as it is.
  * @param databaseUrl of the login that owns the schema, or is to own it.
  * @param folder of the migrations; tests have others.
@@ -45,6 +46,7 @@ export async function migrateDatabase(
     await checkOrigin(sql, folder);
     await migrate(drizzle(sql), { migrationsFolder: folder });
     if (await isAhead(sql, folder)) return { notSeparated: [] };
+    await installFunctions(sql);
     await ensurePartitions(sql);
     const notSeparated = await applyRights(sql);
     await keepRetentionDays(drizzle(sql), retention);

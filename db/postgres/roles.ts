@@ -13,15 +13,18 @@ export const roleOf = (process: Process) => `quotes_${process}` as const;
 type Rights = Readonly<Partial<Record<Process, string>>>;
 
 const APPLICATION_MOVES = 'update (state, state_occurred_at, sequence, updated_at)';
-const SENT_AGAIN =
-  'state, generation, priority, end_reason, reserved_month, due_at, taken_at, started_at, first_attempt_at, checked_at, ' +
-  'next_attempt_at, paused_at, ended_at, held_at, recovery_id';
+const SENT_AGAIN = 'end_state, end_reason, ended_at, recovery_id';
+const RELEASED =
+  'state, generation, priority, due_at, held_at, hold_reason, started_at, first_attempt_at, checked_at, step';
 const RECOVERY_MOVES =
   'state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
 const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
 const NEW_NOTIFICATION =
   'insert (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, merchant_reference, body, ' +
-  'state, end_reason, held_at, reserved_month, created_at, request_id, trace_parent)';
+  'created_at, request_id, trace_parent)';
+const NEW_DELIVERY =
+  'insert (notification_id, partner_id, environment, application_id, sequence, test, delivered, priority, generation, attempts, ' +
+  'state, hold_reason, held_at, reserved_month)';
 /** Its number, moment and login are given by Postgres. */
 const NEW_CHANGE = 'insert (actor, action, subject, details)';
 const NEW_EVENT = 'insert (kind, partner_id, environment, endpoint_id, details)';
@@ -69,9 +72,16 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   notifications: {
     // Partners have theirs sent again.
     api: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
-    worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, attempts, failed_month, delivered_at)`,
-    ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
+    worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
+    ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
   },
+  // What is under way: who stores a notification, or sends it again, inserts; who ends one deletes.
+  deliveries: {
+    api: `select, ${NEW_DELIVERY}, update (${RELEASED})`,
+    worker: `select, ${NEW_DELIVERY}, update, delete`,
+    ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, reserved_month)`,
+  },
+  notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
     // Not what was answered.
@@ -137,7 +147,11 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,
   'service_month()': PROCESSES,
   'ulid_floor(timestamptz)': PROCESSES,
-  'claim_notifications(int, int, interval, interval, text, text, boolean)': ['worker'],
+  'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
+  'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
+  'earlier_events_1(text, int, smallint, boolean, interval, timestamptz)': ['worker', 'ops'],
+  'open_attempt_1(text, int, text, int)': ['worker'],
+  'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
   'ids_that_stay(text, text, text)': ['ops'],
   'retention_floor(text)': ['worker', 'ops'],
   // With the rights of their owner; each refuses what is not its business.

@@ -1,8 +1,8 @@
-import type { EndpointQueue } from '../notifications/hold';
-import type { MonthOf } from '../notifications/usage';
+import type { Tenant } from '../../domain/tenant';
+import type { MonthOf } from '../notifications/quota';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
-export interface QuoteCount extends EndpointQueue {
+export interface QuoteCount extends Tenant {
   readonly quotes: number;
 }
 

@@ -33,8 +33,8 @@ export async function countExpired(db: DbOrTransaction): Promise<RetentionCount[
 async function payloads(db: DbOrTransaction, days: number): Promise<RetentionCount> {
   const mark = await payloadMark(db);
   const [row] = await db.execute<{ rows: number; staying: number }>(sql`
-    select (count(*) filter (where body <> '' and state not in ('pending', 'started', 'held')))::float8 as rows,
-      (count(*) filter (where state in ('pending', 'started', 'held')))::float8 as staying
+    select (count(*) filter (where body <> '' and end_state is not null))::float8 as rows,
+      (count(*) filter (where end_state is null))::float8 as staying
     from notifications
     where notification_id > ${mark} and notification_id < (select ${floorOf('payloads')})`);
   return { kind: 'payloads', days, rows: row?.rows ?? 0, months: [], staying: row?.staying ?? 0 };

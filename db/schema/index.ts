@@ -2,6 +2,7 @@ export * from './api-keys';
 export * from './applications';
 export * from './change-log';
 export * from './cursor-secrets';
+export * from './deliveries';
 export * from './merchants';
 export * from './partners';
 export * from './products';

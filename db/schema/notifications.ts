@@ -1,17 +1,7 @@
 import { sql } from 'drizzle-orm';
-import {
-  check,
-  date,
-  index,
-  integer,
-  pgPolicy,
-  pgTable,
-  primaryKey,
-  smallint,
-  text,
-} from 'drizzle-orm/pg-core';
+import { check, date, index, integer, pgPolicy, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
-import { END_STATES, NOTIFICATION_STATES } from '../../domain/notification-states';
+import { END_STATES } from '../../domain/notification-states';
 import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
 import { ULID_PATTERN } from '../../domain/ulid-pattern';
 import { moment, serviceNow } from './columns';
@@ -19,12 +9,10 @@ import { moment, serviceNow } from './columns';
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
- * What partners see as the status, as domain/notification-status.ts says it. Unqualified: it is in an index, which each partition
- * gets by the names of its columns. A query finds that index by the same text.
+ * What partners see of one that has ended (domain/notification-status.ts): delivered once, it stays delivered, however a later resend
+ * ends. Unqualified: it is in an index, which each partition gets by the names of its columns. A query finds that index by the same text.
  */
-export const STATUS_SQL = `case when state in ('pending', 'started')
-  then case when first_attempt_at is not null and taken_at is null then 'retrying' else 'pending' end
-  when state <> 'held' and delivered_at is not null then 'delivered' else state end`;
+export const ENDED_STATUS_SQL = `case when delivered_at is not null then 'delivered' else end_state end`;
 
 /** A test is for a partner; every other event belongs to its application, and says what has become of that now. */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
@@ -37,8 +25,9 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
         and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
 /**
- * Notifications: what is owed to a partner, and what became of it. Written in the transaction of the change that caused
- * them; the dispatcher makes each a workflow. Partitioned by month through the id, as quotes are.
+ * Notifications: what is owed to a partner, and how it ended. Written in the transaction of the change that caused them, when they end,
+ * and when they are sent again. While a notification is under way it has no end, and a row in `deliveries` instead. Partitioned by
+ * month through the id, as quotes are.
  */
 export const notifications = pgTable(
   'notifications',
@@ -50,47 +39,25 @@ export const notifications = pgTable(
     eventType: text('event_type').notNull(),
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** The credit application it tells of, and its place among the events of that one; null for a test. */
+    /** The credit application it tells of, and its position among the events of that one; null for a test. */
     applicationId: text('application_id'),
     sequence: integer('sequence'),
     /** The partner's own reference, of the application's quote. */
     merchantReference: text('merchant_reference'),
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
-    state: text('state', { enum: NOTIFICATION_STATES }).notNull().default('pending'),
-    /** 0: goes first; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
-    priority: smallint('priority').notNull().default(0),
-    endReason: text('end_reason'),
-    /** Part of the workflow's id: a resend or a release from hold is a new one. */
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    /** The last generation and the number of attempts at its last end. While it is under way its row in `deliveries` has both. */
     generation: integer('generation').notNull().default(1),
     attempts: integer('attempts').notNull().default(0),
-    /** First day of the UTC month whose limit a test notification holds a place in, until it has ended. */
-    reservedMonth: date('reserved_month', { mode: 'string' }),
-    /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
-    failedMonth: date('failed_month', { mode: 'string' }),
-    createdAt: moment('created_at').notNull().default(serviceNow),
-    /** The dispatcher takes it from this moment on; taking it moves this on by the lease. */
-    dueAt: moment('due_at').notNull().default(serviceNow),
-    /**
-     * When a dispatcher took it for its first attempt. Until that has ended it holds one of its endpoint's places; then, and
-     * under a new generation, it is null again.
-     */
-    takenAt: moment('taken_at'),
-    /** When its workflow was first seen. */
-    startedAt: moment('started_at'),
-    /** Start of this generation's first attempt; later events of the application wait for it. */
-    firstAttemptAt: moment('first_attempt_at'),
-    /** When its workflow was last seen; of a pending one, when it could not be started last. */
-    checkedAt: moment('checked_at'),
-    /** When the next attempt is planned for, once one has failed. */
-    nextAttemptAt: moment('next_attempt_at'),
-    /** Since when an operator has it paused (`ops notifications pause`). */
-    pausedAt: moment('paused_at'),
     /** The first 2xx. Set once, and counted with it. */
     deliveredAt: moment('delivered_at'),
+    /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
+    failedMonth: date('failed_month', { mode: 'string' }),
+    /** How it ended last; null while it is under way. */
+    endState: text('end_state', { enum: END_STATES }),
+    endReason: text('end_reason'),
     endedAt: moment('ended_at'),
-    /** Since when it is held, while it is. */
-    heldAt: moment('held_at'),
     /** The recovery that sent it again last. */
     recoveryId: text('recovery_id'),
     requestId: text('request_id'),
@@ -98,43 +65,9 @@ export const notifications = pgTable(
     traceParent: text('trace_parent'),
   },
   (t) => [
-    // The dispatcher's claim: endpoint by endpoint (a partner has one per environment), what is due first.
-    index('notifications_queue')
-      .on(t.partnerId, t.environment, t.priority, t.dueAt)
-      .where(sql`${t.state} = 'pending'`),
-    // The same: how many places of an endpoint are held.
-    index('notifications_taken')
-      .on(t.partnerId, t.environment)
-      .where(sql`${t.takenAt} is not null and ${t.state} in ('pending', 'started')`),
-    // The same: how many tests of an endpoint are under way or being tried again.
-    index('notifications_tests')
-      .on(t.partnerId, t.environment)
-      .where(sql`${t.eventType} = 'credit_application.test' and ${t.state} = 'started'`),
-    // The same: whether an earlier event of the application is still open; and an application's notifications in order.
-    index('notifications_application')
-      .on(t.applicationId, t.sequence)
-      .where(sql`${t.applicationId} is not null`),
-    // The sweep's reconciliation with Temporal, and `ops notifications list --undelivered`.
-    index('notifications_started')
-      .on(t.checkedAt)
-      .where(sql`${t.state} = 'started'`),
-    // What is held for a partner and environment, in the order of its release.
-    index('notifications_held')
-      .on(t.partnerId, t.environment, t.notificationId)
-      .where(sql`${t.state} = 'held'`),
-    index('notifications_held_since')
-      .on(t.heldAt)
-      .where(sql`${t.state} = 'held'`),
     // `GET /v1/notifications`: pages of a partner and environment, newest first, and the same by each of its filters
-    // (db/notifications/list-for-partner.ts). `ops notifications list --partner` goes by the first. The environment comes first, because
-    // an index that begins with partner and environment is one that the claim could walk instead of its own.
+    // (db/notifications/partner.ts). `ops notifications list --partner` goes by the first.
     index('notifications_page').on(t.environment, t.partnerId, t.notificationId),
-    index('notifications_page_status').on(
-      t.environment,
-      t.partnerId,
-      sql`(${sql.raw(STATUS_SQL)})`,
-      t.notificationId,
-    ),
     index('notifications_page_event_type').on(t.environment, t.partnerId, t.eventType, t.notificationId),
     index('notifications_page_event').on(t.environment, t.partnerId, t.eventId, t.notificationId),
     index('notifications_page_application')
@@ -143,22 +76,21 @@ export const notifications = pgTable(
     index('notifications_page_reference')
       .on(t.environment, t.partnerId, t.merchantReference, t.notificationId)
       .where(sql`${t.merchantReference} is not null`),
+    // The same by the statuses of what has ended, and what a recovery sends again.
+    index('notifications_page_ended')
+      .on(t.environment, t.partnerId, sql`(${sql.raw(ENDED_STATUS_SQL)})`, t.notificationId)
+      .where(sql`${t.endState} is not null`),
     // What has come of a recovery.
     index('notifications_recovery')
       .on(t.recoveryId)
       .where(sql`${t.recoveryId} is not null`),
     // Unqualified: it is added to partitions that are there already, by name.
-    check('notifications_priority', sql`priority in (0, 1)`),
-    check('notifications_state', sql`state in (${sql.raw(quoted(NOTIFICATION_STATES))})`),
-    // What domain/notification-states.ts sets and clears together.
-    check('notifications_held', sql`(state = 'held') = (held_at is not null)`),
-    check('notifications_ended', sql`(state in (${sql.raw(quoted(END_STATES))})) = (ended_at is not null)`),
-    check('notifications_delivered', sql`state <> 'delivered' or delivered_at is not null`),
-    check('notifications_reason', sql`(state in ('pending', 'started', 'delivered')) = (end_reason is null)`),
+    check('notifications_end', sql`end_state in (${sql.raw(quoted(END_STATES))})`),
+    check('notifications_ended', sql`(end_state is null) = (ended_at is null)`),
+    check('notifications_delivered', sql`end_state <> 'delivered' or delivered_at is not null`),
     check(
-      'notifications_open',
-      sql`state in ('pending', 'started')
-        or taken_at is null and reserved_month is null and next_attempt_at is null and paused_at is null`,
+      'notifications_reason',
+      sql`(coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)`,
     ),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
     // What the login of a process may insert: workers sign it. Policies do not bind the owner, and cost an insert one look-up by key.

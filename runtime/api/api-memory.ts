@@ -4,7 +4,7 @@ import type { ApiMetrics } from '../../api/metrics';
 import { createAttemptWatch } from '../../api/notifications/attempt-watch';
 import { loadMerchant } from '../../db/catalogue/merchants';
 import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../../db/keys/api-keys';
-import { ATTEMPTS_CHANNEL } from '../../db/notifications/channels';
+import { ATTEMPTS_CHANNEL } from '../../db/notifications/notification';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import type { Sql } from '../../db/postgres/connect';
 import type { Config } from '../config/config';

@@ -1,6 +1,6 @@
 import type { AttemptFacts } from '../../activities';
 import type { ClaimedNotification } from '../../db/notifications/claim';
-import type { readTrace } from '../../db/notifications/trace';
+import type { readTrace } from '../../db/notifications/notification';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { Tracing } from './tracing';

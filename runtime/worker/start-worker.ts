@@ -1,18 +1,16 @@
 import type { Registry } from 'prom-client';
 import { createActivities, createSendSlots, type SendWebhook } from '../../activities';
-import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { createRetentionActivities } from '../../activities/remove-expired';
 import { openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase } from '../../db/postgres/connect';
 import { withDeadline } from '../../db/postgres/deadline';
 import { databaseFigures } from '../../db/postgres/figures';
+import { differentFunctions } from '../../db/postgres/functions';
 import { keepPartitionsAhead } from '../../db/postgres/partitions';
 import type { KeyRing } from '../../db/endpoints/key-ring';
-import { readTrace } from '../../db/notifications/trace';
-import { deliveryFigures } from '../../db/notifications/figures';
-import { backlog } from '../../db/notifications/claim';
+import { readTrace, NOTIFICATIONS_CHANNEL } from '../../db/notifications/notification';
+import { backlog, deliveryFigures } from '../../db/notifications/figures';
 import { endpointHistory } from '../../db/endpoints/attempts';
-import { NOTIFICATIONS_CHANNEL } from '../../db/notifications/channels';
 import { createEndpointSpeed } from '../../dispatcher/endpoint-speed';
 import { createFastPath } from '../../dispatcher/fast-path';
 import { ENDPOINTS_CHANNEL } from '../../db/endpoints/endpoints';
@@ -23,9 +21,9 @@ import { createFigureMetrics } from '../telemetry/figure-metrics';
 import { reportLogin } from '../telemetry/report-login';
 import { createSupplyMetrics } from '../telemetry/supply-metrics';
 import { keepConnected } from './worker-connection';
-import { startWorkerDispatch, type WorkerDispatchOptions } from './worker-dispatch';
+import { startWorkerDispatch, type WorkerDispatchDeps, type WorkerDispatchOptions } from './worker-dispatch';
 import { createWorkerEvents } from './worker-events';
-import { createWorkerMetrics } from './worker-metrics';
+import { createWorkerGauges, createWorkerMetrics } from './worker-metrics';
 import { startWorkerKeeper } from './worker-keeper';
 import { startWorkerRecoverer } from './worker-recoverer';
 import { startWorkerOverdueEvents } from './worker-overdue-events';
@@ -94,16 +92,10 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
         'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
       ),
   });
-  const metrics = createWorkerMetrics({
-    backlog: () => backlog(sql, { slots: SENDS_PER_ENDPOINT }),
-    clockSkewMs: () => clock.skewMs(),
-    underWay: () => sendSlots.underWay(),
-    buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
-    mostSends: options.mostSends,
-    ofProcess: options.besideApi !== true,
-  });
-  createFigureMetrics(metrics.registry, () => deliveryFigures(sql));
-  createSupplyMetrics(metrics.registry, () => databaseFigures(db), options.temporal);
+  const metrics = createWorkerMetrics({ ofProcess: options.besideApi !== true });
+  const { registry } = metrics;
+  createFigureMetrics(registry, () => deliveryFigures(sql));
+  createSupplyMetrics(registry, () => databaseFigures(db), options.temporal);
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
@@ -116,8 +108,8 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
   });
   const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
+  const attemptEnds: WorkerDispatchDeps['attemptEnds'] = new Set();
   const activities = createActivities({
-    db,
     sql,
     fastPath,
     keyRing: options.keyRing,
@@ -130,11 +122,11 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     warn: events.warn,
     onEnd: (end) => {
       events.ended(end);
-      connection.dispatch()?.dispatcher.attemptEnded();
+      for (const attemptEnded of attemptEnds) attemptEnded();
     },
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      connection.dispatch()?.dispatcher.attemptEnded(attempt.notificationId);
+      for (const attemptEnded of attemptEnds) attemptEnded(attempt.notificationId);
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
@@ -160,11 +152,17 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
       activities: { ...activities, records: { ...activities.records, ...retention } },
     },
     startDispatch: ({ client }) =>
-      startWorkerDispatch(client, options, { db, sql, fastPath, events, metrics }),
+      startWorkerDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
     logger,
   });
   closers.add(() => connection.close());
-  const { registry } = metrics;
+  createWorkerGauges(registry, {
+    backlog: () => backlog(sql),
+    clockSkewMs: () => clock.skewMs(),
+    underWay: () => sendSlots.underWay(),
+    buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
+    mostSends: options.mostSends,
+  });
   const { everyMs } = options.reconcile;
   const keeper = startWorkerKeeper({ db, logger, registry, everyMs });
   const overdueEvents = startWorkerOverdueEvents({ db, logger, registry, everyMs });
@@ -199,6 +197,9 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
     registry,
     async checkReady() {
       await withDeadline(sql`select 1`, 1_000, 'readiness');
+      const different = await differentFunctions(sql);
+      if (different.length > 0)
+        throw new Error(`the database has not this build's ${different.join(', ')}: run migrate`);
       await connection.checkReady();
     },
     close: () => closers.close(),

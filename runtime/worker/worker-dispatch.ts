@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
-import type { Db, Sql } from '../../db/postgres/connect';
+import type { Sql } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
 import {
   claimDue,
@@ -10,7 +10,7 @@ import {
   markStarted,
   restartNotification,
 } from '../../db/notifications/claim';
-import { endNotification } from '../../db/notifications/record-attempt';
+import { endNotification } from '../../db/notifications/attempt';
 import { watchBuild, type BuildWatch } from '../../dispatcher/build-watch';
 import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
 import { startDispatcher, type Dispatcher } from '../../dispatcher/dispatcher';
@@ -36,12 +36,13 @@ export interface WorkerDispatchOptions {
   readonly version: NonNullable<WorkerSessionOptions['version']> | null;
 }
 
-interface WorkerDispatchDeps {
-  readonly db: Db;
+export interface WorkerDispatchDeps {
   readonly sql: Sql;
   readonly fastPath: FastPath;
   readonly events: WorkerEvents;
   readonly metrics: Pick<WorkerMetrics, 'paths'>;
+  /** Called when an attempt has been recorded here, or a notification has ended without one. */
+  readonly attemptEnds: Set<Dispatcher['attemptEnded']>;
 }
 
 /** What a worker does of its own accord while it is connected to Temporal. */
@@ -55,7 +56,7 @@ export interface WorkerDispatch {
 export function startWorkerDispatch(
   client: Client,
   options: WorkerDispatchOptions,
-  { db, sql, fastPath, events, metrics }: WorkerDispatchDeps,
+  { sql, fastPath, events, metrics, attemptEnds }: WorkerDispatchDeps,
 ): WorkerDispatch {
   const { taskQueue, logger, ladderFor } = options;
   const monotonicMs = () => performance.now();
@@ -65,22 +66,15 @@ export function startWorkerDispatch(
     taskQueue,
     build: options.version,
     monotonicMs,
-    onChange: (current) => {
-      if (current) dispatcher.wake();
-      logger.info(
-        { current, buildId: options.version?.buildId ?? null },
-        'worker: whether its build is current',
-      );
-    },
     onError: (error) => repeats.warn({ err: error }, 'which build is current cannot be asked for now'),
   });
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
         ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
-        : { claimed: [], waiting: false, contended: false, older: false, turn: wanted.turn },
+        : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
     markStarted: (started) => inRound(markStarted(sql, started), 'mark started'),
-    giveBack: (claimed, pauseMs) => inRound(giveBack(db, claimed, pauseMs), 'give back'),
+    giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs), 'give back'),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -95,12 +89,18 @@ export function startWorkerDispatch(
     sweepMs: options.sweepMs,
     batch: BATCH,
   });
+  attemptEnds.add(dispatcher.attemptEnded);
+  build.onChange((current) => {
+    if (current) dispatcher.wake();
+    const buildId = options.version?.buildId ?? null;
+    logger.info({ current, buildId }, 'worker: whether its build is current');
+  });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => inRound(claimUnchecked(db, wanted), 'reconciler'),
-    restart: (one) => inRound(restartNotification(db, one), 'reconciler'),
+    claimUnchecked: (wanted) => inRound(claimUnchecked(sql, wanted), 'reconciler'),
+    restart: (one) => inRound(restartNotification(sql, one), 'reconciler'),
     end: async (one, state, reason) => {
-      const eventType = await inRound(endNotification(db, one, { state, reason }), 'reconciler');
+      const eventType = await inRound(endNotification(sql, one, { state, reason }), 'reconciler');
       if (eventType !== null) events.ended({ state, reason, eventType });
     },
     onFound: (one, what) => events.mended({ ...one }, what),
@@ -114,6 +114,7 @@ export function startWorkerDispatch(
     dispatcher,
     build,
     async stop() {
+      attemptEnds.delete(dispatcher.attemptEnded);
       await Promise.all([dispatcher.stop(), reconciler.stop(), schedule.stop(), build.stop()]);
     },
   };

@@ -1,12 +1,18 @@
+import type { Tenant } from '../../domain/tenant';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { OperatorEvent } from '../../db/audit/operator-events';
 import type { Db } from '../../db/postgres/connect';
 import { inRound } from '../../db/postgres/deadline';
-import { expireHeld, warnOfExpiry } from '../../db/notifications/expire';
+import {
+  expireHeld,
+  warnOfExpiry,
+  holdQueued,
+  queuesToHold,
+  queuesToRelease,
+  releaseHeld,
+} from '../../db/notifications/hold';
 import { healthFigures } from '../../db/endpoints/figures';
-import { holdPending, queuesToHold, type EndpointQueue } from '../../db/notifications/hold';
-import { queuesToRelease, releaseHeld } from '../../db/notifications/release';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { startLoop, type Loop } from '../../timing/loop';
 import { createHealthMetrics } from '../telemetry/health-metrics';
@@ -36,7 +42,7 @@ export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopO
 
   async function round(stopped: () => boolean): Promise<void> {
     const limit = BATCH;
-    await move('held', await inTime(queuesToHold(db)), (queue) => holdPending(db, queue, { limit }), stopped);
+    await move('held', await inTime(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
     const released = await inTime(queuesToRelease(db));
     await move('released', released, (queue) => releaseHeld(db, queue, { limit }), stopped);
     for (let more = true; more && !stopped();) {
@@ -52,14 +58,14 @@ export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopO
   /** Batch by batch, queue after queue, so that one partner's backlog holds up no other's. */
   async function move(
     what: 'held' | 'released',
-    queues: readonly EndpointQueue[],
-    one: (queue: EndpointQueue) => Promise<number>,
+    queues: readonly Tenant[],
+    one: (queue: Tenant) => Promise<number>,
     stopped: () => boolean,
   ): Promise<void> {
-    const totals = new Map<EndpointQueue, number>();
+    const totals = new Map<Tenant, number>();
     try {
       for (let left = queues; left.length > 0;) {
-        const full: EndpointQueue[] = [];
+        const full: Tenant[] = [];
         for (const queue of left) {
           if (stopped()) return;
           const count = await inTime(one(queue));

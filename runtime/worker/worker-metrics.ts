@@ -1,26 +1,17 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import type { AttemptFacts, SendSlots } from '../../activities';
-import type { Backlog } from '../../db/notifications/claim';
+import type { Backlog } from '../../db/notifications/figures';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { RETENTION_KINDS } from '../../domain/retention';
 import { sharedGauges } from '../telemetry/shared-gauges';
 
-interface WorkerMetricsDeps {
-  readonly backlog: () => Promise<Backlog>;
-  readonly clockSkewMs: () => number | null;
-  readonly underWay: SendSlots['underWay'];
-  /** Most attempts under way in this process. */
-  readonly mostSends: number;
-  /** Whether the process shows its own metrics (CPU, memory, event loop) here; beside an API it does so there. */
-  readonly ofProcess: boolean;
-  readonly buildIsCurrent: () => boolean;
-}
-
-/** What a worker process counts. Names are in docs/operations/watch.md. */
-export function createWorkerMetrics(deps: WorkerMetricsDeps) {
-  const { backlog, clockSkewMs, underWay, buildIsCurrent } = deps;
+/**
+ * What a worker process counts. Names are in docs/operations/watch.md.
+ * @param options.ofProcess whether the process shows its own metrics (CPU, memory, event loop) here; beside an API it does so there.
+ */
+export function createWorkerMetrics({ ofProcess }: { readonly ofProcess: boolean }) {
   const registry = new Registry();
-  if (deps.ofProcess) collectDefaultMetrics({ register: registry });
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers });
@@ -64,37 +55,6 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
   );
   for (const kind of RETENTION_KINDS) removedMuch.inc({ kind }, 0);
 
-  const waiting = sharedGauges(registry, backlog);
-  waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
-  waiting(
-    'pfqs_notifications_oldest_pending_seconds',
-    'Age of the oldest of them whose endpoint has a free slot.',
-    ({ oldestMs }) => oldestMs / 1_000,
-  );
-  waiting(
-    'pfqs_notifications_capped',
-    'Of those, due and behind as many first attempts as their endpoint has slots.',
-    ({ capped }) => capped,
-  );
-  waiting(
-    'pfqs_notifications_oldest_capped_seconds',
-    'How long the oldest of them has been due.',
-    ({ oldestCappedMs }) => oldestCappedMs / 1_000,
-  );
-  const here = sharedGauges(registry, async () => underWay());
-  here('pfqs_delivery_places', 'Most attempts that can be under way in this process.', () => deps.mostSends);
-  here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
-  here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
-  here(
-    'pfqs_clock_skew_seconds',
-    'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
-    () => (clockSkewMs() ?? Number.NaN) / 1_000,
-  );
-  here(
-    'pfqs_worker_build_current',
-    'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
-    () => (buildIsCurrent() ? 1 : 0),
-  );
   return {
     registry,
     paths: counter(
@@ -131,3 +91,48 @@ export function createWorkerMetrics(deps: WorkerMetricsDeps) {
 }
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
+
+interface WorkerGaugesDeps {
+  readonly backlog: () => Promise<Backlog>;
+  readonly clockSkewMs: () => number | null;
+  readonly underWay: SendSlots['underWay'];
+  /** Most attempts under way in this process. */
+  readonly mostSends: number;
+  readonly buildIsCurrent: () => boolean;
+}
+
+/** How a worker process stands, read with each scrape. */
+export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
+  const { backlog, clockSkewMs, underWay, buildIsCurrent } = deps;
+  const waiting = sharedGauges(registry, backlog);
+  waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
+  waiting(
+    'pfqs_notifications_oldest_pending_seconds',
+    'Age of the oldest of them whose endpoint has a free slot.',
+    ({ oldestMs }) => oldestMs / 1_000,
+  );
+  waiting(
+    'pfqs_notifications_capped',
+    'Of those, due and behind as many first attempts as their endpoint has slots.',
+    ({ capped }) => capped,
+  );
+  waiting(
+    'pfqs_notifications_oldest_capped_seconds',
+    'How long the oldest of them has been due.',
+    ({ oldestCappedMs }) => oldestCappedMs / 1_000,
+  );
+  const here = sharedGauges(registry, async () => underWay());
+  here('pfqs_delivery_places', 'Most attempts that can be under way in this process.', () => deps.mostSends);
+  here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
+  here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
+  here(
+    'pfqs_clock_skew_seconds',
+    'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    () => (clockSkewMs() ?? Number.NaN) / 1_000,
+  );
+  here(
+    'pfqs_worker_build_current',
+    'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    () => (buildIsCurrent() ? 1 : 0),
+  );
+}

@@ -1,6 +1,11 @@
-import { claimRecovery, giveBackRecovery } from '../../db/notifications/claim-recovery';
-import { endRecovery, TakenOver, type Recovery } from '../../db/notifications/recoveries';
-import { runRecovery } from '../../db/notifications/run-recovery';
+import {
+  claimRecovery,
+  giveBackRecovery,
+  endRecovery,
+  TakenOver,
+  runRecovery,
+  type Recovery,
+} from '../../db/notifications/recovery';
 import { inRound } from '../../db/postgres/deadline';
 import { startLoop, type Loop } from '../../timing/loop';
 import type { WorkerLoopOptions } from './worker-keeper';
@@ -16,7 +21,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
-  async function round(stopped: () => boolean): Promise<void> {
+  async function round(stopped: () => boolean, wake: () => void): Promise<void> {
     while (!stopped() && running.size < MOST_AT_A_TIME) {
       const recovery = await inRound(claimRecovery(db), 'recoveries');
       if (recovery === null) return;
@@ -26,7 +31,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
         )
         .finally(() => {
           running.delete(task);
-          loop.wake();
+          wake();
         });
       running.add(task);
     }

@@ -39,7 +39,7 @@ const event = () => ({
 const stored = async () => {
   const rows = await api.database.sql`
     select (select count(*) from credit_applications) as applications, (select count(*) from lender_events) as events,
-      (select count(*) from notifications) as notifications, (select max(updated_at) from credit_applications) as newest`;
+      (select count(*) from notifications_now) as notifications, (select max(updated_at) from credit_applications) as newest`;
   return JSON.stringify(rows);
 };
 /** What a caller can see of an answer, but for its request's id. */

@@ -1,4 +1,4 @@
-import { inState } from '../support/notifications';
+import { putInState } from '../support/notifications';
 import { sql } from 'drizzle-orm';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { startTestApi, type TestApi } from '../support/api';
@@ -16,7 +16,7 @@ const call = (options: CallOptions = {}) => api.call({ path: PATH, ...options })
 
 const stored = async () => {
   const [row] = await api.database.db.execute<{ rows: number; reserved: number }>(sql`
-    select (select count(*)::int from notifications) as rows,
+    select (select count(*)::int from notifications_now) as rows,
       (select coalesce(sum(reserved), 0)::int from monthly_counts) as reserved`);
   return row;
 };
@@ -117,6 +117,21 @@ describe('at the limit of the month', () => {
   });
 });
 
+/** Ends the notification that is queued, as soon as there is one. @returns its id */
+async function endQueued(state: 'failed' | 'cancelled', reason: string): Promise<string> {
+  for (;;) {
+    const [row] = await api.database.sql<{ id: string }[]>`select notification_id as id from deliveries`;
+    if (row !== undefined) {
+      await api.database.sql.begin(async (sql) => {
+        await putInState({ sql: sql as never }, row.id, state);
+        await sql`update notifications set end_reason = ${reason} where notification_id = ${row.id}`;
+      });
+      return row.id;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 // There is no worker here: the test ends a notification in its place.
 test.each<['failed' | 'cancelled', string, string]>([
   ['failed', 'gone', 'gone'],
@@ -133,10 +148,8 @@ test.each<['failed' | 'cancelled', string, string]>([
   async (state, endReason, reason) => {
     await api.database.sql`update monthly_counts set delivered = 0, reserved = 0`;
     const calling = call({ key: api.keys.live });
-    const pending = () => api.database.sql`
-    update notifications set ${api.database.sql({ ...inState(state), end_reason: endReason })}
-    where state = 'pending' returning pg_notify('attempts', notification_id)`;
-    while ((await pending()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    const id = await endQueued(state, endReason);
+    await api.database.sql`select pg_notify('attempts', ${id})`;
     const answer = await calling;
     expect(answer.status).toBe(200);
     expect(answer.body.data).toMatchObject({ status: 'failed', reason, attempt: null });
@@ -147,10 +160,7 @@ test('a call learns of the end although the hint of it was lost', async () => {
   await api.database.sql`update monthly_counts set delivered = 0, reserved = 0`;
   const startedAt = performance.now();
   const calling = call({ key: api.keys.live });
-  const ended = () => api.database.sql`
-    update notifications set ${api.database.sql({ ...inState('failed'), end_reason: 'gone' })}
-    where state = 'pending' returning 1`;
-  while ((await ended()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await endQueued('failed', 'gone');
   const answer = await calling;
   expect(answer.body.data).toMatchObject({ status: 'failed', reason: 'gone' });
   // It looks once a second; without that it would have waited for the whole 10 s.

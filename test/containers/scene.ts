@@ -49,8 +49,7 @@ export async function underTraffic(
 
 /** Holds what was answered and what arrived against the database: each quote is stored, each notification delivered and counted once. */
 export async function reckon({ project, outside, answered, figures }: Scene): Promise<void> {
-  const open =
-    "select event_id from notifications where state not in ('delivered', 'failed', 'cancelled', 'expired')";
+  const open = 'select event_id from notifications where end_state is null';
   for (let tries = 0; (await project.sql(open)).length > 0; tries += 1) {
     if (tries > 240)
       throw new Error(`notifications that do not end: ${(await project.sql(open)).join(', ')}`);

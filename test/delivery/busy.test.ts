@@ -26,7 +26,9 @@ beforeEach(() => {
 afterEach(() => ends.forEach((end) => end()));
 
 const attemptsOf = async (notificationId: string) =>
-  (await stage.database.sql`select attempts from notifications where notification_id = ${notificationId}`)[0];
+  (
+    await stage.database.sql`select attempts from notifications_now where notification_id = ${notificationId}`
+  )[0];
 
 /** Waits until it has been told `busy`, and sleeps. */
 const asleep = (handle: Delivery) =>

@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => service?.close());
 beforeEach(async () => {
-  await api.database.sql`truncate notifications, delivery_attempts, monthly_counts`;
+  await api.database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
   const { partnerId } = api;
   endpoint = await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: keys });
   receiver.received.length = 0;
@@ -39,7 +39,7 @@ const store = (applicationId: string, sequence = 1) =>
 const rowOf = async (id: string) =>
   (
     await api.database.sql`
-      select state, generation, end_reason as reason, attempts from notifications where notification_id = ${id}`
+      select state, generation, end_reason as reason, attempts from notifications_now where notification_id = ${id}`
   )[0];
 const comesTo = (id: string, state: string) =>
   until(async () => (await rowOf(id))?.['state'] === state, `${id} is ${state}`, 30_000);
@@ -146,7 +146,7 @@ test('what waits for a workflow is held without one', async () => {
     update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpoint.endpointId}`;
   const due = "service_now() + interval '1 hour'";
   const { notificationId } = await store('app_1');
-  await api.database.sql.unsafe(`update notifications set due_at = ${due} where state = 'pending'`);
+  await api.database.sql.unsafe(`update deliveries set due_at = ${due} where state = 'queued'`);
   await comesTo(notificationId, 'held');
   await enable();
   await comesTo(notificationId, 'delivered');
@@ -158,18 +158,18 @@ test('a release meets 410, another endpoint and being disabled again; in the end
   const stored = [];
   for (let nth = 0; nth < 40; nth += 1) stored.push(await store(`app_${nth}`));
   const left = async (...states: string[]) =>
-    (await api.database.sql`select 1 from notifications where state = any(${states})`).length;
+    (await api.database.sql`select 1 from notifications_now where state = any(${states})`).length;
   await until(async () => (await left('held')) === 40, 'all are held', 30_000);
 
   receiver.behave((nth) => (nth === 5 ? 410 : 200));
   await enable();
   await until(async () => (await standing())?.['state'] === 'disabled', 'a 410 in the middle', 60_000);
-  await until(async () => (await left('pending', 'started')) === 0, 'the rest is held', 60_000);
+  await until(async () => (await left('queued', 'started')) === 0, 'the rest is held', 60_000);
   receiver.behave(() => 200);
   const { partnerId } = api;
   await enable();
   await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: keys });
-  await until(async () => (await left('pending', 'started', 'held')) === 0, 'the end of all', 60_000);
+  await until(async () => (await left('queued', 'started', 'held')) === 0, 'the end of all', 60_000);
   expect(await left('failed')).toBe(1);
   expect(await left('delivered')).toBe(39);
   const delivered = receiver.received.map(({ headers }) => headers['webhook-id']);

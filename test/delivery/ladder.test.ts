@@ -1,5 +1,6 @@
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret } from '../../db/endpoints/secrets';
+import { restartNotification } from '../../db/notifications/claim';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
@@ -32,7 +33,7 @@ const HOUR_MS = 3_600_000;
 const received = () => stage.receiver.received;
 const rowOf = async (notificationId: string) =>
   (
-    await stage.database.sql`select state, end_reason, attempts, reserved_month from notifications
+    await stage.database.sql`select state, end_reason, attempts, reserved_month from notifications_now
       where notification_id = ${notificationId}`
   )[0];
 
@@ -105,6 +106,42 @@ test.each([
   expect(wait).toBeGreaterThanOrEqual(low);
   expect(wait).toBeLessThanOrEqual(high);
   if (value === '7200') await keepHistory('retry-after', handle);
+});
+
+test.each([
+  ['goes on with its own step at the time that was planned', false],
+  ['stays paused, and goes on with its own step', true],
+])('a delivery whose workflow is gone %s', async (_what, paused) => {
+  stage.receiver.behave((nth) => (nth < 2 ? 500 : 200));
+  const ladderMs = [0, HOUR_MS, 3 * HOUR_MS];
+  const { sql } = stage.database;
+  const { handle, notificationId } = await stage.start(ladderMs);
+  const planned = async () =>
+    (
+      await sql<{ ms: number }[]>`
+        select (extract(epoch from next_attempt_at - service_now()) * 1000)::float8 as ms from deliveries
+        where notification_id = ${notificationId} and next_attempt_at is not null`
+    )[0]?.ms;
+  await until(async () => (await timersOf(handle)).length === 1, 'it waits for the second attempt');
+  if (paused)
+    await sql`update deliveries set paused_at = service_now() where notification_id = ${notificationId}`;
+  await handle.terminate();
+  const leftMs = (await planned()) ?? Number.NaN;
+  expect(await restartNotification(sql, { notificationId, generation: 1 })).toBe(true);
+
+  const next = await stage.deliver(notificationId, ladderMs, 'regular', 2);
+  if (paused) {
+    await until(async () => (await next.query(progressQuery)).paused, 'it is paused');
+    await next.signal(resumeSignal);
+  }
+  expect(await next.result()).toEqual({ status: 'delivered', attempts: 3 });
+  const [first = 0, second = 0] = await timersOf(next);
+  expect(first).toBeGreaterThan(leftMs - 10_000);
+  expect(first).toBeLessThanOrEqual(leftMs + 1);
+  expect(second).toBeGreaterThanOrEqual(3 * HOUR_MS);
+  expect(second).toBeLessThanOrEqual(3.3 * HOUR_MS);
+  expect(await rowOf(notificationId)).toMatchObject({ state: 'delivered', attempts: 3 });
+  await keepHistory(paused ? 'restarted-paused' : 'restarted', next);
 });
 
 test('410 ends it at once and disables the endpoint', async () => {

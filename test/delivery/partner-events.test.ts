@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => service?.close());
 beforeEach(async () => {
-  await api.database.sql`truncate notifications, delivery_attempts, monthly_counts, recoveries`;
+  await api.database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, recoveries`;
   await api.database.sql`update partners set recovery = 'enabled'`;
   const { partnerId } = api;
   endpoint = await addEndpoint(api.database, { partnerId, url: receiver.url, keyRing: service.keys });

@@ -85,7 +85,7 @@ const ended = (notificationId: string) =>
   until(
     async () => {
       const [row] =
-        await database.sql`select state from notifications where notification_id = ${notificationId}`;
+        await database.sql`select state from notifications_now where notification_id = ${notificationId}`;
       return ['delivered', 'failed'].includes(row?.['state'] as string);
     },
     'its end',
@@ -155,9 +155,7 @@ test('nor is what a database says when it fails, with what it was given', async 
 
   const histories = await told();
   // What an operator needs is there.
-  expect(histories).toMatch(
-    /DrizzleQueryError: the worker's log says more.*PostgresError \(P0001 delivery_attempts\)/,
-  );
+  expect(histories).toMatch(/Error: the worker's log says more.*PostgresError \(P0001 delivery_attempts\)/);
   expect(worker.output()).toContain('the answer of an endpoint was not kept');
   expect(worker.output()).toMatch(/"type":"PostgresError","message":"refused by Postgres","code":"P0001"/);
 }, 180_000);

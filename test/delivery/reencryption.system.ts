@@ -110,7 +110,8 @@ test('secrets are sealed anew while deliveries run: none fails, all verify, and 
   for (const { request } of traffic.of('reencrypted').filter((one) => one.partnerId === rotated))
     expect(judgeSignatures(request, rotation.secret)).toBe('accepts');
   await until(
-    async () => (await ops.database.sql`select 1 from notifications where state <> 'delivered'`).length === 0,
+    async () =>
+      (await ops.database.sql`select 1 from notifications_now where state <> 'delivered'`).length === 0,
     'all are recorded',
   );
   const outcomes = await ops.database.sql`select distinct outcome from delivery_attempts`;

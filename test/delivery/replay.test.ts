@@ -21,6 +21,8 @@ const BRANCHES = [
   'ladder-exhausted',
   'no-endpoint',
   'paused-and-resumed',
+  'restarted',
+  'restarted-paused',
   'retry-after',
   'retry-now',
   'test-ladder-exhausted',

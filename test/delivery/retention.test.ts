@@ -95,7 +95,7 @@ test('its workflow removes what is past its time, and tells by its result how mu
   const { workflowId, firstExecutionRunId } = run.action.workflow;
   const result = await temporal.env.client.workflow.getHandle(workflowId, firstExecutionRunId).result();
   expect(result).toEqual({ payloads: 2, attempts: 1, notifications: 1, quotes: 1 });
-  const left = await database.sql`select notification_id as id from notifications order by 1`;
+  const left = await database.sql`select notification_id as id from notifications_now order by 1`;
   expect(left.map(({ id }) => id)).toContain(kept);
   expect(left).toHaveLength(2);
   expect(
@@ -160,7 +160,7 @@ test('a run that removes more than comes of age in a day says so: to operators, 
 /** What is left, and the partitions of months. */
 const stock = async () => ({
   quotes: await database.sql`select quote_id from quotes order by 1`,
-  notifications: await database.sql`select notification_id, body from notifications order by 1`,
+  notifications: await database.sql`select notification_id, body from notifications_now order by 1`,
   attempts: await database.sql`select notification_id, answer from delivery_attempts order by 1`,
   months: await database.sql`
     select relname from pg_class where relname ~ '_[0-9]{4}_[0-9]{2}$' and relkind = 'r' order by 1`,
@@ -212,7 +212,7 @@ test('a false cursor skips bodies until the next run, and no further', async () 
   expect(await run({ kind: 'payloads', cursor: oldId('ntf_', 95) })).toMatchObject({ payloads: 0 });
   expect((await stock()).marks).toEqual(mark);
   expect(await run()).toMatchObject({ payloads: 1 });
-  const [row] = await database.sql`select body from notifications where notification_id = ${old}`;
+  const [row] = await database.sql`select body from notifications_now where notification_id = ${old}`;
   expect(row).toEqual({ body: '' });
 }, 120_000);
 

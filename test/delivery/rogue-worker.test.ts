@@ -46,7 +46,7 @@ afterAll(async () => {
 
 const rowOf = async (notificationId: string) => {
   const [row] = await database.sql`
-    select state, attempts, generation, delivered_at from notifications where notification_id = ${notificationId}`;
+    select state, attempts, generation, delivered_at from notifications_now where notification_id = ${notificationId}`;
   return row;
 };
 const outcomesOf = async (notificationId: string) =>
@@ -64,7 +64,7 @@ async function startRogue(attemptNumber: number) {
   const sendAttempt: Send = ({ notificationId }) => {
     taken.push(notificationId);
     const outcome = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
-    return Promise.resolve({ kind: 'sent', attemptNumber, outcome, address: '203.0.113.9' });
+    return Promise.resolve({ kind: 'sent', attemptNumber, step: 0, outcome, address: '203.0.113.9' });
   };
   const rogue = await Worker.create({
     connection,

@@ -94,7 +94,7 @@ test('an application from its opening to its end: every event arrives in order, 
     arrived.map(({ sequence }) => sequence).toSorted((a, b) => a - b),
   );
   const rows = await api.database.sql`
-    select body from notifications where application_id = ${id} order by sequence`;
+    select body from notifications_now where application_id = ${id} order by sequence`;
   expect(rows.map(({ body }) => JSON.parse(String(body)))).toEqual(once);
   const counts = await api.database.sql`
     select event_type, delivered, failed from monthly_counts order by event_type`;

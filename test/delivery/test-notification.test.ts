@@ -61,7 +61,7 @@ test('is signed, delivered and answered with what the endpoint said', async () =
   const event = JSON.parse(received.body);
   expect(event).toMatchObject({ event_id: data.event_id, event_type: 'credit_application.test' });
   const [row] = await api.database.sql<{ body: string }[]>`
-    select body from notifications where notification_id = ${data.notification_id}`;
+    select body from notifications_now where notification_id = ${data.notification_id}`;
   expect(row?.body).toBe(received.body);
 });
 

@@ -38,7 +38,12 @@ export interface Stage {
   /** Of the workers; a test may occupy it. */
   readonly sendSlots: SendSlots;
   /** Starts the delivery of a stored notification with this ladder. */
-  deliver(notificationId: string, ladderMs: readonly number[], path?: Path): Promise<Delivery>;
+  deliver(
+    notificationId: string,
+    ladderMs: readonly number[],
+    path?: Path,
+    generation?: number,
+  ): Promise<Delivery>;
   /** Stores a test notification and starts its delivery with this ladder. */
   start(
     ladderMs: readonly number[],
@@ -98,7 +103,6 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     taskQueue,
     workflows: { bundle: await prebuiltBundle() },
     activities: createActivities({
-      db: database.db,
       sql: database.sql,
       fastPath,
       keyRing: parseKeyRing(keys),
@@ -116,14 +120,19 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     mostSends: 20,
     mostWorkflowTasks: 40,
   });
-  const deliver = (notificationId: string, ladderMs: readonly number[], path: Path = 'regular') => {
+  const deliver = (
+    notificationId: string,
+    ladderMs: readonly number[],
+    path: Path = 'regular',
+    generation = 1,
+  ) => {
     if (path === 'fast') {
       fastPath.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
     }
     return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
-      workflowId: deliveryWorkflowId(notificationId, 1),
+      workflowId: deliveryWorkflowId(notificationId, generation),
       taskQueue,
-      args: [{ notificationId, generation: 1, ladderMs, queue: QUEUE, fast: path !== 'regular' }],
+      args: [{ notificationId, generation, ladderMs, queue: QUEUE, fast: path !== 'regular' }],
     });
   };
   return {

@@ -47,7 +47,7 @@ test('while Temporal is away a test is answered queued as soon as that is known,
   proxy.refuse(false);
   const { notification_id: id } = answer.body.data;
   const stateOf = async () =>
-    (await api.database.sql`select state from notifications where notification_id = ${id}`)[0]?.['state'];
+    (await api.database.sql`select state from notifications_now where notification_id = ${id}`)[0]?.['state'];
   await until(async () => (await stateOf()) === 'delivered', 'the delivery', 45_000);
   expect(receiver.received).toHaveLength(1);
 }, 120_000);

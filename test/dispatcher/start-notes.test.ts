@@ -13,13 +13,7 @@ const one = (notificationId: string): ClaimedNotification => ({
   traceParent: null,
   ageMs: 0,
 });
-const NOTHING: Claim = {
-  claimed: [],
-  waiting: false,
-  contended: false,
-  older: false,
-  turn: { partnerId: '', environment: '' },
-};
+const NOTHING: Claim = { claimed: [], waiting: false, contended: false, turn: null };
 
 /** Starts what the first claim brings, each as told, and stops. @returns what was noted as started. */
 async function noted(start: (id: string, dispatcher: Dispatcher) => Promise<void>): Promise<string[]> {
@@ -61,6 +55,7 @@ test('what has been attempted since its start is left out', async () => {
     async (started) => void written.push(...started.map(({ notificationId }) => notificationId)),
     () => undefined,
   );
+  notes.expect(['a', 'b'].map(one));
   notes.add(['a', 'b'].map(one));
   notes.leaveOut('a');
   await notes.flush();
@@ -74,6 +69,7 @@ test('nothing is written when everything has been attempted', async () => {
       throw error;
     },
   );
+  notes.expect([one('a')]);
   notes.add([one('a')]);
   notes.leaveOut('a');
   await notes.flush();

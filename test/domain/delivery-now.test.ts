@@ -3,7 +3,7 @@ import { deliveryNow, type DeliveryFacts } from '../../domain/delivery-now';
 const at = (time: string) => new Date(`2026-11-22T${time}Z`);
 const NOW = at('12:00:00');
 const FACTS: DeliveryFacts = {
-  state: 'pending',
+  state: 'queued',
   endReason: null,
   dueAt: at('11:59:00'),
   takenAt: null,

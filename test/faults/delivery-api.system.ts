@@ -41,7 +41,7 @@ test('the API killed after the commit: the sweep finds the row, delivered once',
   await until(async () => (await scene.rows()).length === 1, 'the row', 60_000);
   await victim.end('SIGKILL');
   expect(await answer).toBe('reset');
-  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
   expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
 
   // It comes after the NOTIFY, and hears of the row by looking only.

@@ -43,7 +43,7 @@ test('Temporal is not there: tests are queued and quotes answered meanwhile; del
   for (let calls = 0; calls < 5; calls += 1) expect(await scene.quote(api)).toBe(200);
   expect(await answer).toMatchObject({ status: 202, body: { data: { status: 'queued', attempt: null } } });
   expect(performance.now() - startedAt).toBeLessThan(13_000);
-  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
 
   const leaving = await scene.worker();
   await until(async () => (await leaving.readiness()).status === 503, 'another listens', 60_000);
@@ -145,7 +145,7 @@ test('a namespace that is missing: the worker says so, the API does not care, an
   );
   expect(await worker.readiness()).toMatchObject({ status: 503 });
   expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
-  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
 
   const client = await temporal.register(namespace);
   await until(
@@ -153,7 +153,7 @@ test('a namespace that is missing: the worker says so, the API does not care, an
     'the worker names the search attributes',
     60_000,
   );
-  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'pending', attempts: [] })]);
+  expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
   await temporal.registerSearchAttributes(namespace);
   expect(await scene.ended(120_000)).toEqual([
     expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),

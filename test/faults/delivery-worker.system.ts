@@ -90,7 +90,8 @@ test.each(PATHS)(
       void (async () => {
         await until(
           async () =>
-            (await scene.database.sql`select 1 from notifications where started_at is not null`).length > 0,
+            (await scene.database.sql`select 1 from notifications_now where started_at is not null`).length >
+            0,
           'the dispatcher has noted the start',
         );
         release = await scene.lock('notification');

@@ -44,7 +44,7 @@ test.each(PATHS)(
       for (const partnerId of partners) await storeTest(scene.database, { partnerId });
     // The longest wait of the ladders is 2 s: they become due while nobody is there.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
-    expect((await scene.rows()).filter(({ state }) => state === 'pending')).toHaveLength(60);
+    expect((await scene.rows()).filter(({ state }) => state === 'queued')).toHaveLength(60);
 
     const next = await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
     const rows = await scene.ended(90_000);

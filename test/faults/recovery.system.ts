@@ -1,5 +1,5 @@
 import { asRole } from '../support/roles';
-import { inState, statusBody } from '../support/notifications';
+import { putInState, statusBody } from '../support/notifications';
 import { ulid } from 'ulid';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
@@ -20,13 +20,14 @@ afterAll(() => scene?.close());
 beforeEach(() => scene.reset());
 
 /** An event of an application, as the state machine stores it. */
-async function store(application: string, sequence: number, state: 'failed' | 'held' | 'pending') {
+async function store(application: string, sequence: number, state: 'failed' | 'held' | 'queued') {
+  const id = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const type = 'credit_application.accepted';
   const body = statusBody({ eventId, applicationId: application, sequence, status: 'accepted' });
   await scene.database.sql`
     insert into notifications ${scene.database.sql({
-      notification_id: `ntf_${ulid()}`,
+      notification_id: id,
       event_id: eventId,
       event_type: type,
       partner_id: scene.partnerId,
@@ -34,8 +35,8 @@ async function store(application: string, sequence: number, state: 'failed' | 'h
       application_id: application,
       sequence,
       body,
-      ...inState(state),
     })}`;
+  await putInState(scene.database, id, state);
   return eventId;
 }
 
@@ -45,7 +46,7 @@ const recover = (...more: string[]) =>
     environment: { DATABASE_URL: asRole(scene.databaseUrl, 'ops'), OPS_ACTOR: 'tester' },
   });
 const generations = () => scene.database.sql<{ generation: number; priority: number }[]>`
-  select generation, priority from notifications where application_id like 'app_old%' order by 1`;
+  select generation, priority from notifications_now where application_id like 'app_old%' order by 1`;
 
 test('a recovery killed with kill -9 and resumed sends each event once, in order, behind live events', async () => {
   const applications = Array.from({ length: APPLICATIONS }, (_, at) => `app_old${at}`);
@@ -72,7 +73,7 @@ test('a recovery killed with kill -9 and resumed sends each event once, in order
   expect(log).toHaveLength(total);
 
   // One that is live comes last, and goes before what waits.
-  const live = await store('app_live', 1, 'pending');
+  const live = await store('app_live', 1, 'queued');
   const worker = await scene.worker();
   await scene.ended(120_000);
   const seen = scene.receiver.received.map(({ headers }) => String(headers['webhook-id']));
@@ -81,7 +82,7 @@ test('a recovery killed with kill -9 and resumed sends each event once, in order
   // It was taken with the first that go at once, of which any may arrive first.
   expect(seen.indexOf(live)).toBeLessThan(PLACES);
   const order = await scene.database.sql<{ event: string; application: string; sequence: number }[]>`
-    select event_id as event, application_id as application, sequence from notifications`;
+    select event_id as event, application_id as application, sequence from notifications_now`;
   for (const one of applications) {
     const own = order.filter(({ application }) => application === one);
     const at = own.toSorted((a, b) => a.sequence - b.sequence).map(({ event }) => seen.indexOf(event));

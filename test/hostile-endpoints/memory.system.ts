@@ -56,7 +56,8 @@ async function deliver(toEach: number): Promise<number> {
   for (const partnerId of PARTNERS)
     await Promise.all(Array.from({ length: toEach }, () => storeStatus(database, { partnerId })));
   let most = 0;
-  const open = () => database.sql`select 1 from notifications where state in ('pending', 'started') limit 1`;
+  const open = () =>
+    database.sql`select 1 from notifications_now where state in ('queued', 'started') limit 1`;
   const ended = async () => {
     most = Math.max(most, await residentBytes());
     return (await open()).length === 0;
@@ -73,7 +74,7 @@ test('a worker whose every delivery is answered with an endless body keeps its m
   const mebibytes = [before, most, await residentBytes()].map((bytes) => Math.round(bytes / MEBIBYTE));
   console.log(`resident MiB before, at most and after 300 endless bodies: ${mebibytes.join(', ')}`);
   // An attempt that a busy machine did not get to in time is made again.
-  const states = await database.sql`select state, count(*)::int from notifications group by 1`;
+  const states = await database.sql`select state, count(*)::int from notifications_now group by 1`;
   expect(states).toEqual([{ state: 'delivered', count: 420 }]);
   const taken = await database.sql`select count(*)::int from delivery_attempts where outcome = 'delivered'`;
   expect(taken).toEqual([{ count: 420 }]);

@@ -118,7 +118,7 @@ test('a sandbox key with only a live endpoint is 409, and nothing is sent', asyn
   const { sql } = scene().database;
   const refused = await testCall(await keyOf(partner));
   expect(refused).toMatchObject({ status: 409, body: { error: { details: { environment: 'sandbox' } } } });
-  expect(await sql`select 1 from notifications where partner_id = ${partner.partnerId}`).toHaveLength(0);
+  expect(await sql`select 1 from notifications_now where partner_id = ${partner.partnerId}`).toHaveLength(0);
   expect(received).toHaveLength(0);
   expect(await testCall(await keyOf(partner, 'live'))).toMatchObject({ status: 200 });
   expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ environment: 'live' });

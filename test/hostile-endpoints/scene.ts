@@ -125,7 +125,7 @@ export async function openScene(temporal: TestTemporal): Promise<Scene> {
     },
     look,
     async ended(notificationId) {
-      const open = async () => ['pending', 'started'].includes((await look(notificationId)).state);
+      const open = async () => ['queued', 'started'].includes((await look(notificationId)).state);
       await until(async () => !(await open()), `the end of ${notificationId}`, 60_000);
       return look(notificationId);
     },
@@ -154,7 +154,7 @@ async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: s
     select n.state, end_reason as reason, reserved_month::text as month,
       (select concat_ws(': ', e.state, e.disabled_reason) from webhook_endpoints e
         where e.partner_id = n.partner_id and e.state <> 'removed') as endpoint
-    from notifications n where notification_id = ${notificationId}`;
+    from notifications_now n where notification_id = ${notificationId}`;
   if (row === undefined) throw new Error(`${notificationId} does not exist`);
   const attempts = await sql<Attempt[]>`
     select coalesce(outcome, 'under way') as outcome, failure, http_status as status,

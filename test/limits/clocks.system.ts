@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await worker?.close();
   await setServiceClock(database, null);
-  await database.sql`truncate notifications, delivery_attempts, monthly_counts`;
+  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
 });
 afterAll(async () => {
   await receiver?.close();
@@ -87,7 +87,7 @@ function verifying(): string[] {
 const ended = () =>
   until(
     async () =>
-      (await database.sql`select 1 from notifications where state in ('pending', 'started')`).length === 0,
+      (await database.sql`select 1 from notifications_now where state in ('queued', 'started')`).length === 0,
     'the end of every notification',
     40_000,
   );

@@ -103,7 +103,7 @@ test('accepted at 23:59:59.9 on the last day, delivered in the new month: neithe
   expect(await scene.counts()).toEqual([{ month: '2027-02-01', delivered: 100, failed: 30, reserved: 0 }]);
   expect(scene.taken.size).toBe(100);
   const ends = await scene.database.sql`
-    select state, end_reason, attempts, count(*)::int from notifications group by 1, 2, 3 order by 1`;
+    select state, end_reason, attempts, count(*)::int from notifications_now group by 1, 2, 3 order by 1`;
   expect(ends).toEqual([
     { state: 'delivered', end_reason: null, attempts: 1, count: 100 },
     { state: 'failed', end_reason: 'monthly_limit', attempts: 0, count: 30 },

@@ -123,7 +123,7 @@ test('401, 409 and 429 in a loop move no count and store nothing', async () => {
   }
   expect(await scene.counts()).toEqual(before);
   const [rows] = await scene.database.sql`
-    select (select count(*) from notifications)::int as notifications,
+    select (select count(*) from notifications_now)::int as notifications,
       (select count(*) from monthly_counts)::int as counts`;
   expect(rows).toEqual({ notifications: 0, counts: 1 });
 });

@@ -140,7 +140,7 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
         where delivered + failed + reserved > 0 order by month, environment`),
     ],
     async quiet() {
-      const open = () => sql`select 1 from notifications where state in ('pending', 'started') limit 1`;
+      const open = () => sql`select 1 from notifications_now where state in ('queued', 'started') limit 1`;
       await until(async () => (await open()).length === 0, 'the end of every notification', 150_000);
     },
     answer: (status) =>
@@ -156,7 +156,7 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
       // It runs on: on a stopped one no lease ends, and nothing that was put off is ever due.
       if (clock === null) await setServiceClock(database, null);
       else await startServiceClock(database, clock);
-      await sql`truncate notifications, delivery_attempts, monthly_counts`;
+      await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
       receiver.received.length = 0;
       taken.clear();
     },

@@ -1,10 +1,9 @@
 import { createPartner } from '../../db/catalogue/partners';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { openAttempt } from '../../db/notifications/open-attempt';
-import { recordAttempt } from '../../db/notifications/record-attempt';
-import { claimDue, FIRST_TURN } from '../../db/notifications/claim';
+import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
+import { claimDue } from '../../db/notifications/claim';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
-import { addEndpoint, inState, storeStatus, storeTest } from '../support/notifications';
+import { addEndpoint, putInState, storeStatus, storeTest } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -27,8 +26,7 @@ const claim = (limit = 100) =>
     limit,
     leaseMs: 60_000,
     slots: SENDS_PER_ENDPOINT,
-    turn: FIRST_TURN,
-    everyMonth: true,
+    turn: null,
   });
 
 /** A first attempt that was answered with 503, and the next in some time. */
@@ -124,10 +122,10 @@ test('a later event of an application names the earlier one that it waits for', 
   );
   expect(await listText()).toContain(`after ${first.notificationId}`);
   // As the claim has it: a minute after the earlier one's first attempt it goes.
-  await ops.database.sql`update notifications set first_attempt_at = first_attempt_at - interval '2 minutes'
+  await ops.database.sql`update deliveries set first_attempt_at = first_attempt_at - interval '2 minutes'
     where notification_id = ${first.notificationId}`;
   await ops.database
-    .sql`update notifications set due_at = service_now() where notification_id = ${second.notificationId}`;
+    .sql`update deliveries set due_at = service_now() where notification_id = ${second.notificationId}`;
   expect((await show(second.notificationId)).now.doing).toBe('due');
   expect((await claim()).claimed.map((one) => one.notificationId)).toContain(second.notificationId);
 });
@@ -149,7 +147,7 @@ test("over its endpoint's share, and due again once a slot is free", async () =>
 test('held, since when; without an endpoint; and ended', async () => {
   const { sql } = ops.database;
   const held = await storeStatus(ops.database, { partnerId });
-  await sql`update notifications set ${sql(inState('held'))} where notification_id = ${held.notificationId}`;
+  await putInState({ sql }, held.notificationId, 'held');
   const shown = await show(held.notificationId);
   expect(shown.now).toMatchObject({ doing: 'held', since: shown.held_at });
   const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId);
@@ -157,6 +155,6 @@ test('held, since when; without an endpoint; and ended', async () => {
   const nowhere = await storeStatus(ops.database, { partnerId, environment: 'live' });
   expect((await show(nowhere.notificationId)).now.doing).toBe('without_endpoint');
   const ended = await storeTest(ops.database, { partnerId });
-  await sql`update notifications set ${sql(inState('failed'))} where notification_id = ${ended.notificationId}`;
+  await putInState({ sql }, ended.notificationId, 'failed');
   expect(await showText(ended.notificationId)).toMatch(/^Now: failed: exhausted since /);
 });

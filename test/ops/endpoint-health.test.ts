@@ -1,6 +1,5 @@
-import { holdPending } from '../../db/notifications/hold';
-import { openAttempt } from '../../db/notifications/open-attempt';
-import { recordAttempt } from '../../db/notifications/record-attempt';
+import { holdQueued } from '../../db/notifications/hold';
+import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { storeStatus } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
@@ -42,7 +41,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   });
   await attempt(410);
   for (let nth = 0; nth < 3; nth += 1) await storeStatus(ops.database, LANE);
-  await holdPending(ops.database.db, LANE, { limit: 10 });
+  await holdQueued(ops.database.db, LANE, { limit: 10 });
 
   const [listed] = await ops.json('webhooks', 'list', '--partner', LANE.partnerId);
   const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };

@@ -1,10 +1,9 @@
 import { ulid } from 'ulid';
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { keepAnswer, recordAttempt } from '../../db/notifications/record-attempt';
-import { openAttempt } from '../../db/notifications/open-attempt';
+import { keepAnswer, recordAttempt, openAttempt } from '../../db/notifications/attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, inState, storeTest } from '../support/notifications';
+import { addEndpoint, putInState, storeTest } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const FAILED: DeliveryOutcome = {
@@ -61,16 +60,17 @@ const logOf = async (notificationId: string) =>
 test('lists by partner, environment, state and age, newest first', async () => {
   for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
     const daysAgo = at + 1;
+    const id = `ntf_${ulid(Date.now() - daysAgo * 86_400_000)}`;
     await ops.database.sql`insert into notifications ${ops.database.sql({
-      notification_id: `ntf_${ulid(Date.now() - daysAgo * 86_400_000)}`,
+      notification_id: id,
       event_id: `evt_${daysAgo}`,
       event_type: 'credit_application.accepted',
       partner_id: partnerId,
       environment: daysAgo % 2 === 0 ? 'live' : 'sandbox',
       body: '{}',
-      ...inState(state),
       ...(daysAgo === 8 && { delivered_at: new Date().toISOString() }),
     })}`;
+    await putInState(ops.database, id, state);
   }
   const list = async (...more: string[]) =>
     (
@@ -172,7 +172,7 @@ describe('orders to a delivery under way', () => {
     const id = await attempted(await stored());
     ops.orderAnswer = { kind: 'no_workflow' };
     ops.onOrder = async () => {
-      await ops.database.sql`update notifications set generation = 2 where notification_id = ${id}`;
+      await ops.database.sql`update deliveries set generation = 2 where notification_id = ${id}`;
     };
     expect(await ops.run(['notifications', 'cancel', id])).toMatchObject({
       code: 1,
@@ -189,7 +189,7 @@ describe('orders to many', () => {
     for (let nth = 0; nth < count; nth += 1) {
       const id = await attempted(await stored());
       await ops.database
-        .sql`update notifications set next_attempt_at = service_now() + interval '1 hour' where notification_id = ${id}`;
+        .sql`update deliveries set next_attempt_at = service_now() + interval '1 hour' where notification_id = ${id}`;
       ids.push(id);
     }
     return ids;
@@ -274,11 +274,10 @@ test('what is pending, held or has ended takes no orders; pending and held can b
   const pending = await stored();
   const held = await stored();
   const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
-  await ops.database
-    .sql`update notifications set ${ops.database.sql(inState('held'))} where notification_id = ${held}`;
+  await putInState(ops.database, held, 'held');
   const told = async (verb: string, id: string) => (await ops.run(['notifications', verb, id])).err;
   for (const verb of ['retry-now', 'pause', 'resume']) {
-    expect(await told(verb, pending)).toContain('is pending');
+    expect(await told(verb, pending)).toContain('is queued');
     expect(await told(verb, held)).toContain('is held');
     expect(await told(verb, ended)).toContain('has ended (failed): resend it');
   }
@@ -306,7 +305,7 @@ test('resends with the same event id, says when the limit forbids it, and writes
     event_id: eventId,
     generation: 2,
     was: 'failed',
-    state: 'pending',
+    state: 'queued',
   });
   expect(await logOf(id)).toEqual(['notifications.resend']);
   expect((await ops.run(['notifications', 'resend', id])).err).toContain('under way');

@@ -91,8 +91,7 @@ test('as a process it seals with WEBHOOK_KEYS, and ends with 3 within seconds wh
   const keys = newKeyRingText();
   await addEndpoint(ops.database, { partnerId: 'P100001', url: 'https://hook.example/x', keyRing: keys });
   const { notificationId } = await storeTest(ops.database, { partnerId: 'P100001' });
-  await ops.database
-    .sql`update notifications set state = 'started' where notification_id = ${notificationId}`;
+  await ops.database.sql`update deliveries set state = 'started' where notification_id = ${notificationId}`;
 
   const rotate = [
     'webhooks',

@@ -2,10 +2,15 @@ import type { NotificationState } from '../../domain/notification-states';
 import { ulid } from 'ulid';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createPartner } from '../../db/catalogue/partners';
-import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recoveries';
-import { listRecoverable } from '../../db/notifications/undelivered';
+import {
+  beginRecovery,
+  recoverOne,
+  resumeRecovery,
+  TakenOver,
+  listRecoverable,
+} from '../../db/notifications/recovery';
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { addEndpoint, inState } from '../support/notifications';
+import { addEndpoint, putInState } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 const TEST = 'credit_application.test';
@@ -53,9 +58,9 @@ async function store(one: Stored): Promise<string> {
     created_at: new Date(Date.now() - hoursAgo * 3_600_000).toISOString(),
     application_id: one.application ?? null,
     sequence: one.application === undefined ? null : (one.sequence ?? 1),
-    ...inState(state),
     ...(one.delivered && { delivered_at: new Date().toISOString() }),
   })}`;
+  await putInState(ops.database, id, state);
   return id;
 }
 
@@ -65,7 +70,7 @@ const states = async () =>
   Object.fromEntries(
     (
       await ops.database.sql<{ id: string; state: string; generation: number }[]>`
-        select notification_id as id, state, generation from notifications where partner_id = ${partnerId}`
+        select notification_id as id, state, generation from notifications_now where partner_id = ${partnerId}`
     ).map(({ id, state, generation }) => [id, `${state} ${generation}`]),
   );
 const actionsOn = async (subject: string) =>
@@ -74,7 +79,7 @@ const actionsOn = async (subject: string) =>
   );
 
 test('without --yes it counts by what it would do, and sends nothing', async () => {
-  for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'pending'] as const)
+  for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'queued'] as const)
     await store({ state });
   await store({ state: 'failed', type: TEST });
   await store({ state: 'held', environment: 'sandbox' });
@@ -95,7 +100,7 @@ test('without --yes it counts by what it would do, and sends nothing', async () 
       'live failed send 2',
       'live failed test 1',
       'live held send 1',
-      'live pending under_way 1',
+      'live queued under_way 1',
       'live started under_way 1',
       'sandbox held no_endpoint 1',
     ]),
@@ -112,12 +117,12 @@ test('sends what failed, expired or is held once more, and writes each down', as
   const done = await ops.json(...recover('--since', '3h', '--yes', ...FAST));
   expect(done).toMatchObject({ state: 'done', found: 3, sent: 3, skipped: 0 });
   const now = await states();
-  expect(sent.map((id) => now[id])).toEqual(['pending 2', 'pending 2', 'pending 2']);
+  expect(sent.map((id) => now[id])).toEqual(['queued 2', 'queued 2', 'queued 2']);
   expect(left.map((id) => now[id])).toEqual(['cancelled 1', 'failed 1']);
   for (const id of sent) expect(await actionsOn(id)).toEqual(['notifications.resend']);
   expect(await actionsOn(done.recovery_id)).toEqual(['recoveries.finish', 'recoveries.begin']);
   const [priority] = await ops.database.sql`
-    select distinct priority from notifications where notification_id in ${ops.database.sql(sent)}`;
+    select distinct priority from notifications_now where notification_id in ${ops.database.sql(sent)}`;
   expect(priority).toEqual({ priority: 1 });
   expect((await ops.run(['notifications', 'recover', '--resume', done.recovery_id])).err).toContain(
     'is done',
@@ -138,7 +143,9 @@ test('goes application by application, by sequence, whatever the ids say', async
   const span = { partnerId, environment: null, since: '2000-01-01T00:00Z', until: '2100-01-01T00:00Z' };
   const none = { application: '', sequence: 0, notificationId: '' };
   const list = async (after = none) =>
-    (await listRecoverable(ops.database.db, span, after)).map(({ notificationId }) => notificationId);
+    (await listRecoverable(ops.database.db, { ...span, last: after })).map(
+      ({ notificationId }) => notificationId,
+    );
   expect(await list()).toEqual([ids.a1, ids.a2, ids.b1, ids.b2]);
   expect(await list({ application: 'app_A', sequence: 2, notificationId: ids.a2 })).toEqual([ids.b1, ids.b2]);
 });
@@ -147,17 +154,16 @@ test('an interrupted one says how to go on, and goes on without sending anything
   const ids: string[] = [];
   for (let hoursAgo = 1; hoursAgo <= 5; hoursAgo += 1) ids.push(await store({ state: 'failed', hoursAgo }));
   const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '2'));
-  while (!Object.values(await states()).includes('pending 2')) await new Promise(setImmediate);
+  while (!Object.values(await states()).includes('queued 2')) await new Promise(setImmediate);
   ops.interruption.abort();
   const interrupted = await first;
   expect(interrupted.code).toBe(1);
   const [, recoveryId = ''] = /--resume (rcv_\w+)$/m.exec(interrupted.err) ?? [];
-  const sent = Object.values(await states()).filter((state) => state === 'pending 2').length;
+  const sent = Object.values(await states()).filter((state) => state === 'queued 2').length;
   expect(sent).toBeLessThan(5);
 
   // What was sent has failed once more meanwhile: that is for another recovery.
-  await ops.database
-    .sql`update notifications set ${ops.database.sql(inState('failed'))} where partner_id = ${partnerId}`;
+  for (const id of Object.keys(await states())) await putInState(ops.database, id, 'failed');
   ops.interruption = new AbortController();
   const resumed = await ops.json('notifications', 'recover', '--resume', recoveryId, ...FAST);
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
@@ -174,7 +180,7 @@ test('an interrupted one says how to go on, and goes on without sending anything
 test('stops when the endpoint is disabled meanwhile, loses nothing, and can be resumed', async () => {
   for (const hoursAgo of [1, 2]) await store({ state: 'failed', hoursAgo });
   const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '1'));
-  while (!Object.values(await states()).includes('pending 2')) await new Promise(setImmediate);
+  while (!Object.values(await states()).includes('queued 2')) await new Promise(setImmediate);
   const disable = { state: 'disabled', reason: 'gone' } as const;
   await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, disable));
   const stopped = await first;

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { openAttempt } from '../../db/notifications/open-attempt';
-import { recordAttempt } from '../../db/notifications/record-attempt';
+import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { liveSecrets } from '../../db/endpoints/endpoints';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
@@ -138,9 +137,9 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
   await register('P100003', '--replace');
   const sent = await ops.json('webhooks', 'test', ...live('P100003'), '--lender', 'lender_b');
   const [row] = await ops.database.sql`
-    select state, event_id, event_type, body from notifications where notification_id = ${sent.notification_id}`;
+    select state, event_id, event_type, body from notifications_now where notification_id = ${sent.notification_id}`;
   expect(row).toMatchObject({
-    state: 'pending',
+    state: 'queued',
     event_id: sent.event_id,
     event_type: 'credit_application.test',
   });
@@ -160,7 +159,7 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
 async function attemptNext(httpStatus: number): Promise<void> {
   for (;;) {
     const [row] = await ops.database.sql`
-      select notification_id as id from notifications where state = 'pending' and attempts = 0
+      select notification_id as id from notifications_now where state = 'queued' and attempts = 0
         and partner_id = 'P100002'`;
     if (row === undefined) {
       await new Promise((resolve) => setTimeout(resolve, 20));

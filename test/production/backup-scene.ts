@@ -35,8 +35,8 @@ export function createScene({ databaseUrl, temporal, receiver, keyRing: keys }: 
     sequences.set(sent, sequence);
     return sent;
   }
-  const handleOf = ({ notificationId }: Sent) =>
-    temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handleOf = ({ notificationId }: Sent, generation = 1) =>
+    temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   return {
     store,
     handleOf,
@@ -44,15 +44,25 @@ export function createScene({ databaseUrl, temporal, receiver, keyRing: keys }: 
     requests: ({ eventId }: Pick<Sent, 'eventId'>): Received[] =>
       receiver.received.filter(({ headers }) => headers['webhook-id'] === eventId),
     /** The partner takes it from now on, and it is tried at once. */
-    async accept(sent: Sent): Promise<void> {
+    async accept(sent: Sent, generation = 1): Promise<void> {
       refused.delete(sequences.get(sent) ?? 0);
-      await handleOf(sent).signal(DELIVERY_SIGNALS.retryNow);
+      await handleOf(sent, generation).signal(DELIVERY_SIGNALS.retryNow);
+    },
+    /** Waits until the workflow of this generation waits for its next attempt. */
+    async waiting({ database }: TestApi, { notificationId }: Sent, generation: number): Promise<void> {
+      const there = async () => {
+        const found = await database.sql`
+          select 1 from deliveries where notification_id = ${notificationId} and state = 'started' and generation = ${generation}
+            and taken_at is null and next_attempt_at > service_now()`;
+        return found.length > 0;
+      };
+      await until(there, `generation ${generation} of ${notificationId} waits`, 30_000);
     },
     /** Waits until a row looks like this and no attempt is under way. */
     async settled({ database }: TestApi, { notificationId }: Sent, row: { state: string; attempts: number }) {
       const there = async () => {
         const found = await database.sql`
-          select 1 from notifications n where notification_id = ${notificationId} and state = ${row.state}
+          select 1 from notifications_now n where notification_id = ${notificationId} and state = ${row.state}
             and attempts = ${row.attempts} and not exists (select from delivery_attempts a
               where a.notification_id = n.notification_id and a.finished_at is null)`;
         return found.length > 0;

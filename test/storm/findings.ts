@@ -1,4 +1,5 @@
 import { deliveryWorkflowId } from '../../workflows/names';
+import { contradictions } from '../support/exactly-one';
 import { historyOf } from '../support/invariants';
 import type { Finding, Row } from './finding';
 import { attempted, ordered, repeated, signed } from './received';
@@ -25,9 +26,15 @@ export async function findings(
       (extract(epoch from min(a.started_at)) * 1000)::float8 as "firstTriedMs",
       coalesce(array_agg(failure || ' ' || coalesce(a.answer, '')) filter (where outcome = 'failed' and http_status is null),
         '{}') as unanswered
-    from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
-    group by n.notification_id order by 1`;
+    from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
+    group by n.notification_id, event_id, application_id, sequence, body, state, n.generation order by 1`;
+  const contradicting = await contradictions(scene.database);
   return [
+    {
+      invariant: '    each notification has exactly one of an end and a row in deliveries',
+      seen: `${rows.length} notifications`,
+      offenders: contradicting.map(({ id, what }) => `${id}: ${what}`),
+    },
     ended(rows),
     await kept(scene, promised),
     await limited(scene, tested),
@@ -93,6 +100,6 @@ export async function delays({ database }: StormSight): Promise<{ p50: number; p
     select percentile_cont(0.5) within group (order by ms) as p50, percentile_cont(0.99) within group (order by ms) as p99,
       max(ms)::float8 as most
     from (select (extract(epoch from delivered_at - created_at) * 1000)::float8 as ms
-      from notifications where delivered_at is not null) d`;
+      from notifications_now where delivered_at is not null) d`;
   return row ?? { p50: Number.NaN, p99: Number.NaN, most: Number.NaN };
 }

@@ -86,7 +86,7 @@ const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 async function open({ database }: StormScene): Promise<number> {
   const [row] = await database.sql<{ open: number }[]>`
-    select count(*)::int as open from notifications where state in ('pending', 'started', 'held')`;
+    select count(*)::int as open from notifications_now where state in ('queued', 'started', 'held')`;
   return row?.open ?? 0;
 }
 

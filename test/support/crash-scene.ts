@@ -107,8 +107,8 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       select n.notification_id as id, state, end_reason as reason, n.generation,
         coalesce(array_agg(coalesce(outcome, 'under way') order by attempt_number)
           filter (where attempt_number is not null), '{}') as attempts
-      from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
-      group by n.notification_id order by 1`),
+      from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
+      group by n.notification_id, n.state, n.end_reason, n.generation order by 1`),
   ];
   async function send(api: ApiProcess, path: string, body: string | null) {
     const agent = new Agent({ connect: { ca: api.ca } });
@@ -125,11 +125,11 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
     return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
   }
   async function reset(): Promise<void> {
-    await sql`truncate notifications, delivery_attempts, monthly_counts`;
+    await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
     receiver.received.length = 0;
     receiver.behave(() => 200);
   }
-  const isOpen = ({ state }: NotificationRow) => state === 'pending' || state === 'started';
+  const isOpen = ({ state }: NotificationRow) => state === 'queued' || state === 'started';
   return {
     database,
     databaseUrl,
@@ -201,7 +201,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
     async lock(what) {
       const own = await sql.reserve();
       await own`begin`;
-      if (what === 'notification') await own`select 1 from notifications for update`;
+      if (what === 'notification') await own`select 1 from deliveries for update`;
       else {
         await own`insert into monthly_counts (partner_id, environment, month, event_type)
           values (${partnerId}, 'sandbox', service_month(), 'credit_application.test') on conflict do nothing`;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { expectExactlyOne } from './exactly-one';
 import { testServerUrl } from './test-server';
 
 export interface TestDatabase {
@@ -29,7 +30,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** A connection to a database of one's own. */
+/** A connection to a database of one's own. At its end each notification must have exactly one of an end and a row in `deliveries`. */
 export interface OpenTestDatabase extends Database {
   readonly url: string;
   /** Ends the connection, and drops the database. */
@@ -54,8 +55,12 @@ export async function openTestDatabase({
   return {
     ...database,
     async close() {
-      await database.close();
-      await clone.close();
+      try {
+        await expectExactlyOne(database);
+      } finally {
+        await database.close();
+        await clone.close();
+      }
     },
   };
 }

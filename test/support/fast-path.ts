@@ -1,11 +1,10 @@
-import { inState } from './notifications';
 import type { Client } from '@temporalio/client';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { until } from './delivery';
 import { localActivities } from './histories';
-import { storeTest } from './notifications';
+import { putInState, storeTest } from './notifications';
 
 /** How first attempts are made: on the queue of the sends, or within the workflow task. */
 export const PATHS = ['regular', 'fast'] as const;
@@ -25,7 +24,7 @@ export async function warmUp(
     const { notificationId } = await storeTest(database, { partnerId });
     const ended = async () =>
       (
-        await database.sql`select 1 from notifications
+        await database.sql`select 1 from notifications_now
           where notification_id = ${notificationId} and state = 'delivered'`
       ).length > 0;
     await until(ended, 'a delivery to warm up with', 60_000);
@@ -46,8 +45,8 @@ async function rememberFastAttempts({ sql }: Database, partnerId: string): Promi
       environment: 'sandbox',
       body: '',
       attempts: 10,
-      ...inState('cancelled'),
     })}`;
+  await putInState({ sql }, notificationId, 'cancelled');
   await sql`
     insert into delivery_attempts
       (notification_id, attempt_number, generation, endpoint_id, finished_at, outcome, http_status, duration_ms)

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { grpcStatus } from '../../runtime/temporal/temporal-absence';
 import { deliveryWorkflowId } from '../../workflows/names';
+import { expectExactlyOne } from './exactly-one';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 
 /** Everything that saw a fault run, to be asked once it is over. */
@@ -44,10 +45,11 @@ export async function expectInvariants(witnesses: Witnesses): Promise<void> {
       count(attempt_number)::int as attempts,
       (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished,
       (count(*) filter (where outcome = 'unknown'))::int as unknown
-    from notifications n left join delivery_attempts a on a.notification_id = n.notification_id
-    group by n.notification_id order by 1`;
+    from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
+    group by n.notification_id, event_id, partner_id, body, state, n.generation order by 1`;
   const open = rows.filter(({ state, unfinished }) => !TERMINAL.includes(state) || unfinished > 0);
   expect({ invariant: 'I1: all have ended', open }).toMatchObject({ open: [] });
+  await expectExactlyOne(database);
   await expectCounts(database);
   expectReceived(rows, witnesses);
   await expectSilence(rows, witnesses);
@@ -71,7 +73,7 @@ export async function miscounted({ sql }: Database): Promise<unknown[]> {
     full join (
       select partner_id, environment, event_type, count(delivered_at)::int as delivered,
         count(failed_month)::int as failed
-      from notifications group by 1, 2, 3) n using (partner_id, environment, event_type)
+      from notifications_now group by 1, 2, 3) n using (partner_id, environment, event_type)
     where coalesce(c.delivered, 0) <> coalesce(n.delivered, 0) or coalesce(c.failed, 0) <> coalesce(n.failed, 0)`;
   return [...found];
 }

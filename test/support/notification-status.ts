@@ -1,14 +1,13 @@
-import { isOpen, type NotificationState } from '../../domain/notification-states';
+import type { DeliveryState, EndState } from '../../domain/notification-states';
 import type { NotificationStatus } from '../../domain/notification-status';
 
-/** STATUS_SQL (db/schema/notifications.ts) once more, for tests to compare it with. */
-export function notificationStatus(row: {
-  readonly state: NotificationState;
-  readonly deliveredAt: unknown;
-  readonly firstAttemptAt: unknown;
-  readonly takenAt: unknown;
-}): NotificationStatus {
-  const { state, deliveredAt, firstAttemptAt, takenAt } = row;
-  if (isOpen(state)) return firstAttemptAt !== null && takenAt === null ? 'retrying' : 'pending';
-  return state !== 'held' && deliveredAt !== null ? 'delivered' : state;
+/** DELIVERY_STATUS_SQL and ENDED_STATUS_SQL (db/schema) once more, for tests to compare them with. */
+export function notificationStatus(
+  row:
+    | { readonly state: DeliveryState; readonly step: number }
+    | { readonly state: EndState; readonly deliveredAt: unknown },
+): NotificationStatus {
+  if (!('step' in row)) return row.deliveredAt === null ? row.state : 'delivered';
+  if (row.state === 'held') return 'held';
+  return row.step > 0 ? 'retrying' : 'pending';
 }

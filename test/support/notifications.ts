@@ -4,13 +4,13 @@ import { ulid } from 'ulid';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { testEvent } from '../../contracts/test-event';
 import type { Database } from '../../db/postgres/connect';
-import type { NotificationState } from '../../domain/notification-states';
+import { END_STATES, type NotificationState } from '../../domain/notification-states';
 import type { ApplicationState } from '../../domain/application-states';
-import { claimDue, FIRST_TURN, type ClaimedNotification } from '../../db/notifications/claim';
+import { claimDue, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import type { Reader } from '../../db/postgres/prepared';
-import { insertTestNotification, type TestNotificationAnswer } from '../../db/notifications/enqueue-test';
-import { SOMETHING_IS_DUE } from '../../db/notifications/channels';
+import { insertTestNotification, type TestNotificationAnswer } from '../../db/notifications/create';
+import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { hint } from '../../db/postgres/hints';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
@@ -80,7 +80,7 @@ export function statusBody(of: {
 
 /** Stores what tells of an application, due at once, and wakes the dispatcher. */
 export async function storeStatus(
-  { db }: Database,
+  database: Pick<Database, 'db' | 'sql'>,
   wanted: {
     partnerId: string;
     environment?: 'sandbox' | 'live';
@@ -96,6 +96,7 @@ export async function storeStatus(
     sequence = 1,
     status = 'accepted',
   } = wanted;
+  const { db } = database;
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const eventType = `credit_application.${status}` as const;
@@ -128,23 +129,49 @@ export async function storeStatus(
     sequence,
     body: statusBody({ eventId, environment, applicationId, sequence, status }),
   });
+  await putInState(database, notificationId, 'queued');
   hint(db, SOMETHING_IS_DUE);
   return { notificationId, eventId };
 }
 
-/** The columns of a notification in a state, as the schema's constraints want them: for an insert or an update. */
-export function inState(state: NotificationState) {
-  const open = state === 'pending' || state === 'started';
+/**
+ * Puts a stored notification into a state, as the schema's constraints want it: with an end, or with a row in `deliveries`.
+ * @param columns of that row.
+ */
+export async function putInState(
+  { sql }: Pick<Database, 'sql'>,
+  notificationId: string,
+  state: NotificationState,
+  columns: Readonly<Record<string, string | number | boolean | null>> = {},
+): Promise<void> {
   const now = new Date().toISOString();
-  return {
+  if (END_STATES.some((end) => end === state)) {
+    await sql`
+      update notifications n set end_state = ${state}, end_reason = ${state === 'delivered' ? null : 'exhausted'}, ended_at = ${now},
+        delivered_at = case when ${state === 'delivered'} then coalesce(delivered_at, ${now}) else delivered_at end,
+        generation = coalesce((select generation from deliveries d where d.notification_id = n.notification_id), generation),
+        attempts = coalesce((select attempts from deliveries d where d.notification_id = n.notification_id), attempts)
+      where notification_id = ${notificationId}`;
+    await sql`delete from deliveries where notification_id = ${notificationId}`;
+    return;
+  }
+  await sql`
+    update notifications set end_state = null, end_reason = null, ended_at = null where notification_id = ${notificationId}`;
+  await sql`
+    insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, delivered, generation, attempts)
+    select notification_id, partner_id, environment, application_id, sequence, event_type = ${TEST_EVENT_TYPE},
+      delivered_at is not null, generation, attempts
+    from notifications_now where notification_id = ${notificationId} on conflict do nothing`;
+  const held = state === 'held';
+  const only = held && { taken_at: null, reserved_month: null, next_attempt_at: null, paused_at: null };
+  const set = {
     state,
-    ...(!open && { taken_at: null, reserved_month: null, next_attempt_at: null, paused_at: null }),
-    ...(state === 'delivered' && { delivered_at: now }),
-    held_at: state === 'held' ? now : null,
-    ended_at: open || state === 'held' ? null : now,
-    end_reason:
-      open || state === 'delivered' ? null : state === 'held' ? 'webhook_not_registered' : 'exhausted',
+    held_at: held ? now : null,
+    hold_reason: held ? 'webhook_not_registered' : null,
+    ...only,
+    ...columns,
   };
+  await sql`update deliveries set ${sql(set)} where notification_id = ${notificationId}`;
 }
 
 /** Claims what is due, as a dispatcher does, but without a limit on the endpoint. */
@@ -152,7 +179,7 @@ export async function claimAll(
   { db }: Pick<Database, 'db'>,
   { limit = 500, leaseMs = 60_000 }: { limit?: number; leaseMs?: number } = {},
 ): Promise<readonly ClaimedNotification[]> {
-  return (await claimDue(db, { limit, leaseMs, slots: 1_000, turn: FIRST_TURN, everyMonth: true })).claimed;
+  return (await claimDue(db, { limit, leaseMs, slots: 1_000, turn: null })).claimed;
 }
 
 /** Lets the database's clock run on from a moment. */

@@ -1,5 +1,5 @@
 import type { NotificationState } from '../../domain/notification-states';
-import { inState } from './notifications';
+import { putInState } from './notifications';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
 
@@ -55,8 +55,8 @@ export async function storeOldNotification(
       environment: 'live',
       body: '{"a":1}',
       attempts: 1,
-      ...inState(state),
     })}`;
+  await putInState({ sql }, id, state);
   await sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, answer, finished_at)
     values (${id}, 1, 1, 'whe_x', 'delivered', 'ok', service_now())`;

@@ -3,10 +3,10 @@ import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys/api-key-changes';
 import type { Database } from '../../db/postgres/connect';
-import { recordAttempt } from '../../db/notifications/record-attempt';
-import { openAttempt } from '../../db/notifications/open-attempt';
+import { recordAttempt, openAttempt } from '../../db/notifications/attempt';
+import type { NotificationState } from '../../domain/notification-states';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, inState, newKeyRingText } from './notifications';
+import { addEndpoint, putInState, newKeyRingText } from './notifications';
 
 /** Another partner with a key for each environment. */
 export async function addPartner(
@@ -25,7 +25,7 @@ export interface StoredRow {
   readonly partnerId: string;
   readonly environment?: 'sandbox' | 'live';
   readonly eventId?: string;
-  readonly state?: Parameters<typeof inState>[0];
+  readonly state?: NotificationState;
   readonly eventType?: string;
   readonly applicationId?: string | null;
   readonly merchantReference?: string | null;
@@ -53,8 +53,8 @@ export async function storeRow({ sql }: Database, wanted: StoredRow): Promise<st
     merchant_reference: merchantReference,
     body: body ?? JSON.stringify({ event_id: eventId, event_type: eventType }),
     created_at: at.toISOString(),
-    ...inState(state),
   })}`;
+  await putInState({ sql }, notificationId, state);
   return notificationId;
 }
 
@@ -76,7 +76,7 @@ export async function attempt(
   retryInMs: number | null = null,
 ): Promise<void> {
   const [row] = await db.execute<{ generation: number }>(
-    sql`select generation from notifications where notification_id = ${notificationId}`,
+    sql`select generation from notifications_now where notification_id = ${notificationId}`,
   );
   const opened = await openAttempt(db, { notificationId, generation: row?.generation ?? 0 });
   if (opened.kind !== 'open') throw new Error(opened.kind);

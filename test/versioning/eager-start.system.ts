@@ -57,7 +57,6 @@ beforeAll(async () => {
         taskQueue,
         build: { deploymentName, buildId },
         monotonicMs: () => performance.now(),
-        onChange: () => undefined,
         onError: (error) => {
           throw error;
         },

@@ -47,6 +47,11 @@ it.each([
   expect(failure.message).not.toBe('');
 });
 
+test('an error keeps its class', () => {
+  expect(convert(ensureTemporalFailure(new TypeError('x'))).message).toMatch(/^TypeError: /);
+  expect(convert(ensureTemporalFailure(new Error('x'))).message).toMatch(/^Error: /);
+});
+
 test('a reason of ours keeps its message, and its place', () => {
   const failure = convert(ApplicationFailure.nonRetryable('attempt 11: http_status 500', 'exhausted'));
   expect(failure).toMatchObject({

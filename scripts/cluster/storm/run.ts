@@ -98,5 +98,4 @@ async function count({ database }: ClusterScene, what: string): Promise<number> 
 }
 const underWay = (scene: ClusterScene) =>
   count(scene, 'delivery_attempts where finished_at is null').catch(() => 0);
-const open = (scene: ClusterScene) =>
-  count(scene, "notifications where state in ('pending', 'started', 'held')").catch(() => -1);
+const open = (scene: ClusterScene) => count(scene, 'deliveries').catch(() => -1);

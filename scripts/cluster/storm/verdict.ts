@@ -30,7 +30,7 @@ export async function judge(
   const words = await missing(scene, 'storm_words', 'word', witness.acknowledged);
   const rows = await database.sql<{ id: string; state: string }[]>`
     select event_id as id, case when application_id is null and state = 'failed' then 'delivered' else state end as state
-    from notifications`;
+    from notifications_now`;
   const taken = new Map<string, number>();
   for (const [nth, { headers }] of receiver.received.entries())
     if (answered[nth] === 200) {

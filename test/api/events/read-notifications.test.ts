@@ -9,7 +9,7 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 afterAll(() => api.close());
-beforeEach(() => api.database.sql`truncate notifications, delivery_attempts`);
+beforeEach(() => api.database.sql`truncate notifications, deliveries, delivery_attempts`);
 
 const PATH = '/v1/notifications';
 const get = (path: string, key = api.keys.test) => api.call({ method: 'GET', path, key });
@@ -80,7 +80,7 @@ describe('one notification', () => {
     expect(Date.parse(body.data.delivered_at)).toBeGreaterThanOrEqual(
       Date.parse(body.data.attempt_log[2].at),
     );
-    const [row] = await api.database.sql`select body from notifications where notification_id = ${id}`;
+    const [row] = await api.database.sql`select body from notifications_now where notification_id = ${id}`;
     expect(body.data.payload).toBe(row?.['body']);
     const event = JSON.parse(body.data.payload);
     expect(event).toMatchObject({ event_id: body.data.event_id, created_at: body.data.created_at });
@@ -93,9 +93,9 @@ describe('one notification', () => {
 
   test('while it is paused no next attempt is planned', async () => {
     await addSilentEndpoint(api.database, api.partnerId);
-    const id = await store({ state: 'pending' });
+    const id = await store({ state: 'queued' });
     await attempt(api.database, id, FAILED, 60_000);
-    await api.database.sql`update notifications set paused_at = service_now()`;
+    await api.database.sql`update deliveries set paused_at = service_now()`;
     expect((await get(`${PATH}/${id}`)).body.data).toMatchObject({
       status: 'retrying',
       next_attempt_at: null,
@@ -111,13 +111,15 @@ describe('one notification', () => {
     ['cancelled', 'operator', 'cancelled'],
   ] as const)('%s: %s is told as %s', async (state, endReason, reason) => {
     const id = await store({ state });
-    await api.database.sql`update notifications set end_reason = ${endReason}`;
+    if (state === 'held') await api.database.sql`update deliveries set hold_reason = ${endReason}`;
+    else
+      await api.database.sql`update notifications set end_reason = ${endReason} where end_state is not null`;
     expect((await get(`${PATH}/${id}`)).body.data).toMatchObject({ status: state, reason });
   });
 
   test('its payload is null once it has been removed, and an attempt under way has no end', async () => {
     await addSilentEndpoint(api.database, api.partnerId);
-    const id = await store({ state: 'pending', body: '' });
+    const id = await store({ state: 'queued', body: '' });
     await api.database
       .sql`insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id)
       values (${id}, 1, 1, 'whe_x')`;
@@ -348,7 +350,7 @@ describe('an application', () => {
     const { status, body } = await get(`/v1/credit-applications/${applicationId}`);
     expect(status).toBe(200);
     const rows = await api.database.sql`
-      select body, notification_id from notifications where application_id = ${applicationId} order by sequence`;
+      select body, notification_id from notifications_now where application_id = ${applicationId} order by sequence`;
     const sent = rows.map((row) => ({
       ...JSON.parse(row['body'] as string),
       notification_id: row['notification_id'],

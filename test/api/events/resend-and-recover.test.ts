@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import { startTestApi, type TestApi } from '../../support/api';
-import { inState } from '../../support/notifications';
+import { putInState } from '../../support/notifications';
 import { addPartner, addSilentEndpoint, storeRow } from '../../support/partner-events';
 
 /** There is no worker here: rows say what a worker would find. */
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 beforeEach(async () => {
-  await api.database.sql`truncate notifications, delivery_attempts, recoveries`;
+  await api.database.sql`truncate notifications, deliveries, delivery_attempts, recoveries`;
   await api.database.sql`delete from webhook_secrets`;
   await api.database.sql`delete from webhook_endpoints`;
   await api.database.sql`update partners set recovery = 'enabled'`;
@@ -24,7 +24,7 @@ const store = (wanted: Partial<Parameters<typeof storeRow>[1]> = {}) =>
 const resend = (id: string, key: string | null = api.keys.test, body?: string) =>
   api.call({ path: `/v1/notifications/${id}/resend`, key, ...(body !== undefined && { body }) });
 const rowOf = async (id: string) => {
-  const [row] = await api.database.sql`select * from notifications where notification_id = ${id}`;
+  const [row] = await api.database.sql`select * from notifications_now where notification_id = ${id}`;
   return row as Record<string, unknown>;
 };
 const changes = (subject: string) => api.database.sql`
@@ -49,7 +49,7 @@ describe('resend', () => {
         status: 'pending',
       });
       expect(await rowOf(id)).toMatchObject({
-        state: 'pending',
+        state: 'queued',
         generation: 2,
         priority: 0,
         body: before['body'],
@@ -84,7 +84,7 @@ describe('resend', () => {
   });
 
   test.each([
-    ['under_way', { state: 'pending' }],
+    ['under_way', { state: 'queued' }],
     ['under_way', { state: 'started' }],
     ['test', { eventType: 'credit_application.test' }],
     ['payload_removed', { body: '' }],
@@ -117,6 +117,7 @@ describe('resend', () => {
     await api.database.sql.begin(async (tx) => {
       // Their delivery is at work: who may not see it must not notice.
       await tx`select 1 from notifications for update`;
+      await tx`select 1 from deliveries for update`;
       for (const id of [theirs, live])
         expect(await resend(id)).toMatchObject({ status: 404, body: nothing.body });
     });
@@ -152,7 +153,7 @@ describe('recover', () => {
   test('matches what failed, expired or is held in the span, and nothing else', async () => {
     for (const state of ['failed', 'expired', 'held'] as const) await store({ state, at: ago(HOUR_MS) });
     // None of these.
-    for (const state of ['pending', 'started', 'delivered', 'cancelled'] as const) await store({ state });
+    for (const state of ['queued', 'started', 'delivered', 'cancelled'] as const) await store({ state });
     await store({ at: ago(2 * DAY_MS) });
     await store({ environment: 'live' });
     await store({ body: '' });
@@ -274,8 +275,8 @@ describe('the progress of a recovery', () => {
     await api.database.sql`update notifications set recovery_id = ${id}`;
     await api.database
       .sql`update recoveries set found = 4, sent = 3, skipped = 1, state = 'done', ended_at = now()`;
-    const become = (at: number, state: 'delivered' | 'failed' | 'started') => api.database.sql`
-      update notifications set ${api.database.sql(inState(state))} where notification_id = ${ids[at] ?? ''}`;
+    const become = (at: number, state: 'delivered' | 'failed' | 'started') =>
+      putInState(api.database, ids[at] ?? '', state);
     await become(0, 'delivered');
     await become(1, 'started');
     expect((await progress(id)).body.data).toMatchObject({

@@ -28,7 +28,7 @@ const storyOf = async (applicationId: string) => {
 };
 const bodiesOf = async (applicationId: string) => {
   const rows = await database.sql<{ body: string }[]>`
-    select body from notifications where application_id = ${applicationId} order by sequence`;
+    select body from notifications_now where application_id = ${applicationId} order by sequence`;
   return rows.map(({ body }) => applicationEventSchema.strict().parse(JSON.parse(body)));
 };
 
@@ -309,7 +309,7 @@ test('a notification is due when its endpoint is there, and held when it is miss
     (await storyOf(id)).notifications.map(({ state, endReason }) => [state, endReason]);
   expect(await standing(applicationId)).toEqual([
     ['held', 'webhook_not_registered'],
-    ['pending', null],
+    ['queued', null],
     ['held', 'endpoint_disabled'],
   ]);
   expect(await standing(live.applicationId)).toEqual([['held', 'webhook_not_registered']]);

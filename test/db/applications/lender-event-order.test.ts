@@ -55,7 +55,7 @@ async function tellAll(told: readonly Told[], atATime: number): Promise<string> 
 async function expectOneHistory(applicationId: string, told: readonly Told[]): Promise<ApplicationEvent[]> {
   const story = await findApplication(database.db, applicationId, 'all');
   const rows = await database.sql<{ body: string }[]>`
-    select body from notifications where application_id = ${applicationId} order by sequence`;
+    select body from notifications_now where application_id = ${applicationId} order by sequence`;
   const sent = rows.map(({ body }) => applicationEventSchema.parse(JSON.parse(body)));
   expect(sent.map(({ sequence }) => sequence)).toEqual(sent.map((_event, before) => before + 1));
   for (const [before, { data }] of sent.slice(1).entries()) {

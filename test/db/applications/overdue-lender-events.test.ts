@@ -51,7 +51,7 @@ const applyAll = async () => {
 };
 async function bodiesOf(id: string) {
   const rows = await database.sql<{ body: string }[]>`
-    select body from notifications where application_id = ${id} order by sequence`;
+    select body from notifications_now where application_id = ${id} order by sequence`;
   return rows.map(({ body }) => applicationEventSchema.strict().parse(JSON.parse(body)));
 }
 /** What the partner is sent: `status<previous`, after having held the sequence and the row against it. */

@@ -1,9 +1,8 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { openAttempt } from '../../../db/notifications/open-attempt';
+import { openAttempt, recordAttempt } from '../../../db/notifications/attempt';
 import { healthFigures } from '../../../db/endpoints/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
-import { recordAttempt } from '../../../db/notifications/record-attempt';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -181,7 +180,7 @@ test('failures and successes that end together wait for each other, and none is 
 test('a partner is failing when its live endpoint has failed for an hour while an event of an application is retried; a failed test or the sandbox does not count', async () => {
   const failing = async () => (await healthFigures(database.db)).partnersFailing;
   const attempt = async (notificationId: string, outcome: DeliveryOutcome) => {
-    await database.sql`update notifications set due_at = service_now() where notification_id = ${notificationId}`;
+    await database.sql`update deliveries set due_at = service_now() where notification_id = ${notificationId}`;
     const opened = await openAttempt(database.db, { notificationId, generation: 1 });
     if (opened.kind !== 'open') throw new Error(opened.kind);
     const ref = { notificationId, attemptNumber: opened.attemptNumber };

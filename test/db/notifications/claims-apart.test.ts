@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { claimDue, FIRST_TURN, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
+import { claimDue, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { createPartner } from '../../../db/catalogue/partners';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -17,11 +17,11 @@ beforeAll(async () => {
     await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
   }
 });
-beforeEach(() => database.sql`truncate notifications`);
+beforeEach(() => database.sql`truncate notifications, deliveries`);
 afterAll(() => database.close());
 
 const claim = (through: DbOrTransaction, options: Partial<ClaimOptions> = {}): Promise<Claim> =>
-  claimDue(through, { limit: 64, slots: 4, leaseMs: 60_000, turn: FIRST_TURN, everyMonth: true, ...options });
+  claimDue(through, { limit: 64, slots: 4, leaseMs: 60_000, turn: null, ...options });
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
 async function store(partnerId: string, count: number): Promise<void> {

@@ -1,15 +1,14 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../../db/notifications/claim';
-import { openAttempt } from '../../../db/notifications/open-attempt';
+import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import {
   addEndpoint,
   claimAll,
-  inState,
+  putInState,
   newKeyRingText,
   setServiceClock,
   storeTest,
@@ -61,7 +60,7 @@ const record = (
 ) => recordAttempt(db, ref, { outcome, address: '192.0.2.1' }, end);
 
 const row = async (notificationId: string) =>
-  (await database.sql`select * from notifications where notification_id = ${notificationId}`)[0];
+  (await database.sql`select * from notifications_now where notification_id = ${notificationId}`)[0];
 const attemptsOf = (notificationId: string) =>
   database.sql`select attempt_number, outcome, failure, http_status from delivery_attempts
     where notification_id = ${notificationId} order by 1`;
@@ -104,7 +103,7 @@ describe('a place in the month', () => {
     expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(100);
     expect(kinds.filter((kind) => kind === 'limit_reached')).toHaveLength(30);
     const [{ count } = { count: 0 }] = await database.sql<{ count: number }[]>`
-      select count(*)::int as count from notifications where partner_id = ${partnerId}`;
+      select count(*)::int as count from notifications_now where partner_id = ${partnerId}`;
     expect(count).toBe(100);
     expect(await countsOf(partnerId)).toMatchObject([{ reserved: 100 }]);
   });
@@ -247,8 +246,7 @@ describe('an attempt', () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
     await record(await opened(ref), FAILED, { state: 'failed', reason: 'exhausted' });
-    await database.sql`update notifications set ${database.sql({ ...inState('pending'), generation: 2 })}
-      where notification_id = ${ref.notificationId}`;
+    await putInState(database, ref.notificationId, 'queued', { generation: 2 });
     await record(await opened({ ...ref, generation: 2 }), DELIVERED);
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
   });

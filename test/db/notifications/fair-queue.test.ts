@@ -1,21 +1,13 @@
-import {
-  backlog,
-  claimDue,
-  FIRST_TURN,
-  markStarted,
-  type Claim,
-  type ClaimOptions,
-} from '../../../db/notifications/claim';
+import { backlog } from '../../../db/notifications/figures';
+import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { createRecordResult, type AttemptResult } from '../../../activities/record-result';
-import { openAttempt } from '../../../db/notifications/open-attempt';
+import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { cancelNotification } from '../../../db/notifications/cancel';
-import { endNotification } from '../../../db/notifications/record-attempt';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import {
   addEndpoint,
-  inState,
+  putInState,
   newKeyRingText,
   setServiceClock,
   storeStatus,
@@ -30,10 +22,9 @@ let partners = 100_000;
 
 beforeAll(async () => {
   database = await openTestDatabase({ poolSize: 12 });
-  const { db, sql } = database;
+  const { sql } = database;
   const ignore = () => undefined;
   recordResult = createRecordResult({
-    db,
     sql,
     warn: ignore,
     onEnd: ignore,
@@ -41,7 +32,7 @@ beforeAll(async () => {
     monotonicMs: () => 0,
   });
 });
-beforeEach(() => database.sql`truncate notifications, delivery_attempts`);
+beforeEach(() => database.sql`truncate notifications, deliveries, delivery_attempts`);
 afterEach(() => setServiceClock(database, null));
 afterAll(() => database.close());
 
@@ -71,8 +62,7 @@ const claim = (options: Partial<ClaimOptions> = {}): Promise<Claim> =>
     limit: 64,
     slots: 16,
     leaseMs: 60_000,
-    turn: FIRST_TURN,
-    everyMonth: true,
+    turn: null,
     ...options,
   });
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
@@ -110,7 +100,7 @@ describe('tests of an endpoint', () => {
     expect(await claim({ limit: 8 })).toMatchObject({ claimed: { length: 8 }, waiting: true });
     await claim();
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
-    await database.sql`update notifications set taken_at = null where event_type <> 'credit_application.test'`;
+    await database.sql`update deliveries set taken_at = null where not test`;
 
     const [ended] = first;
     if (ended === undefined || fifth === undefined) throw new Error('nothing was stored');
@@ -158,14 +148,14 @@ describe('slots of an endpoint', () => {
     const [one, other] = [await newPartner(), await newPartner()];
     await store(one, 20);
     await store(other, 3);
-    await database.sql`update notifications set due_at = service_now() - interval '90 s'`;
-    expect(await backlog(database.db, { slots: 16 })).toMatchObject({
+    await database.sql`update deliveries set due_at = service_now() - interval '90 s'`;
+    expect(await backlog(database.db)).toMatchObject({
       pending: 23,
       capped: 0,
       oldestCappedMs: 0,
     });
     await claim();
-    const { oldestCappedMs, ...rest } = await backlog(database.db, { slots: 16 });
+    const { oldestCappedMs, ...rest } = await backlog(database.db);
     expect(rest).toMatchObject({ pending: 23, capped: 4 });
     expect(Math.round(oldestCappedMs / 60_000)).toBe(2);
   });
@@ -174,8 +164,7 @@ describe('slots of an endpoint', () => {
     const [slow, other] = [await newPartner(), await newPartner()];
     await store(slow, 20);
     await database.sql`update notifications set created_at = service_now() - interval '20 min'`;
-    const oldestMinutes = async () =>
-      Math.round((await backlog(database.db, { slots: 16 })).oldestMs / 60_000);
+    const oldestMinutes = async () => Math.round((await backlog(database.db)).oldestMs / 60_000);
     const { claimed } = await claim();
     // Taken, and not started: that is Temporal's absence.
     expect(await oldestMinutes()).toBe(20);
@@ -197,10 +186,13 @@ describe('slots of an endpoint', () => {
   it.each([-100, 100])('is one over all months, and what is %i days away goes too', async (days) => {
     const one = await newPartner();
     const ids = await store(one, 20);
-    await database.sql`
-      update notifications set notification_id = 'ntf_'
-        || substr(ulid_floor(service_now() + make_interval(days => ${days})), 1, 10) || substr(notification_id, 15)
-      where notification_id in ${database.sql(ids.slice(0, 10))}`;
+    const now = new Date().toISOString();
+    for (const table of ['notifications', 'deliveries'])
+      await database.sql`
+        update ${database.sql(table)} set notification_id = 'ntf_'
+          || substr(ulid_floor(${now}::timestamptz + make_interval(days => ${days})), 1, 10)
+          || substr(notification_id, 15)
+        where notification_id in ${database.sql(ids.slice(0, 10))}`;
     const first = await claim();
     expect(first).toMatchObject({ claimed: { length: 16 }, waiting: true });
     expect(idsOf(first).filter((id) => !ids.includes(id))).toHaveLength(10);
@@ -251,7 +243,7 @@ describe('the order', () => {
   it('takes what is due first, and the oldest of it', async () => {
     const one = await newPartner();
     const ids = await store(one, 3);
-    await database.sql`update notifications set due_at = service_now() + interval '1 hour'
+    await database.sql`update deliveries set due_at = service_now() + interval '1 hour'
       where notification_id = ${ids[0] ?? ''}`;
     expect(idsOf(await claim({ limit: 1 }))).toEqual([ids[1]]);
     expect(await claim()).toMatchObject({ claimed: [{ notificationId: ids[2] }], waiting: false });
@@ -261,7 +253,7 @@ describe('the order', () => {
   it('takes bulk recovery after every first attempt, the other endpoints too', async () => {
     const [a, b] = [await newPartner(), await newPartner()];
     const recovered = [...(await store(a, 10)), ...(await store(b, 10))];
-    await database.sql`update notifications set priority = 1`;
+    await database.sql`update deliveries set priority = 1`;
     const live = [...(await store(a, 3)), ...(await store(b, 3))];
     expect(idsOf(await claim({ limit: 6 })).toSorted()).toEqual(live.toSorted());
     const rest: string[] = [];
@@ -273,7 +265,7 @@ describe('the order', () => {
     const one = await newPartner();
     const [locked = '', other] = await store(one, 2);
     await database.sql.begin(async (tx) => {
-      await tx`select 1 from notifications where notification_id = ${locked} for update`;
+      await tx`select 1 from deliveries where notification_id = ${locked} for update`;
       expect(await claim()).toMatchObject({ claimed: [{ notificationId: other }], waiting: true });
     });
   });
@@ -295,7 +287,7 @@ describe('events of one application', () => {
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
     await attempt(first, DELIVERED);
     expect(idsOf(await claim())).toEqual([second]);
-    await database.sql`update notifications set ${database.sql(inState('cancelled'))} where notification_id = ${second}`;
+    await putInState(database, second, 'cancelled');
     expect(idsOf(await claim())).toEqual([third]);
   });
 
@@ -362,8 +354,7 @@ describe('events of one application', () => {
   it('wait for a held one that is about to be released, but not while there is no endpoint to send to', async () => {
     const partnerId = await newPartner();
     const [first, second] = await events(partnerId, 2);
-    await database.sql`update notifications set ${database.sql(inState('held'))}
-      where notification_id = ${first}`;
+    await putInState(database, first, 'held');
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
     await database.sql`update webhook_endpoints set state = 'disabled' where partner_id = ${partnerId}`;
     expect(idsOf(await claim())).toEqual([second]);
@@ -371,11 +362,11 @@ describe('events of one application', () => {
 
   it('do not wait for an earlier one that is sent again: in bulk, or though it was delivered', async () => {
     const [first, second, third] = await events(await newPartner(), 3);
-    await database.sql`update notifications set priority = 1 where notification_id in ${database.sql([first, second])}`;
+    await database.sql`update deliveries set priority = 1 where notification_id in ${database.sql([first, second])}`;
     const taken = idsOf(await claim());
     // Among themselves they keep their order.
     expect(taken.toSorted()).toEqual([first, third].toSorted());
-    await database.sql`update notifications set delivered_at = service_now() where notification_id = ${first}`;
+    await database.sql`update deliveries set delivered = true where notification_id = ${first}`;
     expect(idsOf(await claim())).toEqual([second]);
   });
 

@@ -1,9 +1,9 @@
 import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import { createPartner } from '../../../db/catalogue/partners';
 import { deliveryFigures } from '../../../db/notifications/figures';
-import { endNotification } from '../../../db/notifications/record-attempt';
+import { endNotification } from '../../../db/notifications/attempt';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, inState, newKeyRingText, storeStatus, storeTest } from '../../support/notifications';
+import { addEndpoint, putInState, newKeyRingText, storeStatus, storeTest } from '../../support/notifications';
 
 const partnerId = 'P100001';
 let database: OpenTestDatabase;
@@ -17,11 +17,10 @@ afterAll(() => database.close());
 const figures = () => deliveryFigures(database.db);
 
 test('how long the oldest pause has lasted is shown, and nothing of deliveries that go on', async () => {
-  const started = inState('started');
   const ids = [];
   for (let nth = 0; nth < 3; nth += 1) {
     const { notificationId } = await storeStatus(database, { partnerId, sequence: nth + 1 });
-    await database.sql`update notifications set ${database.sql(started)} where notification_id = ${notificationId}`;
+    await putInState(database, notificationId, 'started');
     ids.push(notificationId);
   }
   expect(await figures()).toMatchObject({ undelivered: { started: 3 }, oldestPausedMs: 0 });
@@ -31,7 +30,7 @@ test('how long the oldest pause has lasted is shown, and nothing of deliveries t
     [shorter, 1],
   ] as const)
     await database.sql`
-      update notifications set paused_at = service_now() - make_interval(hours => ${hours}), next_attempt_at = null
+      update deliveries set paused_at = service_now() - make_interval(hours => ${hours}), next_attempt_at = null
       where notification_id = ${id}`;
   const { oldestPausedMs } = await figures();
   expect(oldestPausedMs).toBeGreaterThanOrEqual(25 * 3_600_000);
@@ -40,8 +39,7 @@ test('how long the oldest pause has lasted is shown, and nothing of deliveries t
 
 test('the end of a notification says of which event it was, once, so that failed tests are told from lost events', async () => {
   const end = { state: 'failed', reason: 'exhausted' } as const;
-  const start = (id: string) =>
-    database.sql`update notifications set ${database.sql(inState('started'))} where notification_id = ${id}`;
+  const start = (id: string) => putInState(database, id, 'started');
   const test = await storeTest(database, { partnerId });
   await start(test.notificationId);
   const ref = { notificationId: test.notificationId, generation: 1 };

@@ -1,7 +1,11 @@
 import { restartNotification } from '../../../db/notifications/claim';
-import { forgetAttempt, openAttempt } from '../../../db/notifications/open-attempt';
+import {
+  forgetAttempt,
+  openAttempt,
+  endNotification,
+  recordAttempt,
+} from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { resendNotification } from '../../../db/notifications/resend';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock, storeTest } from '../../support/notifications';
@@ -23,7 +27,7 @@ afterAll(() => database.close());
 const first = async (notificationId: string) => {
   const [row] = await database.sql`
     select (first_attempt_at at time zone 'UTC')::text as at, taken_at is not null as taken
-    from notifications where notification_id = ${notificationId}`;
+    from notifications_now where notification_id = ${notificationId}`;
   return row;
 };
 
@@ -41,7 +45,7 @@ async function attempt(notificationId: string, generation: number, at: string): 
 }
 
 const take = (notificationId: string) =>
-  database.sql`update notifications set taken_at = service_now() where notification_id = ${notificationId}`;
+  database.sql`update deliveries set taken_at = service_now() where notification_id = ${notificationId}`;
 
 it('keeps the start of the first attempt through later ones, and gives up the place with its end', async () => {
   const { notificationId } = await storeTest(database, { partnerId });
@@ -65,7 +69,7 @@ it('is none when it could not be signed, and counts from the one that is sent', 
   expect(await first(notificationId)).toMatchObject({ at: '2027-03-01 10:01:00' });
 });
 
-it('begins anew with the next generation: sent again, or restarted', async () => {
+it('begins anew when it is sent again, and stands when its workflow is replaced', async () => {
   const { notificationId } = await storeTest(database, { partnerId });
   await attempt(notificationId, 1, '2027-03-01T10:00:00Z');
   await endNotification(
@@ -78,8 +82,9 @@ it('begins anew with the next generation: sent again, or restarted', async () =>
 
   await attempt(notificationId, 2, '2027-03-02T10:00:00Z');
   await take(notificationId);
-  const [row] = await database.sql`select state from notifications where notification_id = ${notificationId}`;
+  const [row] =
+    await database.sql`select state from notifications_now where notification_id = ${notificationId}`;
   expect(row).toEqual({ state: 'started' });
   await restartNotification(database.db, { notificationId, generation: 2 });
-  expect(await first(notificationId)).toEqual({ at: null, taken: false });
+  expect(await first(notificationId)).toEqual({ at: '2027-03-02 10:00:00', taken: false });
 });

@@ -1,18 +1,23 @@
+import type { Tenant } from '../../../domain/tenant';
 import { ulid } from 'ulid';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { expireHeld, warnOfExpiry } from '../../../db/notifications/expire';
+import {
+  expireHeld,
+  warnOfExpiry,
+  holdQueued,
+  queuesToHold,
+  queuesToRelease,
+  releaseHeld,
+} from '../../../db/notifications/hold';
 import { healthFigures } from '../../../db/endpoints/figures';
-import { holdPending, queuesToHold, type EndpointQueue } from '../../../db/notifications/hold';
-import { openAttempt } from '../../../db/notifications/open-attempt';
+import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
-import { queuesToRelease, releaseHeld } from '../../../db/notifications/release';
-import { storeStatusNotification } from '../../../db/notifications/enqueue-status';
+import { storeStatusNotification } from '../../../db/notifications/create';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import {
   addEndpoint,
-  inState,
+  putInState,
   newKeyRingText,
   setServiceClock,
   storeStatus,
@@ -21,7 +26,7 @@ import {
 
 const keyRing = parseKeyRing(newKeyRingText());
 let database: OpenTestDatabase;
-let queue: EndpointQueue;
+let queue: Tenant;
 let endpointId: string;
 let partners = 400_000;
 
@@ -29,7 +34,7 @@ beforeAll(async () => {
   database = await openTestDatabase({ poolSize: 12 });
 });
 beforeEach(async () => {
-  await database.sql`truncate notifications, delivery_attempts, monthly_counts`;
+  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
   queue = await newLane();
 });
 afterEach(() => setServiceClock(database, null));
@@ -37,7 +42,7 @@ afterAll(() => database.close());
 
 const url = 'https://hook.example/x';
 
-async function newLane(): Promise<EndpointQueue> {
+async function newLane(): Promise<Tenant> {
   partners += 1;
   const partnerId = `P${partners}`;
   await createPartner(database.db, { partnerId, name: 'Example' });
@@ -49,7 +54,7 @@ const set = (state: 'active' | 'disabled') =>
   database.db.transaction((tx) =>
     setEndpointState(tx, endpointId, state === 'active' ? { state } : { state, reason: 'operator' }),
   );
-const hold = (limit = 500) => holdPending(database.db, queue, { limit });
+const hold = (limit = 500) => holdQueued(database.db, queue, { limit });
 const release = (limit = 500) => releaseHeld(database.db, queue, { limit });
 const store = async (times = 1): Promise<string[]> => {
   const ids: string[] = [];
@@ -61,7 +66,7 @@ const store = async (times = 1): Promise<string[]> => {
 };
 const rows = () => database.sql`
   select state, generation, end_reason as reason, held_at is not null as since, count(*)::int as count
-  from notifications where partner_id = ${queue.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
+  from notifications_now where partner_id = ${queue.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
 const counts = () => database.sql`
   select event_type as type, delivered, failed, reserved from monthly_counts where partner_id = ${queue.partnerId}`;
 
@@ -76,12 +81,12 @@ describe('holding', () => {
     expect([await hold(3), await hold(3), await hold(3)]).toEqual([3, 2, 0]);
     expect(await rows()).toEqual([
       { state: 'held', generation: 1, reason: 'endpoint_disabled', since: true, count: 5 },
-      { state: 'pending', generation: 1, reason: null, since: false, count: 1 },
+      { state: 'queued', generation: 1, reason: null, since: false, count: 1 },
     ]);
   });
 
   test('leaps over the queues of others, however many wait there', async () => {
-    const queues: EndpointQueue[] = [];
+    const queues: Tenant[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
       if (nth > 0) queue = await newLane();
       queues.push(queue);
@@ -92,7 +97,7 @@ describe('holding', () => {
   });
 
   test('a new notification is born held without an endpoint, and pending with one', async () => {
-    const birth = async (wanted: EndpointQueue) => {
+    const birth = async (wanted: Tenant) => {
       const notificationId = `ntf_${ulid()}`;
       await storeStatusNotification(database.db, {
         ...wanted,
@@ -107,11 +112,11 @@ describe('holding', () => {
         requestId: null,
       });
       const [row] = await database.sql`
-        select state, end_reason as reason, held_at is not null as since from notifications
+        select state, end_reason as reason, held_at is not null as since from notifications_now
         where notification_id = ${notificationId}`;
       return row;
     };
-    expect(await birth(queue)).toEqual({ state: 'pending', reason: null, since: false });
+    expect(await birth(queue)).toEqual({ state: 'queued', reason: null, since: false });
     await set('disabled');
     expect(await birth(queue)).toEqual({ state: 'held', reason: 'endpoint_disabled', since: true });
     for (const why of ['gone', 'failing']) {
@@ -152,10 +157,10 @@ describe('releasing', () => {
     await set('active');
     expect(await queuesToRelease(database.db)).toEqual([queue]);
     expect([await release(3), await release(3), await release(3)]).toEqual([3, 3, 1]);
-    expect(await rows()).toEqual([{ state: 'pending', generation: 2, reason: null, since: false, count: 7 }]);
-    const due = await database.sql`select notification_id as id from notifications order by due_at`;
+    expect(await rows()).toEqual([{ state: 'queued', generation: 2, reason: null, since: false, count: 7 }]);
+    const due = await database.sql`select notification_id as id from notifications_now order by due_at`;
     expect(due.map(({ id }) => id)).toEqual(ids);
-    const distinct = await database.sql`select count(distinct due_at)::int as count from notifications`;
+    const distinct = await database.sql`select count(distinct due_at)::int as count from notifications_now`;
     expect(distinct).toEqual([{ count: 7 }]);
   });
 
@@ -171,7 +176,7 @@ describe('releasing', () => {
     };
     const totals = await Promise.all([keep(), keep(), keep(), keep()]);
     expect(totals.reduce((sum, each) => sum + each, 0)).toBe(60);
-    expect(await rows()).toMatchObject([{ state: 'pending', generation: 2, count: 60 }]);
+    expect(await rows()).toMatchObject([{ state: 'queued', generation: 2, count: 60 }]);
   });
 
   test('comes before or after whoever disables or replaces the endpoint, and stops there', async () => {
@@ -203,7 +208,7 @@ describe('releasing', () => {
     await endNotification(database.db, ref, { state: 'held', reason: 'webhook_not_registered' });
     expect(await queuesToRelease(database.db)).toEqual([queue]);
     expect(await release()).toBe(1);
-    expect(await rows()).toMatchObject([{ state: 'pending', generation: 2 }]);
+    expect(await rows()).toMatchObject([{ state: 'queued', generation: 2 }]);
   });
 
   async function waitsForLock(): Promise<void> {
@@ -260,14 +265,14 @@ describe('expiring', () => {
     const exhausted = { state: 'failed', reason: 'exhausted' } as const;
     await recordAttempt(database.db, await open(1), { outcome: failed, address: null }, exhausted);
     // Sent again by hand, and held on the way.
-    await database.sql`update notifications set ${database.sql({ ...inState('pending'), generation: 2 })}`;
+    await putInState(database, notificationId, 'queued', { generation: 2 });
     await set('disabled');
     await hold();
     await day(31);
     await expireHeld(database.db, { limit: 10 });
     expect(await counts()).toMatchObject([{ delivered: 0, failed: 1 }]);
     await set('active');
-    await database.sql`update notifications set ${database.sql({ ...inState('pending'), generation: 3 })}`;
+    await putInState(database, notificationId, 'queued', { generation: 3 });
     const delivered = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
     await recordAttempt(database.db, await open(3), { outcome: delivered, address: null }, null);
     const sums =

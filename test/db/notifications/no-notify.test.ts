@@ -1,20 +1,21 @@
 import { applicationEventText } from '../../../contracts/application-event';
 import { applyOverdueEvents } from '../../../db/applications/apply-overdue-events';
 import { createPartner } from '../../../db/catalogue/partners';
-import { cancelNotification } from '../../../db/notifications/cancel';
-import { claimDue, FIRST_TURN, giveBack, markStarted } from '../../../db/notifications/claim';
-import { openAttempt } from '../../../db/notifications/open-attempt';
-import { openFirstAttempt } from '../../../db/notifications/open-first-attempt';
-import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
-import { recordDelivered } from '../../../db/notifications/record-delivered';
-import { recoverForPartner } from '../../../db/notifications/recover-for-partner';
-import { releaseHeld } from '../../../db/notifications/release';
-import { resendForPartner } from '../../../db/notifications/resend-for-partner';
+import {
+  cancelNotification,
+  openAttempt,
+  endNotification,
+  recordAttempt,
+} from '../../../db/notifications/attempt';
+import { claimDue, giveBack, markStarted } from '../../../db/notifications/claim';
+import { recoverForPartner } from '../../../db/notifications/recovery';
+import { releaseHeld } from '../../../db/notifications/hold';
+import { resendForPartner } from '../../../db/notifications/resend';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openApplication, storeQuote, tell } from '../../support/applications';
 import { openDatabaseAt } from '../../support/database';
 import { until } from '../../support/delivery';
-import { addEndpoint, inState, newKeyRingText, storeTest } from '../../support/notifications';
+import { addEndpoint, putInState, newKeyRingText, storeTest } from '../../support/notifications';
 import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
 import { migrateWithLogins } from '../../support/roles';
 import { DELIVERED, FAILED } from '../../support/outcomes';
@@ -86,7 +87,7 @@ test('triggers announce changes of keys, prices and endpoints only', async () =>
 
 test('nothing that stores or records a quote, a notification or an attempt waits for a commit with a NOTIFY', async () => {
   const { db, sql } = database;
-  const { endpointId } = await addEndpoint(database, {
+  await addEndpoint(database, {
     partnerId,
     url: 'https://hook.example/x',
     keyRing: newKeyRingText(),
@@ -104,8 +105,7 @@ test('nothing that stores or records a quote, a notification or an attempt waits
       throw error;
     }
   }
-  const claim = () =>
-    claimDue(sql, { limit: 64, slots: 16, leaseMs: 60_000, turn: FIRST_TURN, everyMonth: true });
+  const claim = () => claimDue(sql, { limit: 64, slots: 16, leaseMs: 60_000, turn: null });
   const attempt = async (notificationId: string, outcome: DeliveryOutcome, retryInMs: number | null) => {
     const opened = await step('openAttempt', () => openAttempt(db, { notificationId, generation: 1 }));
     if (opened.kind !== 'open') throw new Error(opened.kind);
@@ -128,31 +128,25 @@ test('nothing that stores or records a quote, a notification or an attempt waits
     expect(claimed.map(({ notificationId }) => notificationId)).toEqual(expect.arrayContaining(tests));
     await step('giveBack', () => giveBack(db, claimed, 0));
     await step('markStarted', async () => markStarted(db, (await claim()).claimed));
-    await step('openFirstAttempt', () =>
-      openFirstAttempt(sql, { notificationId: delivered, generation: 1 }, endpointId),
-    );
-    const first = { notificationId: delivered, attemptNumber: 1 };
-    expect(
-      await step('recordDelivered', () => recordDelivered(sql, first, { ...DELIVERED, address: null })),
-    ).toBe(true);
+    await attempt(delivered, DELIVERED, null);
     await attempt(retried, FAILED, 5_000);
     const end = { state: 'failed', reason: 'exhausted' } as const;
     await step('endNotification', () => endNotification(db, { notificationId: ended, generation: 1 }, end));
 
     // Of an application: the first fails and puts the second off, which is due again when the first is delivered.
     const events = await sql<{ id: string }[]>`
-      select notification_id as id from notifications where application_id = ${applicationId} order by sequence`;
+      select notification_id as id from notifications_now where application_id = ${applicationId} order by sequence`;
     const [created = '', submitted = ''] = events.map(({ id }) => id);
     await attempt(created, FAILED, 0);
     await attempt(created, DELIVERED, null);
     await step('cancelNotification', () => db.transaction((tx) => cancelNotification(tx, submitted, 1)));
     const by = { owner: queue, keyId: 'key_test' };
     const resent = await step('resendForPartner', () => resendForPartner(db, created, by));
-    expect(resent.kind).toBe('resent');
+    expect(resent.eventId).toMatch(/^evt_/);
     const span = { since: new Date(0), until: new Date(), longestDays: 1e6, dryRun: false };
     const recovery = await step('recoverForPartner', () => recoverForPartner(db, { ...by, ...span }));
-    expect(recovery.kind).toBe('begun');
-    await sql`update notifications set ${sql(inState('held'))} where notification_id = ${submitted}`;
+    expect(recovery.recoveryId).toMatch(/^rcv_/);
+    await putInState({ sql }, submitted, 'held');
     expect(await step('releaseHeld', () => releaseHeld(db, queue, { limit: 10 }))).toBe(1);
 
     // The lock was held all the time, and whoever sends a NOTIFY waits for it.

@@ -1,8 +1,11 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { cancelNotification } from '../../../db/notifications/cancel';
-import { openAttempt } from '../../../db/notifications/open-attempt';
+import {
+  cancelNotification,
+  openAttempt,
+  endNotification,
+  recordAttempt,
+} from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { endNotification, recordAttempt } from '../../../db/notifications/record-attempt';
 import { resendNotification } from '../../../db/notifications/resend';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
@@ -34,8 +37,10 @@ afterAll(() => database.close());
 /** A notification of an application's status; the test event's row serves, as nothing here looks into the body. */
 async function storeStatus(): Promise<string> {
   const { notificationId } = await storeTest(database, { partnerId });
-  await database.sql`update notifications set event_type = 'credit_application.accepted', reserved_month = null
-    where notification_id = ${notificationId}`;
+  await database.sql`
+    update notifications set event_type = 'credit_application.accepted' where notification_id = ${notificationId}`;
+  await database.sql`
+    update deliveries set test = false, reserved_month = null where notification_id = ${notificationId}`;
   await database.sql`update monthly_counts set reserved = reserved - 1 where partner_id = ${partnerId}`;
   return notificationId;
 }
@@ -53,7 +58,7 @@ const resend = (notificationId: string) =>
 const cancel = (notificationId: string, dead: number | null = null) =>
   database.db.transaction((tx) => cancelNotification(tx, notificationId, dead));
 const row = async (notificationId: string) =>
-  (await database.sql`select * from notifications where notification_id = ${notificationId}`)[0];
+  (await database.sql`select * from notifications_now where notification_id = ${notificationId}`)[0];
 const counts = () =>
   database.sql`select event_type, delivered, failed, reserved from monthly_counts where partner_id = ${partnerId}
     and delivered + failed + reserved > 0 order by 1`;
@@ -65,7 +70,7 @@ describe('sending again', () => {
     const before = await row(notificationId);
     expect(await resend(notificationId)).toMatchObject({ was: { state: 'failed' }, generation: 2 });
     const after = await row(notificationId);
-    expect(after).toMatchObject({ state: 'pending', generation: 2, end_reason: null, ended_at: null });
+    expect(after).toMatchObject({ state: 'queued', generation: 2, end_reason: null, ended_at: null });
     for (const same of ['event_id', 'body', 'attempts']) expect(after?.[same]).toEqual(before?.[same]);
     const claimed = await claimAll(database);
     expect(claimed).toContainEqual(expect.objectContaining({ notificationId, generation: 2 }));
@@ -105,7 +110,7 @@ describe('sending again', () => {
     await resend(notificationId);
     const late = { notificationId, attemptNumber: opened.attemptNumber };
     await recordAttempt(database.db, late, { outcome: FAILED, address: null }, EXHAUSTED);
-    expect(await row(notificationId)).toMatchObject({ state: 'pending', generation: 2 });
+    expect(await row(notificationId)).toMatchObject({ state: 'queued', generation: 2 });
   });
 
   test('takes a test a place in the month, which its delivery turns into a count', async () => {
@@ -142,7 +147,7 @@ describe('sending again', () => {
 describe('cancelling in the database', () => {
   test('ends a pending test, gives its place back, and leaves its workflow nothing to do', async () => {
     const { notificationId } = await storeTest(database, { partnerId });
-    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'pending', partnerId });
+    expect(await cancel(notificationId)).toEqual({ kind: 'cancelled', was: 'queued', partnerId });
     expect(await row(notificationId)).toMatchObject({ state: 'cancelled', end_reason: 'operator' });
     expect((await row(notificationId))?.ended_at).not.toBeNull();
     expect(await counts()).toEqual([]);

@@ -1,58 +1,56 @@
-import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import { expireHeld } from '../../../db/notifications/expire';
-import { giveBack, markStarted, restartNotification } from '../../../db/notifications/claim';
-import { holdPending } from '../../../db/notifications/hold';
-import { openAttempt } from '../../../db/notifications/open-attempt';
-import { openFirstAttempt } from '../../../db/notifications/open-first-attempt';
-import { lockNotification } from '../../../db/notifications/read';
-import { recordAttempt } from '../../../db/notifications/record-attempt';
-import { recordDelivered } from '../../../db/notifications/record-delivered';
-import { releaseHeld } from '../../../db/notifications/release';
-import { applyEvent } from '../../../db/notifications/transition';
 import { createPartner } from '../../../db/catalogue/partners';
 import {
+  endNotification,
+  forgetAttempt,
+  notePause,
+  openAttempt,
+  recordAttempt,
+} from '../../../db/notifications/attempt';
+import {
+  claimDue,
+  claimUnchecked,
+  giveBack,
+  markStarted,
+  restartNotification,
+} from '../../../db/notifications/claim';
+import { expireHeld, holdQueued, releaseHeld } from '../../../db/notifications/hold';
+import { resendNotification } from '../../../db/notifications/resend';
+import {
+  DELIVERY_CHANGES,
+  DELIVERY_STATES,
   END_STATES,
+  ENDS,
+  isOpen,
   mayHappen,
   NOTIFICATION_STATES,
-  NOTIFICATION_TRANSITIONS,
-  OPEN_STATES,
-  type NotificationEvent,
+  type DeliveryChange,
+  type DeliveryEvent,
+  type EndState,
   type NotificationState,
-  type Transition,
 } from '../../../domain/notification-states';
+import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, newKeyRingText, setServiceClock } from '../../support/notifications';
+import { addEndpoint, newKeyRingText, putInState, setServiceClock } from '../../support/notifications';
 
 const PARTNER_ID = 'P100001';
 const BEFORE = '2027-03-01 09:00:00+00';
 const NOW = '2027-03-02 10:00:00+00';
-const GIVEN: Readonly<Record<string, string>> = {
-  due_at: `'2027-03-03 11:00:00+00'::timestamptz`,
-  taken_at: `'2027-03-02 10:00:00+00'::timestamptz`,
-  first_attempt_at: `'2027-03-03 11:00:00+00'::timestamptz`,
-  end_reason: `'given'`,
-  reserved_month: 'null::date',
-  failed_month: `'2027-03-01'::date`,
-  priority: '1',
-  attempts: '2',
-  next_attempt_at: `'2027-03-03 11:00:00+00'::timestamptz`,
-  recovery_id: `'rcv_1'`,
-};
+const LATER = '2027-03-02 10:00:05+00';
+const TENANT = { partnerId: PARTNER_ID, environment: 'sandbox' } as const;
 let database: OpenTestDatabase;
-let endpointId: string;
 
 beforeAll(async () => {
   database = await openTestDatabase();
   await createPartner(database.db, { partnerId: PARTNER_ID, name: 'Example' });
-  ({ endpointId } = await addEndpoint(database, {
+  await addEndpoint(database, {
     partnerId: PARTNER_ID,
     url: 'https://hook.example/x',
     keyRing: newKeyRingText(),
-  }));
+  });
 });
 beforeEach(async () => {
-  await database.sql`truncate notifications, delivery_attempts`;
+  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
   await endpointIs('active');
   await setServiceClock(database, NOW);
 });
@@ -61,35 +59,32 @@ afterAll(() => database.close());
 
 const endpointIs = (state: string) => database.sql`update webhook_endpoints set state = ${state}`;
 type Row = Record<string, unknown>;
-const COLUMNS = `state, generation, priority, attempts, end_reason, recovery_id, reserved_month::text, failed_month::text,
-  ${[
-    'due_at',
-    'taken_at',
-    'started_at',
-    'first_attempt_at',
-    'checked_at',
-    'next_attempt_at',
-    'paused_at',
-    'delivered_at',
-    'ended_at',
-    'held_at',
-  ]
-    .map((field) => `to_char(${field} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"+00"') as ${field}`)
-    .join(', ')}`;
-const rowOf = async (id: string): Promise<Row> => ({
-  ...(await database.sql.unsafe(`select ${COLUMNS} from notifications where notification_id = $1`, [id]))[0],
-});
+const MOMENTS = [
+  'due_at',
+  'taken_at',
+  'started_at',
+  'first_attempt_at',
+  'next_attempt_at',
+  'paused_at',
+  'held_at',
+  'checked_at',
+] as const;
+const asText = (field: string) =>
+  `to_char(${field} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"+00"') as ${field}`;
+const DELIVERY = `state, generation, attempts, step, priority, hold_reason, reserved_month::text, ${MOMENTS.map(asText).join(', ')}`;
+const END = `end_state, end_reason, generation, attempts, failed_month::text, recovery_id, ${asText('ended_at')}, ${asText('delivered_at')}`;
+const read = async (columns: string, table: string, id: string): Promise<Row | undefined> => {
+  const rows = await database.sql.unsafe(`select ${columns} from ${table} where notification_id = $1`, [id]);
+  return rows[0] && { ...rows[0] };
+};
+const deliveryOf = (id: string) => read(DELIVERY, 'deliveries', id);
+const endOf = (id: string) => read(END, 'notifications', id);
 
 /** Stores a notification in a state, with a value in every field that may have one there. */
-async function stored(
-  state: NotificationState,
-  { fresh = false, delivered = state === 'delivered' } = {},
-): Promise<string> {
-  const notificationId = `ntf_${ulid(Date.parse(BEFORE))}`;
-  const open = (OPEN_STATES as readonly string[]).includes(state);
-  const seen = !fresh && (open || state === 'held');
+async function stored(state: NotificationState, more: Record<string, string | number | null> = {}) {
+  const id = `ntf_${ulid(Date.parse(BEFORE))}`;
   await database.sql`insert into notifications ${database.sql({
-    notification_id: notificationId,
+    notification_id: id,
     event_id: `evt_${ulid()}`,
     event_type: 'credit_application.accepted',
     partner_id: PARTNER_ID,
@@ -97,185 +92,230 @@ async function stored(
     application_id: `app_${ulid()}`,
     sequence: 1,
     body: '{}',
-    state,
-    attempts: fresh ? 0 : 1,
-    due_at: BEFORE,
-    taken_at: open ? BEFORE : null,
-    started_at: seen ? BEFORE : null,
-    first_attempt_at: seen ? BEFORE : null,
-    checked_at: seen ? BEFORE : null,
-    next_attempt_at: open && !fresh ? BEFORE : null,
-    paused_at: open && !fresh ? BEFORE : null,
-    delivered_at: delivered ? BEFORE : null,
-    ended_at: (END_STATES as readonly string[]).includes(state) ? BEFORE : null,
-    held_at: state === 'held' ? BEFORE : null,
-    end_reason: open || state === 'delivered' ? null : 'before',
-    failed_month: state === 'failed' || state === 'expired' ? '2027-02-01' : null,
+    attempts: 2,
   })}`;
-  return notificationId;
+  const moments = { due_at: BEFORE, started_at: BEFORE, first_attempt_at: BEFORE, checked_at: BEFORE };
+  const open = isOpen(state) && { taken_at: BEFORE, next_attempt_at: BEFORE };
+  await putInState(database, id, state, { ...moments, ...open, step: 1, ...more });
+  return id;
 }
 
 /** The row as the table says it is after an event. */
-function after(before: Row, event: NotificationEvent, given: Row): Row {
-  const {
-    to,
-    newGeneration,
-    now = [],
-    nowIfEmpty = [],
-    clears = [],
-  }: Transition = NOTIFICATION_TRANSITIONS[event];
+function after(before: Row | undefined, event: DeliveryEvent, given: Row): Row {
+  const change: DeliveryChange = DELIVERY_CHANGES[event];
+  const { to, newGeneration, now = [], nowIfEmpty = [], clears = [] } = change;
+  expect(Object.keys(given).toSorted()).toEqual([...(change.given ?? [])].toSorted());
   return {
     ...before,
-    state: to ?? before['state'],
-    generation: Number(before['generation']) + (newGeneration ? 1 : 0),
+    state: to ?? before?.['state'],
+    generation: Number(before?.['generation']) + (newGeneration ? 1 : 0),
     ...Object.fromEntries(now.map((field) => [field, NOW])),
-    ...Object.fromEntries(nowIfEmpty.map((field) => [field, before[field] ?? NOW])),
-    ...Object.fromEntries(clears.map((field) => [field, null])),
+    ...Object.fromEntries(nowIfEmpty.map((field) => [field, before?.[field] ?? NOW])),
+    ...Object.fromEntries(clears.map((field) => [field, field === 'step' ? 0 : null])),
     ...given,
   };
 }
-const EVENTS = Object.keys(NOTIFICATION_TRANSITIONS) as NotificationEvent[];
 
-describe.each(EVENTS)('%s', (event) => {
-  test.each(NOTIFICATION_STATES)('in state %s does what the table says', async (state) => {
-    const id = await stored(state, { delivered: state === 'delivered' || event === 'deliver_again' });
-    const before = await rowOf(id);
-    const transition: Transition = NOTIFICATION_TRANSITIONS[event];
-    const given = Object.fromEntries(
-      (transition.given ?? []).map((field) => [field, sql.raw(GIVEN[field] ?? '')]),
-    );
-    const applied = await database.db.transaction(async (tx) => {
-      const row = await lockNotification(tx, id);
-      if (row === null) throw new Error('it was stored');
-      return applyEvent(tx, row, event, given as never);
-    });
-    expect(applied).toBe(mayHappen(event, state));
-    const texts: Row = {
-      due_at: '2027-03-03 11:00:00+00',
-      taken_at: NOW,
-      first_attempt_at: '2027-03-03 11:00:00+00',
-      end_reason: 'given',
-      reserved_month: null,
-      failed_month: '2027-03-01',
-      priority: 1,
-      attempts: 2,
-      next_attempt_at: '2027-03-03 11:00:00+00',
-      recovery_id: 'rcv_1',
-    };
-    const written = Object.fromEntries((transition.given ?? []).map((field) => [field, texts[field]]));
-    expect(await rowOf(id)).toEqual(applied ? after(before, event, written) : before);
+const failed: DeliveryOutcome = {
+  kind: 'failed',
+  failure: 'http_status',
+  httpStatus: 503,
+  durationMs: 7,
+  retryAfterMs: null,
+};
+const delivered: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 7 };
+const openRow = (id: string, generation = 1) => database.sql`
+  insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, started_at)
+  values (${id}, 2, ${generation}, 'whe_x', ${BEFORE})`;
+const record = (id: string, outcome: DeliveryOutcome, retryInMs: number | null = null) =>
+  recordAttempt(
+    database.sql,
+    { notificationId: id, attemptNumber: 2 },
+    { outcome, address: null },
+    null,
+    retryInMs,
+  );
+
+/** How each event comes about, and what is given with it. */
+const WAYS: Readonly<
+  Record<
+    DeliveryEvent,
+    {
+      readonly given: Row;
+      readonly before?: Record<string, string | number | null>;
+      readonly prepare?: (id: string) => PromiseLike<unknown>;
+      readonly run: (id: string) => PromiseLike<unknown>;
+    }
+  >
+> = {
+  take: {
+    given: { taken_at: NOW, due_at: LATER },
+    before: { taken_at: null },
+    run: () => claimDue(database.sql, { limit: 9, slots: 9, leaseMs: 5_000, turn: null }),
+  },
+  give_back: {
+    given: { due_at: LATER },
+    run: (id) => giveBack(database.sql, [{ notificationId: id, generation: 1 }], 5_000),
+  },
+  start: {
+    given: {},
+    before: { started_at: null },
+    run: (id) => markStarted(database.sql, [{ notificationId: id, generation: 1 }]),
+  },
+  wait: {
+    given: {},
+    before: { paused_at: BEFORE },
+    run: (id) => openAttempt(database.sql, { notificationId: id, generation: 1 }),
+  },
+  attempt: {
+    given: { attempts: 3, taken_at: BEFORE, reserved_month: null },
+    run: (id) => openAttempt(database.sql, { notificationId: id, generation: 1 }),
+  },
+  forget_attempt: {
+    given: { attempts: 1, first_attempt_at: null },
+    prepare: openRow,
+    run: (id) => forgetAttempt(database.sql, { notificationId: id, attemptNumber: 2 }),
+  },
+  retry: {
+    given: { next_attempt_at: LATER, step: 2 },
+    prepare: openRow,
+    run: (id) => record(id, failed, 5_000),
+  },
+  pause: {
+    given: {},
+    run: (id) => notePause(database.sql, { notificationId: id, generation: 1 }, 'pause'),
+  },
+  resume: {
+    given: {},
+    before: { paused_at: BEFORE },
+    run: (id) => notePause(database.sql, { notificationId: id, generation: 1 }, 'resume'),
+  },
+  check: { given: {}, run: () => claimUnchecked(database.sql, { limit: 9, olderThanMs: 1_000 }) },
+  restart: {
+    given: {},
+    run: (id) => restartNotification(database.sql, { notificationId: id, generation: 1 }),
+  },
+  hold: {
+    given: { hold_reason: 'webhook_not_registered' },
+    run: (id) =>
+      endNotification(
+        database.sql,
+        { notificationId: id, generation: 1 },
+        { state: 'held', reason: 'webhook_not_registered' },
+      ),
+  },
+  release: {
+    given: { due_at: NOW, priority: 0 },
+    run: () => releaseHeld(database.db, TENANT, { limit: 9 }),
+  },
+  // Of another one of the application: its first attempt fails, it ends.
+  put_off: {
+    given: { due_at: '2027-03-02 10:01:00+00' },
+    before: { taken_at: null },
+    run: (id) => ofEarlier(id, { step: 0, first_attempt_at: NOW }, (one) => record(one, failed, 5_000)),
+  },
+  due_now: {
+    given: {},
+    before: { taken_at: null, due_at: LATER },
+    run: (id) => ofEarlier(id, { step: 1 }, (one) => record(one, delivered)),
+  },
+};
+
+async function ofEarlier(
+  id: string,
+  columns: Record<string, string | number | null>,
+  task: (earlier: string) => Promise<unknown>,
+): Promise<void> {
+  const earlier = await stored('started', columns);
+  await database.sql`
+    update deliveries set sequence = 0, application_id = (select application_id from deliveries where notification_id = ${id})
+    where notification_id = ${earlier}`;
+  await openRow(earlier);
+  await task(earlier);
+}
+
+describe.each(Object.keys(DELIVERY_CHANGES) as DeliveryEvent[])('%s', (event) => {
+  const { given, before: columns, prepare, run } = WAYS[event];
+  test.each(DELIVERY_STATES)('in state %s does what the table says', async (state) => {
+    const own = state === 'held' ? {} : columns;
+    const id = await stored(state, own);
+    await prepare?.(id);
+    const before = await deliveryOf(id);
+    const end = await endOf(id);
+    await run(id);
+    expect(await deliveryOf(id)).toEqual(mayHappen(event, state) ? after(before, event, given) : before);
+    expect(await endOf(id)).toEqual(end);
   });
 });
 
-/** What moves many rows, or does it in one statement, does the same as the table; a field of `null` is not compared. */
-describe('a statement of its own', () => {
-  const db = () => database.db;
-  const first = { notificationId: '', attemptNumber: 1 };
-  const delivered = { httpStatus: 200, durationMs: 7, address: null };
-  const openedFirst = async (notificationId: string) => {
-    await openAttempt(db(), { notificationId, generation: 1 });
-    await database.sql`update webhook_endpoints set last_success_at = service_now()`;
-  };
-  test.each<{
-    name: string;
-    event: NotificationEvent;
-    state: NotificationState;
-    given?: Row;
-    fresh?: boolean;
-    prepare?: (id: string) => Promise<unknown>;
-    run: (id: string) => Promise<unknown>;
-  }>([
-    {
-      name: 'markStarted',
-      event: 'start',
-      state: 'pending',
-      run: (id) => markStarted(db(), [{ notificationId: id, generation: 1 } as never]),
-    },
-    {
-      name: 'giveBack',
-      event: 'give_back',
-      state: 'pending',
-      given: { due_at: '2027-03-02 10:00:01+00' },
-      run: (id) => giveBack(db(), [{ notificationId: id, generation: 1 } as never], 1_000),
-    },
-    {
-      name: 'restartNotification',
-      event: 'restart',
-      state: 'started',
-      run: (id) => restartNotification(db(), { notificationId: id, generation: 1 }),
-    },
-    {
-      name: 'holdPending',
-      event: 'hold',
-      state: 'pending',
-      given: { end_reason: 'endpoint_disabled' },
-      prepare: () => endpointIs('disabled'),
-      run: () => holdPending(db(), { partnerId: PARTNER_ID, environment: 'sandbox' }, { limit: 10 }),
-    },
-    {
-      name: 'releaseHeld',
-      event: 'release',
-      state: 'held',
-      given: { due_at: NOW },
-      run: () => releaseHeld(db(), { partnerId: PARTNER_ID, environment: 'sandbox' }, { limit: 10 }),
-    },
-    {
-      name: 'expireHeld',
-      event: 'expire',
-      state: 'held',
-      given: { end_reason: 'held_too_long', failed_month: '2027-03-01' },
-      prepare: async (id) => {
-        await endpointIs('disabled');
-        await database.sql`update notifications set held_at = '2027-01-01' where notification_id = ${id}`;
-      },
-      run: () => expireHeld(db(), { limit: 10 }),
-    },
-    {
-      name: 'openAttempt',
-      event: 'attempt',
-      state: 'pending',
-      fresh: true,
-      given: { attempts: 1, taken_at: BEFORE, reserved_month: null },
-      run: (notificationId) => openAttempt(db(), { notificationId, generation: 1 }),
-    },
-    {
-      name: 'openFirstAttempt',
-      event: 'attempt',
-      state: 'pending',
-      fresh: true,
-      given: { attempts: 1, taken_at: BEFORE, reserved_month: null },
-      run: (notificationId) => openFirstAttempt(database.sql, { notificationId, generation: 1 }, endpointId),
-    },
-    {
-      name: 'recordDelivered',
-      event: 'deliver',
-      state: 'pending',
-      fresh: true,
-      prepare: openedFirst,
-      run: (notificationId) => recordDelivered(database.sql, { ...first, notificationId }, delivered),
-    },
-    {
-      name: 'recordAttempt',
-      event: 'deliver',
-      state: 'pending',
-      fresh: true,
-      prepare: openedFirst,
-      run: (notificationId) =>
-        recordAttempt(
-          db(),
-          { ...first, notificationId },
-          { outcome: { kind: 'delivered', httpStatus: 200, durationMs: 7 }, address: null },
-          null,
-        ),
-    },
-  ])(
-    '$name does what the table says of $event',
-    async ({ event, state, given = {}, fresh, prepare, run }) => {
-      const id = await stored(state, { fresh });
-      await prepare?.(id);
-      const before = await rowOf(id);
-      await run(id);
-      expect(await rowOf(id)).toEqual(after(before, event, given));
-    },
-  );
+test('holdQueued holds as an end without an endpoint does', async () => {
+  const id = await stored('queued');
+  await endpointIs('disabled');
+  const before = await deliveryOf(id);
+  expect(await holdQueued(database.sql, TENANT, { limit: 9 })).toBe(1);
+  expect(await deliveryOf(id)).toEqual(after(before, 'hold', { hold_reason: 'endpoint_disabled' }));
 });
+
+describe.each(END_STATES)('the end %s', (end: EndState) => {
+  test.each(NOTIFICATION_STATES)('in state %s does what the table says', async (state) => {
+    const id = await stored(state);
+    if (state === 'delivered') await database.sql`update notifications set delivered_at = ${BEFORE}`;
+    const before = await endOf(id);
+    const row = await deliveryOf(id);
+    await openRow(id);
+    if (end === 'delivered') await record(id, delivered);
+    else
+      await endNotification(
+        database.sql,
+        { notificationId: id, generation: 1 },
+        { state: end, reason: 'why' },
+      );
+    const applies = mayHappen(end, state) && state !== 'delivered';
+    const counts = 'countsAsFailed' in ENDS[end];
+    expect(await deliveryOf(id)).toEqual(applies ? undefined : row);
+    expect(await endOf(id)).toEqual(
+      applies
+        ? {
+            ...before,
+            end_state: end,
+            end_reason: end === 'delivered' ? null : 'why',
+            ended_at: NOW,
+            delivered_at: end === 'delivered' ? NOW : null,
+            failed_month: counts ? '2027-03-01' : null,
+          }
+        : before,
+    );
+  });
+});
+
+test('expireHeld ends as the table says', async () => {
+  const id = await stored('held', { held_at: '2027-01-01' });
+  await endpointIs('disabled');
+  await expireHeld(database.db, { limit: 10 });
+  expect(await deliveryOf(id)).toBeUndefined();
+  expect(await endOf(id)).toMatchObject({ end_state: 'expired', end_reason: 'held_too_long', attempts: 2 });
+});
+
+test.each([...END_STATES, 'held'] as const)(
+  'a resend of one that is %s gives it a row as new, and no end',
+  async (state) => {
+    const id = await stored(state);
+    await database.db.transaction((tx) => resendNotification(tx, id, { priority: 1, recoveryId: 'rcv_1' }));
+    expect(await endOf(id)).toMatchObject({
+      end_state: null,
+      end_reason: null,
+      ended_at: null,
+      recovery_id: 'rcv_1',
+    });
+    expect(await deliveryOf(id)).toMatchObject({
+      state: 'queued',
+      generation: 2,
+      attempts: 2,
+      step: 0,
+      priority: 1,
+      due_at: NOW,
+      first_attempt_at: null,
+      next_attempt_at: null,
+    });
+  },
+);

@@ -38,7 +38,8 @@ async function releaseOn(databaseUrl: string) {
   return {
     api,
     notify: () => api.call({ path: '/v1/notifications/test' }),
-    states: async () => (await api.database.sql`select state from notifications`).map((row) => row['state']),
+    states: async () =>
+      (await api.database.sql`select state from notifications_now`).map((row) => row['state']),
     close: async () => {
       await worker.close();
       await receiver.close();

@@ -1,4 +1,4 @@
-import { inState, setServiceClock } from '../../support/notifications';
+import { putInState, setServiceClock } from '../../support/notifications';
 import { connectDatabase } from '../../../db/postgres/connect';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
@@ -43,7 +43,7 @@ const partitions = async () =>
 const payloads = async () =>
   Object.fromEntries(
     (
-      await database.sql`select n.notification_id as id, body, answer from notifications n
+      await database.sql`select n.notification_id as id, body, answer from notifications_now n
         join delivery_attempts a using (notification_id)`
     ).map(({ id, body, answer }) => [id, `${body} ${answer}`]),
   );
@@ -118,7 +118,7 @@ test('rows without a month of their own go in batches, by the day', async () => 
 test('what has not ended stays however old it is, with its attempts and its body; the rest of its month goes', async () => {
   await makePastMonth(database, monthOf(PAST_ALL));
   const staying = [];
-  for (const state of ['pending', 'started', 'held'] as const)
+  for (const state of ['queued', 'started', 'held'] as const)
     staying.push(await storeOldNotification(database, PAST_ALL, state));
   for (const state of ['delivered', 'failed', 'cancelled', 'expired'] as const)
     await storeOldNotification(database, PAST_ALL, state);
@@ -128,7 +128,7 @@ test('what has not ended stays however old it is, with its attempts and its body
   expect(Object.values(await payloads())).toEqual(Array.from({ length: 3 }, () => '{"a":1} ok'));
   expect(await partitions()).toContain(`notifications_${monthOf(PAST_ALL)}`);
 
-  await database.sql`update notifications set ${database.sql(inState('delivered'))}`;
+  for (const id of staying) await putInState(database, id, 'delivered');
   for (const kind of ['attempts', 'notifications'] as const) await step(kind);
   expect(await partitions()).not.toContain(`notifications_${monthOf(PAST_ALL)}`);
 });
@@ -164,7 +164,7 @@ test('payloads are emptied by the day and their rows stay; what lost its body ca
   });
   await expect(resendNotification(database.db, later)).rejects.toThrow('its body was removed');
   // The mark has waited for the one that had not ended.
-  await database.sql`update notifications set ${database.sql(inState('expired'))} where notification_id = ${open}`;
+  await putInState(database, open, 'expired');
   expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 1 });
   expect((await payloads())[open]).toBe(' null');
   expect(await step('payloads')).toMatchObject({ removed: 0 });

@@ -1,0 +1,271 @@
+import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
+import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import type { DeliveryState, EndState, NotificationState } from '../../domain/notification-states';
+import type { Tenant } from '../../domain/tenant';
+import type { OperatorEvent } from '../audit/operator-events';
+import { noteHealth, type EndpointHealth } from '../endpoints/health';
+import type { SealedSecret } from '../endpoints/endpoints';
+import type { SealedKeyPair } from '../endpoints/key-pairs';
+import type { DbOrTransaction } from '../postgres/connect';
+import { hint } from '../postgres/hints';
+import { runPrepared, type Reader } from '../postgres/prepared';
+import { Refused } from '../refused';
+import {
+  fromText,
+  lockNotification,
+  SOMETHING_IS_DUE,
+  testHasMoved,
+  updateText,
+  type NotificationRef,
+} from './notification';
+import { TEST_LIMIT_PER_MONTH } from './quota';
+
+export interface AttemptRef {
+  readonly notificationId: string;
+  readonly attemptNumber: number;
+}
+
+/** What an attempt needs, or why there is none to make. */
+export type OpenedAttempt =
+  | {
+      readonly kind: 'open';
+      readonly attemptNumber: number;
+      /** Steps of the retry ladder that have been made. */
+      readonly step: number;
+      readonly notification: Tenant & {
+        readonly eventId: string;
+        readonly eventType: string;
+        readonly body: string;
+        readonly applicationId: string | null;
+        readonly sequence: number | null;
+        readonly merchantReference: string | null;
+        readonly requestId: string | null;
+        readonly traceParent: string | null;
+        readonly ageMs: number;
+      };
+      readonly endpoint: { readonly endpointId: string; readonly url: string };
+      readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
+      /** Of the notification's partner and environment. */
+      readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
+    }
+  /** Its workflow replaces one that is gone: the next attempt is planned for later, or it is paused. */
+  | {
+      readonly kind: 'wait';
+      readonly step: number;
+      /** Whole milliseconds. */
+      readonly waitMs: number;
+      readonly paused: boolean;
+    }
+  /** It has ended, or is held: whoever asks has nothing left to do. */
+  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
+  /** Another generation has taken over, or the row is gone. */
+  | { readonly kind: 'superseded' }
+  | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
+  /** The endpoint is another one than the caller expects. */
+  | { readonly kind: 'other_endpoint' }
+  /** A test whose new month has no unit left. */
+  | { readonly kind: 'monthly_limit' }
+  /** Its row says otherwise than the notification whose it is: it can never be sent. */
+  | { readonly kind: 'poison' };
+
+type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: string })[];
+
+/**
+ * Writes the row of an attempt before it is sent (open.sql).
+ * @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
+ */
+export async function openAttempt(
+  reader: Reader,
+  { notificationId, generation }: NotificationRef,
+  onlyEndpoint: string | null = null,
+): Promise<OpenedAttempt> {
+  type Open = Extract<OpenedAttempt, { kind: 'open' }>;
+  type Read = Exclude<OpenedAttempt, Open> | (Omit<Open, 'secrets' | 'keyPairs'> & SealedJson);
+  interface SealedJson {
+    readonly secrets: Sealed<Omit<Open['secrets'][number], 'endpointId'>>;
+    readonly keyPairs: Sealed<Open['keyPairs'][number]>;
+  }
+  const [row] = await runPrepared<{ opened: Read }>(
+    reader,
+    'select open_attempt_1($1, $2::int, $3, $4::int) as opened',
+    [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH],
+  );
+  if (row === undefined) throw new Error('open_attempt returned no row');
+  const { opened } = row;
+  if (opened.kind !== 'open') return opened;
+  const { endpointId } = opened.endpoint;
+  return {
+    ...opened,
+    secrets: opened.secrets.map((one) => ({ ...one, endpointId, ciphertext: bytesOf(one) })),
+    keyPairs: opened.keyPairs.map((one) => ({ ...one, ciphertext: bytesOf(one) })),
+  };
+}
+
+const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
+
+const FORGET = `
+  with locked as (
+    select notification_id from deliveries where notification_id = $1 and attempts = $2::int for update),
+  gone as (
+    delete from delivery_attempts a using locked
+    where a.notification_id = $1 and a.attempt_number = $2::int and a.finished_at is null
+    returning a.started_at)
+  ${updateText('forget_attempt', {
+    attempts: 'd.attempts - 1',
+    first_attempt_at: `case when d.first_attempt_at < gone.started_at or exists (
+      select from delivery_attempts a where a.notification_id = $1 and a.attempt_number < $2::int and a.generation = d.generation)
+      then d.first_attempt_at end`,
+  })}
+  from gone where d.notification_id = $1 and ${fromText('forget_attempt')}`;
+
+/** Takes back the row of an attempt that could not be signed: nothing was sent. Its number is free again. */
+export async function forgetAttempt(
+  reader: Reader,
+  { notificationId, attemptNumber }: AttemptRef,
+): Promise<void> {
+  await runPrepared(reader, FORGET, [notificationId, attemptNumber]);
+}
+
+/** A result that no attempt of ours can have had: there is no row of it, or the row says otherwise. It changes nothing. */
+export class ForeignResult extends Error {
+  override readonly name = 'ForeignResult';
+}
+
+/** The end of a notification that was not delivered, or that it is held. */
+export interface NotificationEnd {
+  readonly state: Exclude<EndState, 'delivered'> | Extract<DeliveryState, 'held'>;
+  readonly reason: string;
+}
+
+/** What record_attempt answers. */
+type Recorded =
+  | { readonly foreign: string }
+  | {
+      readonly foreign?: never;
+      readonly ended: NotificationEnd['state'] | 'delivered' | null;
+      readonly eventType: string | null;
+      readonly test: boolean;
+      readonly later: boolean;
+      readonly health: EndpointHealth | null;
+    };
+
+const RECORD = `
+  select record_attempt_1($1, $2::int, $3::int, $4::text::jsonb, $5, $6, $7::float8, make_interval(secs => $8::float8)) as recorded`;
+
+async function record(
+  reader: Reader,
+  { notificationId, generation }: { readonly notificationId: string; readonly generation?: number },
+  attempt: { readonly number: number; readonly result: object } | null,
+  end: NotificationEnd | null,
+  retryInMs: number | null,
+) {
+  const [row] = await runPrepared<{ recorded: Recorded }>(reader, RECORD, [
+    notificationId,
+    generation ?? null,
+    attempt?.number ?? null,
+    attempt && JSON.stringify(attempt.result),
+    end?.state ?? null,
+    end?.reason ?? null,
+    retryInMs,
+    ORDER_WAIT_SECONDS,
+  ]);
+  if (row === undefined) throw new Error('record_attempt returned no row');
+  const { recorded } = row;
+  if (recorded.foreign !== undefined)
+    throw new ForeignResult(`attempt ${attempt?.number} of ${notificationId} ${recorded.foreign}`);
+  // A call waits for the first attempt of a test; nobody waits for what else is sent.
+  if (recorded.test) hint(reader, testHasMoved(notificationId));
+  if (recorded.later) hint(reader, SOMETHING_IS_DUE);
+  return recorded;
+}
+
+/** The type of its event when a notification has ended undelivered, or is held, with this; else null. */
+const undelivered = ({ ended, eventType }: { ended: string | null; eventType: string | null }) =>
+  ended === null || ended === 'delivered' ? null : eventType;
+
+/**
+ * Finishes an attempt's row, and its notification when that ends with it (record.sql). The same again changes nothing.
+ * @param end null while further attempts follow; a 2xx always ends it.
+ * @param retryInMs wait before the next attempt, in milliseconds; null when none follows.
+ * @returns `event`: what operators should know of its endpoint, which has been written down: it was disabled, it has failed for
+ *   long, or it is well again. `ended`: the type of the notification's event when that has ended with it, undelivered.
+ * @throws ForeignResult
+ */
+export async function recordAttempt(
+  reader: Reader,
+  { notificationId, attemptNumber: number }: AttemptRef,
+  { outcome, address }: { readonly outcome: DeliveryOutcome; readonly address: string | null },
+  end: NotificationEnd | null,
+  retryInMs: number | null = null,
+): Promise<{ readonly event: OperatorEvent | null; readonly ended: string | null }> {
+  const result = { ...outcome, address };
+  const recorded = await record(reader, { notificationId }, { number, result }, end, retryInMs);
+  const event = recorded.health && (await noteHealth(reader, recorded.health, outcome));
+  return { event, ended: undelivered(recorded) };
+}
+
+/**
+ * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is.
+ * @param ref.generation of the workflow that asks; another one's word no longer counts.
+ * @returns the type of its event; null when nothing changed.
+ */
+export async function endNotification(
+  reader: Reader,
+  ref: NotificationRef,
+  end: NotificationEnd,
+): Promise<string | null> {
+  return undelivered(await record(reader, ref, null, end, null));
+}
+
+type CancelAnswer =
+  | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }
+  /** Its workflow has to be told; nothing was changed. */
+  | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
+
+/**
+ * Cancels a notification that no workflow works on, under its lock: a workflow that starts all the same finds it
+ * ended. A test gives its unit of the quota back.
+ * @param deadGeneration a generation whose workflow is known to be gone: under way by name only.
+ * @throws Refused when there is no such notification, or it has ended.
+ */
+export async function cancelNotification(
+  tx: DbOrTransaction,
+  notificationId: string,
+  deadGeneration: number | null = null,
+): Promise<CancelAnswer> {
+  const row = await lockNotification(tx, notificationId);
+  if (row === null) throw new Refused('not_found', `Notification ${notificationId} does not exist.`);
+  const { state, generation, partnerId } = row;
+  if (state === 'started' && generation !== deadGeneration)
+    return { kind: 'under_way', generation, partnerId };
+  if ((await endNotification(tx, row, { state: 'cancelled', reason: 'operator' })) === null) {
+    throw new Refused('conflict', `Notification ${notificationId} has ended already: ${state}.`);
+  }
+  return { kind: 'cancelled', was: state, partnerId };
+}
+
+/** Keeps the beginning of what the endpoint answered with its attempt. */
+export async function keepAnswer(
+  reader: Reader,
+  { notificationId, attemptNumber }: AttemptRef,
+  answer: string,
+): Promise<void> {
+  await runPrepared(
+    reader,
+    'update delivery_attempts set answer = $3 where notification_id = $1 and attempt_number = $2::int',
+    [notificationId, attemptNumber, answer],
+  );
+}
+
+/** Notes that an operator has paused a delivery, or lets it go on: Temporal does the pausing, and partners see no next attempt. */
+export async function notePause(
+  reader: Reader,
+  { notificationId, generation }: NotificationRef,
+  order: 'pause' | 'resume',
+): Promise<void> {
+  await runPrepared(
+    reader,
+    `${updateText(order, {})} where d.notification_id = $1 and d.generation = $2::int and ${fromText(order)}`,
+    [notificationId, generation],
+  );
+}

@@ -1,0 +1,104 @@
+-- Writes the row of an attempt before it is sent, and returns what the attempt needs, or why there is none to make: one JSON object,
+-- whose "kind" tells. The row of the delivery is locked first, so that attempts are numbered by the database; each statement after it
+-- sees what a process before has written. What an attempt left unfinished is closed as unknown: the process that sent it died.
+-- "only_endpoint": any other is left alone; null: whichever there is.
+CREATE OR REPLACE FUNCTION open_attempt_1(
+  id text, of_generation integer, only_endpoint text, test_limit integer
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  moment timestamptz;
+  delivery deliveries;
+  n record;
+  unit_month date;
+BEGIN
+  SELECT * INTO delivery FROM deliveries d WHERE d.notification_id = id FOR UPDATE;
+  moment := service_now();
+  IF NOT FOUND THEN
+    SELECT e.end_state, e.end_reason INTO n
+    FROM notifications e WHERE e.notification_id = id AND e.generation = of_generation AND e.end_state IS NOT NULL;
+    IF NOT FOUND THEN
+      RETURN json_build_object('kind', 'superseded');
+    END IF;
+    RETURN json_build_object('kind', 'over', 'state', n.end_state, 'reason', n.end_reason);
+  ELSIF delivery.generation <> of_generation THEN
+    RETURN json_build_object('kind', 'superseded');
+  ELSIF delivery.state = 'held' THEN
+    RETURN json_build_object('kind', 'over', 'state', delivery.state, 'reason', delivery.hold_reason);
+  END IF;
+
+  -- Its workflow replaces one that is gone: what that one waited for stands.
+  IF (delivery.state = 'queued' OR delivery.taken_at IS NOT NULL) AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
+    -- Event: wait.
+    UPDATE deliveries d
+    SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment), taken_at = NULL
+    WHERE d.notification_id = id;
+    RETURN json_build_object('kind', 'wait', 'step', delivery.step, 'paused', delivery.paused_at IS NOT NULL,
+      'waitMs', greatest(0, ceil(extract(epoch FROM coalesce(delivery.next_attempt_at, moment) - moment) * 1000)));
+  END IF;
+
+  IF delivery.attempts > 0 THEN
+    UPDATE delivery_attempts a SET finished_at = moment, outcome = 'unknown'
+    WHERE a.notification_id = id AND a.finished_at IS NULL;
+  END IF;
+
+  -- The endpoint and what signs for it are those of now, not of the first attempt.
+  SELECT s.*, e.endpoint_id, e.url,
+    (SELECT json_agg(json_build_object('secretId', w.secret_id, 'keyId', w.key_id, 'ciphertext', encode(w.ciphertext, 'base64'))
+        ORDER BY w.created_at DESC, w.secret_id DESC)
+      FROM webhook_secrets w
+      WHERE w.endpoint_id = e.endpoint_id AND (w.expires_at IS NULL OR w.expires_at > moment)) AS secrets,
+    (SELECT json_agg(json_build_object('keyPairId', k.key_pair_id, 'publicKey', k.public_key, 'keyId', k.key_id,
+        'ciphertext', encode(k.ciphertext, 'base64')) ORDER BY k.created_at DESC, k.key_pair_id DESC)
+      FROM webhook_key_pairs k
+      WHERE k.partner_id = s.partner_id AND k.environment = s.environment AND (k.expires_at IS NULL OR k.expires_at > moment)) AS key_pairs
+  INTO n
+  FROM notifications s
+  LEFT JOIN webhook_endpoints e
+    ON e.partner_id = s.partner_id AND e.environment = s.environment AND e.state = 'active'
+  WHERE s.notification_id = id;
+  IF (delivery.partner_id, delivery.environment, delivery.application_id) IS DISTINCT FROM (n.partner_id, n.environment, n.application_id) THEN
+    RETURN json_build_object('kind', 'poison');
+  ELSIF n.endpoint_id IS NULL THEN
+    -- As noEndpointReason in notification.ts.
+    RETURN json_build_object('kind', 'no_endpoint', 'eventType', n.event_type, 'reason', coalesce(
+      (SELECT 'endpoint_' || CASE WHEN e.disabled_reason IN ('gone', 'failing') THEN e.disabled_reason ELSE 'disabled' END
+        FROM webhook_endpoints e
+        WHERE e.partner_id = n.partner_id AND e.environment = n.environment AND e.state = 'disabled'),
+      'webhook_not_registered'));
+  ELSIF n.endpoint_id <> only_endpoint THEN
+    RETURN json_build_object('kind', 'other_endpoint');
+  END IF;
+
+  -- The unit of a test's quota moves to the UTC month that this attempt starts in.
+  unit_month := delivery.reserved_month;
+  IF unit_month <> service_month() THEN
+    INSERT INTO monthly_counts AS c (partner_id, environment, month, event_type, reserved)
+    VALUES (n.partner_id, n.environment, service_month(), n.event_type, 1)
+    ON CONFLICT (partner_id, environment, month, event_type)
+    DO UPDATE SET reserved = c.reserved + 1 WHERE c.delivered + c.reserved < test_limit
+    RETURNING c.month INTO unit_month;
+    IF NOT FOUND THEN
+      RETURN json_build_object('kind', 'monthly_limit');
+    END IF;
+    UPDATE monthly_counts c SET reserved = greatest(c.reserved - 1, 0)
+    WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = delivery.reserved_month
+      AND c.event_type = n.event_type;
+  END IF;
+
+  INSERT INTO delivery_attempts (notification_id, attempt_number, generation, endpoint_id, started_at)
+  VALUES (id, delivery.attempts + 1, of_generation, n.endpoint_id, moment);
+  -- Event: attempt. A start that Temporal did not confirm in time was given back; its first attempt takes a slot all the same.
+  UPDATE deliveries d
+  SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment),
+    first_attempt_at = coalesce(d.first_attempt_at, moment), attempts = d.attempts + 1, reserved_month = unit_month,
+    taken_at = CASE WHEN d.first_attempt_at IS NULL THEN coalesce(d.taken_at, moment) ELSE d.taken_at END
+  WHERE d.notification_id = id;
+
+  RETURN json_build_object('kind', 'open', 'attemptNumber', delivery.attempts + 1, 'step', delivery.step,
+    'notification', json_build_object('eventId', n.event_id, 'eventType', n.event_type, 'body', n.body,
+      'partnerId', n.partner_id, 'environment', n.environment, 'applicationId', n.application_id, 'sequence', n.sequence,
+      'merchantReference', n.merchant_reference, 'requestId', n.request_id, 'traceParent', n.trace_parent,
+      'ageMs', extract(epoch FROM moment - n.created_at) * 1000),
+    'endpoint', json_build_object('endpointId', n.endpoint_id, 'url', n.url),
+    'secrets', coalesce(n.secrets, '[]'), 'keyPairs', coalesce(n.key_pairs, '[]'));
+END $$;

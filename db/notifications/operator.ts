@@ -1,0 +1,283 @@
+import {
+  deliveryNow,
+  ORDER_WAIT_SECONDS,
+  SENDS_PER_ENDPOINT,
+  type DeliveryNow,
+} from '../../domain/delivery-now';
+import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
+import type { Tenant } from '../../domain/tenant';
+import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/prepared';
+import type { deliveryAttempts } from '../schema';
+import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
+
+/** A notification as operators see it. */
+export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'> {
+  readonly merchantReference: string | null;
+  readonly createdAt: Date;
+  readonly dueAt: Date | null;
+  readonly takenAt: Date | null;
+  readonly startedAt: Date | null;
+  readonly nextAttemptAt: Date | null;
+  readonly pausedAt: Date | null;
+  readonly heldAt: Date | null;
+  readonly deliveredAt: Date | null;
+  readonly endedAt: Date | null;
+  readonly reservedMonth: string | null;
+  readonly requestId: string | null;
+}
+
+/** The same with its body. */
+export interface StoredNotification extends NotificationSummary {
+  readonly body: string;
+}
+
+/** With what its last finished attempt came to: `http_status 503`, `connect`, `unknown`; null when there is none. */
+export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };
+
+export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
+export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
+
+const MOMENTS = [
+  'created_at',
+  'due_at',
+  'taken_at',
+  'started_at',
+  'next_attempt_at',
+  'paused_at',
+  'held_at',
+  'delivered_at',
+  'ended_at',
+] as const;
+const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const MOMENT_NAMES: ReadonlySet<string> = new Set([...MOMENTS, 'started_at', 'finished_at'].map(camel));
+const moments = (names: readonly string[]) =>
+  names.map((name) => `${ms(`n.${name}`)} as "${camel(name)}"`).join(', ');
+
+const SUMMARY = `${NOTIFICATION}, n.merchant_reference as "merchantReference", n.request_id as "requestId",
+  n.reserved_month::text as "reservedMonth", ${moments(MOMENTS)}`;
+
+/** Runs a text; milliseconds become moments, in the columns that have one. */
+async function rowsOf<Row>(reader: Reader, text: string, parameters: readonly Parameter[]): Promise<Row[]> {
+  const rows = await runPrepared<object>(reader, text, parameters);
+  return rows.map((row) => {
+    const entries = Object.entries(row).map(([name, value]) =>
+      MOMENT_NAMES.has(name) && typeof value === 'number' ? [name, new Date(value)] : [name, value],
+    );
+    return Object.fromEntries(entries) as Row;
+  });
+}
+
+/** Reads one notification; null when there is none, or its month has been dropped. */
+export async function findNotification(
+  reader: Reader,
+  notificationId: string,
+): Promise<StoredNotification | null> {
+  const text = `select ${SUMMARY}, n.body from notifications_now n where n.notification_id = $1`;
+  const [row] = await rowsOf<StoredNotification>(reader, text, [notificationId]);
+  return row ?? null;
+}
+
+export interface NotificationFilter {
+  readonly partnerId?: string | undefined;
+  readonly environment?: Tenant['environment'] | undefined;
+  /** In one of these states. */
+  readonly states?: readonly NotificationState[] | undefined;
+  /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
+  readonly undelivered: boolean;
+  /** Paused by somebody. */
+  readonly paused: boolean;
+  readonly applicationId?: string | undefined;
+  /** Of applications with this reference of the partner's. */
+  readonly merchantReference?: string | undefined;
+  /** How far back, in seconds. */
+  readonly sinceSeconds: number;
+  /** Only those older than this one: the next page. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+const ENVIRONMENTS: readonly Tenant['environment'][] = ['sandbox', 'live'];
+
+/** Notifications, newest first. The span bounds what is read: ids sort by time, and their months are partitions. */
+export async function listNotifications(
+  reader: Reader,
+  filter: NotificationFilter,
+): Promise<ListedNotification[]> {
+  const { oldest, owner } = await rangeOf(reader, filter);
+  const wanted = { ...filter, ...owner };
+  // The indexes of a partner's notifications have them by environment.
+  const environments =
+    wanted.partnerId === undefined || wanted.environment !== undefined ? [wanted.environment] : ENVIRONMENTS;
+  const lists = [];
+  for (const environment of environments)
+    lists.push(await listOf(reader, { ...wanted, environment }, oldest));
+  const newestFirst = (one: ListedNotification, other: ListedNotification) =>
+    one.notificationId < other.notificationId ? 1 : -1;
+  return lists.flat().toSorted(newestFirst).slice(0, filter.limit);
+}
+
+async function listOf(
+  reader: Reader,
+  {
+    partnerId,
+    environment,
+    states,
+    undelivered,
+    paused,
+    applicationId,
+    merchantReference,
+    after,
+    limit,
+  }: NotificationFilter,
+  oldest: string,
+): Promise<ListedNotification[]> {
+  const parameters: Parameter[] = [oldest, limit];
+  const given = (value: string | readonly string[] | undefined, condition: (nth: string) => string) =>
+    value === undefined ? [] : [condition(`$${parameters.push(value)}`)];
+  const underWay = paused || states?.every((state) => (DELIVERY_STATES as readonly string[]).includes(state));
+  const conditions = [
+    'n.notification_id >= $1',
+    ...given(partnerId, (nth) => `n.partner_id = ${nth}`),
+    ...given(environment, (nth) => `n.environment = ${nth}`),
+    ...given(states, (nth) => `n.state = any(${nth}::text[])`),
+    ...given(after, (nth) => `n.notification_id < ${nth}`),
+    ...given(applicationId, (nth) => `n.application_id = ${nth}`),
+    ...given(
+      merchantReference,
+      (nth) =>
+        `n.application_id in (select application_id from credit_applications where merchant_reference = ${nth})`,
+    ),
+    ...(underWay ? ['n.notification_id in (select notification_id from deliveries)'] : []),
+    ...(paused ? ['n.paused_at is not null'] : []),
+    ...(undelivered ? [`n.delivered_at is null and n.state <> 'cancelled'`] : []),
+  ];
+  const text = `
+    select ${SUMMARY}, (
+      select case a.outcome when 'failed' then concat_ws(' ', a.failure, a.http_status) else a.outcome end
+      from delivery_attempts a
+      where a.notification_id = n.notification_id and a.notification_id >= $1 and a.finished_at is not null
+      order by a.attempt_number desc limit 1) as "lastOutcome"
+    from notifications_now n where ${conditions.join(' and ')}
+    order by n.notification_id desc limit $2::int`;
+  return rowsOf<ListedNotification>(reader, text, parameters);
+}
+
+const RANGE = `
+  select 'ntf_' || ulid_floor(greatest(service_now() - make_interval(secs => $1::float8), a.created_at - interval '1 day')) as oldest,
+    a.partner_id as "partnerId", a.environment
+  from (select $2::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
+
+/**
+ * The lowest id that a list may contain: a value, not an expression, so that older months are left out before anything is planned. And
+ * whose the application is, as the index of an application's notifications begins with that.
+ */
+async function rangeOf(
+  reader: Reader,
+  { sinceSeconds, applicationId, partnerId, environment }: NotificationFilter,
+): Promise<{ readonly oldest: string; readonly owner: Partial<Tenant> }> {
+  type Range = { readonly oldest: string; readonly partnerId: string | null } & Pick<Tenant, 'environment'>;
+  const [row] = await runPrepared<Range>(reader, RANGE, [sinceSeconds, applicationId ?? null]);
+  if (row === undefined) throw new Error('the span of a list came back empty');
+  const { oldest, ...owner } = row;
+  const known = owner.partnerId !== null && partnerId === undefined && environment === undefined;
+  return { oldest, owner: known ? (owner as Tenant) : {} };
+}
+
+const ATTEMPTS = `
+  select n.notification_id as "notificationId", n.attempt_number as "attemptNumber", n.generation, n.endpoint_id as "endpointId",
+    n.outcome, n.failure, n.http_status as "httpStatus", n.duration_ms as "durationMs", n.retry_after_ms as "retryAfterMs", n.address,
+    n.answer, ${moments(['started_at', 'finished_at'])}
+  from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
+
+/** The attempts of a notification, oldest first, over all generations. */
+export async function listAttempts(reader: Reader, notificationId: string): Promise<DeliveryAttempt[]> {
+  return rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
+}
+
+/** What an order to many looks for: what is paused, or what waits for its next attempt and is not. */
+export type UnderWayKind = 'paused' | 'retrying';
+
+/** A delivery that a workflow works on, and whose it is. */
+export type UnderWay = NotificationRef & Tenant;
+
+const UNDER_WAY = `
+  select notification_id as "notificationId", generation, partner_id as "partnerId", environment
+  from deliveries
+  where state = 'started' and partner_id = $1 and ($2::text is null or environment = $2)
+    and case $3 when 'paused' then paused_at is not null else paused_at is null and next_attempt_at is not null end
+  order by notification_id`;
+
+/** Deliveries of a partner that a workflow works on, oldest first. @param environment null: of both. */
+export async function listUnderWay(
+  reader: Reader,
+  {
+    partnerId,
+    environment,
+  }: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
+  kind: UnderWayKind,
+): Promise<UnderWay[]> {
+  return runPrepared<UnderWay>(reader, UNDER_WAY, [partnerId, environment, kind]);
+}
+
+// What the claim asks (claim.sql), and the attempt under way and the pause, of which the row does not tell all.
+const FACTS = `
+  select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptMs",
+    d.state = 'queued' and q.free <= 0 as "slotsFull", q.active as "endpointActive",
+    d.state = 'queued' and q.tests_wait and d.test as "testsFull",
+    -- Given back within the last seconds, one is due again a second later.
+    d.state = 'queued' and exists (
+      select from deliveries t
+      where t.state = 'queued' and t.partner_id = d.partner_id and t.environment = d.environment and t.priority in (0, 1)
+        and t.due_at > service_now() - interval '15 s' and t.due_at < service_now() + interval '15 s'
+        and t.checked_at > service_now() - interval '15 s') as "startsFail",
+    case when d.state = 'queued' then (
+      select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority, q.active,
+        make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
+    case when d.paused_at is not null then (
+      select c.actor from change_log c where c.subject = d.notification_id and c.action = 'notifications.pause'
+      order by c.change_id desc limit 1) end as "pausedBy"
+  from deliveries d
+  cross join lateral delivery_queue_1(d.partner_id, d.environment, ${SENDS_PER_ENDPOINT}, service_now()) q
+  left join lateral (
+    select started_at from delivery_attempts a
+    where d.state = 'started' and a.notification_id = d.notification_id and a.generation = d.generation
+      and a.finished_at is null
+    order by a.attempt_number desc limit 1) a on true
+  where d.notification_id = any($1::text[])`;
+
+interface Facts {
+  readonly id: string;
+  readonly nowMs: number;
+  readonly attemptMs: number | null;
+  readonly slotsFull: boolean;
+  readonly endpointActive: boolean;
+  readonly testsFull: boolean;
+  readonly startsFail: boolean;
+  readonly earlier: string | null;
+  readonly pausedBy: string | null;
+}
+
+/** Says what each of these does now; of those that have ended, or are held, the row says it all. */
+export async function whatTheyDo(
+  reader: Reader,
+  found: readonly NotificationSummary[],
+): Promise<(one: NotificationSummary) => DeliveryNow> {
+  const open = found.filter(({ state }) => isOpen(state)).map(({ notificationId }) => notificationId);
+  const rows = open.length === 0 ? [] : await runPrepared<Facts>(reader, FACTS, [open]);
+  const known = new Map(rows.map((row) => [row.id, row]));
+  return (one) => {
+    const row = known.get(one.notificationId);
+    const { attemptMs = null, nowMs = Date.now() } = row ?? {};
+    return deliveryNow({
+      ...one,
+      attemptBeganAt: attemptMs === null ? null : new Date(attemptMs),
+      now: new Date(nowMs),
+      slotsFull: row?.slotsFull ?? false,
+      endpointActive: row?.endpointActive ?? true,
+      testsFull: row?.testsFull ?? false,
+      startsFail: row?.startsFail ?? false,
+      earlier: row?.earlier ?? null,
+      pausedBy: row?.pausedBy ?? null,
+    });
+  };
+}

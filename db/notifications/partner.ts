@@ -1,0 +1,224 @@
+import type { NotificationStatus } from '../../domain/notification-status';
+import type { Tenant } from '../../domain/tenant';
+import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/prepared';
+import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
+import type { Notification } from './notification';
+
+/** The secret of this database that authenticates cursors: the same for every API process, and after a restart. */
+export async function readCursorSecret(reader: Reader): Promise<Buffer> {
+  const [row] = await runPrepared<{ secret: string }>(
+    reader,
+    `select encode(secret, 'base64') as secret from cursor_secrets`,
+  );
+  if (row === undefined) throw new Error('cursor_secrets is empty: the migration fills it');
+  return Buffer.from(row.secret, 'base64');
+}
+
+/** An attempt as partners see it. Moments in Unix milliseconds. */
+export interface ListedAttempt {
+  readonly atMs: number;
+  readonly outcome: string | null;
+  readonly httpStatus: number | null;
+  readonly failure: string | null;
+  readonly durationMs: number | null;
+}
+
+/** A notification as partners see it in a list. Moments in Unix milliseconds. */
+export interface Listed extends Pick<
+  Notification,
+  | 'notificationId'
+  | 'eventId'
+  | 'eventType'
+  | 'endReason'
+  | 'applicationId'
+  | 'sequence'
+  | 'attempts'
+  | 'deliveredMs'
+> {
+  readonly merchantReference: string | null;
+  readonly status: NotificationStatus;
+  /** The last that has ended. */
+  readonly lastAttempt: ListedAttempt | null;
+  /** Null while it is paused. */
+  readonly nextAttemptMs: number | null;
+}
+
+/** The status of `n` joined with `d`: that of its row if it has one, else that of its end. */
+const STATUS = `case when d.notification_id is null then ${ENDED_STATUS_SQL.replaceAll(/\b(delivered_at|end_state)\b/g, 'n.$1')}
+  else ${DELIVERY_STATUS_SQL.replaceAll(/\b(state|step)\b/g, 'd.$1')} end`;
+
+/** Columns of a Listed, and the fields of an attempt from `a`. */
+const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType",
+  coalesce(d.hold_reason, n.end_reason) as "endReason", n.application_id as "applicationId",
+  n.merchant_reference as "merchantReference", n.sequence, coalesce(d.attempts, n.attempts) as attempts,
+  ${ms('case when d.paused_at is null then d.next_attempt_at end')} as "nextAttemptMs",
+  ${ms('n.delivered_at')} as "deliveredMs", ${STATUS} as status`;
+const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
+  'failure', a.failure, 'durationMs', a.duration_ms`;
+
+/** Filters and their columns, each with an index (db/schema), the one that leaves the fewest first. */
+const FILTERS = [
+  ['eventId', 'event_id'],
+  ['applicationId', 'application_id'],
+  ['merchantReference', 'merchant_reference'],
+  ['status', 'status'],
+  ['eventType', 'event_type'],
+  // Without an index of its own: it always comes with an application, which has few.
+  ['sequence', 'sequence'],
+] as const;
+
+type Column = (typeof FILTERS)[number][1];
+
+/**
+ * With several filters one index serves the first; the rest is looked for in so many notifications at most: some milliseconds. The
+ * page may be short then, and the next begins where it stopped.
+ */
+export const MOST_SCANNED = 1_000;
+
+export interface PageWanted extends Tenant {
+  readonly eventId?: string | undefined;
+  readonly applicationId?: string | undefined;
+  readonly merchantReference?: string | undefined;
+  readonly status?: NotificationStatus | undefined;
+  readonly eventType?: string | undefined;
+  /** Only with `applicationId`. */
+  readonly sequence?: number | undefined;
+  /** Ids from the first, inclusive, to the second, exclusive. */
+  readonly fromId: string;
+  readonly beforeId: string;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+export interface Page {
+  readonly notifications: readonly Listed[];
+  /** Where the next page begins: ids before this one. Null at the end. */
+  readonly next: string | null;
+}
+
+type ListedRow = Omit<Listed, 'lastAttempt'> & {
+  /** JSON of a ListedAttempt. */
+  readonly last: string | null;
+};
+
+/**
+ * A page of a partner's notifications, newest first. It follows one index, without a sort, and reads one notification more than it
+ * gives; with several filters at most MOST_SCANNED. In each month of the span the index is entered once.
+ */
+export async function listForPartner(reader: Reader, wanted: PageWanted): Promise<Page> {
+  const { limit } = wanted;
+  const { text, parameters, scan, filters } = pageQuery(wanted);
+  const rows = await runPrepared<ListedRow>(reader, text, [...parameters, limit + 1]);
+  const notifications = rows.slice(0, limit).map(({ last, ...row }) => ({
+    ...row,
+    lastAttempt: last === null ? null : (JSON.parse(last) as ListedAttempt),
+  }));
+  if (rows.length > limit) return { notifications, next: notifications.at(-1)?.notificationId ?? null };
+  if (filters < 2) return { notifications, next: null };
+  // The notification at which the scan stopped; none when there were no more.
+  const lastScanned = `select notification_id as id from (${scan}) s offset ${MOST_SCANNED - 1}`;
+  const [row] = await runPrepared<{ id: string }>(reader, lastScanned, parameters.slice(0, 5));
+  return { notifications, next: row?.id ?? null };
+}
+
+/** The statement of a page; `limit` + 1 is its last parameter. For tests of its plan, too. */
+export function pageQuery(wanted: PageWanted) {
+  const { environment, partnerId, fromId, beforeId, status } = wanted;
+  const filters = FILTERS.filter(([name]) => wanted[name] !== undefined);
+  const parameters: Parameter[] = [environment, partnerId, fromId, beforeId];
+  parameters.push(...filters.map(([name]) => wanted[name] ?? null));
+  const [first, ...rest] = filters.map(([, column]) => column);
+  // The inner limit is a constant, so that the planner knows that few are wanted; reading stops at the outer one.
+  const { scan, joined, order } = scanOf(first, status, rest.length === 0 ? 101 : MOST_SCANNED);
+  const text = `
+    select ${LISTED}, a.last
+    from (${scan}) s ${joined}
+    left join deliveries d on d.notification_id = s.notification_id
+    left join lateral (
+      select json_build_object(${ATTEMPT_JSON})::text as last from delivery_attempts a
+      where a.notification_id = s.notification_id and a.notification_id >= $3 and a.notification_id < $4 and a.finished_at is not null
+      order by a.attempt_number desc limit 1) a on true
+    where true ${rest.map((column, at) => `and ${column === 'status' ? `(${STATUS})` : `n.${column}`} = $${6 + at}`).join(' ')}
+    order by ${order.map((one) => `s.${one} desc`).join(', ')} limit $${parameters.length + 1}`;
+  return { text, parameters, scan, filters: filters.length };
+}
+
+const IN_DELIVERIES: readonly (NotificationStatus | undefined)[] = ['pending', 'retrying', 'held'];
+
+/**
+ * What the index of a filter has in a range, in its order. The range is of whole keys, and the order names all of their columns,
+ * though all but the last have one value only: no other index has that order, so no plan takes another and looks through it.
+ * The bounds of the id leave months out; filters of NULL are in no index.
+ */
+function scanOf(filter: Column | undefined, status: NotificationStatus | undefined, most: number) {
+  const underWay = filter === 'status' && IN_DELIVERIES.includes(status);
+  const expression = filter === 'status' ? `(${underWay ? DELIVERY_STATUS_SQL : ENDED_STATUS_SQL})` : filter;
+  const names = [
+    ...(underWay ? ['partner_id', 'environment'] : ['environment', 'partner_id']),
+    ...given(filter),
+  ];
+  const key = [...names.slice(0, 2), ...given(expression)].join(', ');
+  const values = [...(underWay ? ['$2', '$1'] : ['$1', '$2']), ...given(filter && '$5')].join(', ');
+  const partial = underWay ? undefined : filter === 'status' ? 'end_state' : filter;
+  const columns = ['notification_id', 'partner_id', 'environment', ...(underWay ? [] : SCANNED)];
+  return {
+    scan: `
+      select ${columns.join(', ')} ${filter === 'status' ? `, ${expression} as status` : ''}
+      from ${underWay ? 'deliveries' : 'notifications'}
+      where (${key}, notification_id) >= (${values}, $3) and (${key}, notification_id) < (${values}, $4)
+        and notification_id >= $3 and notification_id < $4 ${partial === undefined ? '' : `and ${partial} is not null`}
+      order by ${[...names.slice(0, 2), ...given(expression), 'notification_id'].map((one) => `${one} desc`).join(', ')} limit ${most}`,
+    joined: underWay
+      ? 'join notifications n on n.notification_id = s.notification_id and n.notification_id >= $3 and n.notification_id < $4'
+      : 'cross join lateral (select s.*) n',
+    order: [...names, 'notification_id'],
+  };
+}
+
+const given = (name: string | undefined) => (name === undefined ? [] : [name]);
+/** Columns of a notification that a page shows. */
+const SCANNED = [
+  'event_id',
+  'event_type',
+  'application_id',
+  'merchant_reference',
+  'sequence',
+  'attempts',
+  'end_state',
+  'end_reason',
+  'delivered_at',
+] as const;
+
+interface LoggedAttempt extends ListedAttempt {
+  readonly number: number;
+  readonly finishedMs: number | null;
+}
+
+/** A notification with all that was tried. */
+export interface PartnerNotification extends Listed {
+  /** As it is sent; empty once it has been removed. */
+  readonly body: string;
+  /** Oldest first. */
+  readonly log: readonly LoggedAttempt[];
+}
+
+const FIND = `
+  select ${LISTED}, n.body,
+    (select coalesce(json_agg(json_build_object(${ATTEMPT_JSON}, 'number', a.attempt_number,
+        'finishedMs', ${ms('a.finished_at')}) order by a.attempt_number), '[]')
+      from delivery_attempts a where a.notification_id = $1)::text as log
+  from notifications n left join deliveries d on d.notification_id = $1
+  where n.notification_id = $1 and n.partner_id = $2 and n.environment = $3`;
+
+/** Reads a notification of this partner and environment; null for all others. */
+export async function findForPartner(
+  reader: Reader,
+  notificationId: string,
+  { partnerId, environment }: Tenant,
+): Promise<PartnerNotification | null> {
+  type Row = Omit<PartnerNotification, 'lastAttempt' | 'log'> & { readonly log: string };
+  const [row] = await runPrepared<Row>(reader, FIND, [notificationId, partnerId, environment]);
+  if (row === undefined) return null;
+  const log = JSON.parse(row.log) as LoggedAttempt[];
+  return { ...row, log, lastAttempt: log.findLast(({ finishedMs }) => finishedMs !== null) ?? null };
+}

@@ -1,0 +1,166 @@
+-- Records what an attempt came to, or an end without an attempt: finishes the attempt's row, and applies to the notification what
+-- follows from it, with the counts, the quota, the later events of its application and the health of its endpoint. The same again changes
+-- nothing. The notification is locked first, then its row in deliveries; a retry needs the row alone. The endpoint comes last, so that
+-- its row, which all of its attempts share, is locked for the commit only.
+--
+-- "attempt": its number; null: the notification of "of_generation" ends, or is held, without one. "result", with an attempt: kind
+-- (delivered or failed), failure, httpStatus, durationMs, retryAfterMs, address. "ends_as": failed, cancelled, expired or held, with
+-- its reason; null while another attempt follows in "retry_ms", and for a delivery.
+-- Returns one JSON object; "foreign": no attempt of ours had this result, and nothing has changed.
+CREATE OR REPLACE FUNCTION record_attempt_1(
+  id text, of_generation integer, attempt integer, result jsonb, ends_as text, why text, retry_ms float8, order_wait interval
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  moment timestamptz;
+  n notifications;
+  delivery deliveries;
+  made delivery_attempts;
+  health webhook_endpoints;
+  kind constant text := result ->> 'kind';
+  gone constant boolean := coalesce(result ->> 'failure' = 'gone', false);
+  fresh boolean := false;
+  current boolean;
+  ended text;
+  freed boolean := false;
+  later boolean := false;
+  in_month date;
+BEGIN
+  IF kind = 'delivered' OR ends_as IS NOT NULL THEN
+    SELECT * INTO n FROM notifications s WHERE s.notification_id = id FOR UPDATE;
+  END IF;
+  SELECT * INTO delivery FROM deliveries d WHERE d.notification_id = id FOR UPDATE;
+  moment := service_now();
+
+  IF attempt IS NOT NULL THEN
+    UPDATE delivery_attempts a
+    SET finished_at = moment, outcome = kind, failure = result ->> 'failure', http_status = (result ->> 'httpStatus')::integer,
+      duration_ms = (result ->> 'durationMs')::integer, retry_after_ms = (result ->> 'retryAfterMs')::integer,
+      address = result ->> 'address'
+    WHERE a.notification_id = id AND a.attempt_number = attempt AND a.finished_at IS NULL
+    RETURNING * INTO made;
+    fresh := FOUND;
+    IF NOT fresh THEN
+      SELECT * INTO made FROM delivery_attempts a WHERE a.notification_id = id AND a.attempt_number = attempt;
+      IF NOT FOUND THEN
+        RETURN json_build_object('foreign', 'has no row');
+      ELSIF made.outcome NOT IN ('unknown', kind) THEN
+        RETURN json_build_object('foreign', 'is recorded as ' || made.outcome);
+      END IF;
+    END IF;
+    of_generation := made.generation;
+  END IF;
+  -- A late result of an older generation does not end the one that is under way now; but a delivery is a delivery.
+  current := coalesce(delivery.generation = of_generation, false);
+
+  IF kind = 'delivered' AND n.notification_id IS NOT NULL AND (current OR n.delivered_at IS NULL) THEN
+    ended := 'delivered';
+    in_month := date_trunc('month', made.started_at AT TIME ZONE 'UTC')::date;
+    IF n.delivered_at IS NULL THEN
+      -- Counted once, in the month of its attempt. A test's unit of the quota becomes the count.
+      freed := delivery.reserved_month = in_month;
+      INSERT INTO monthly_counts AS c (partner_id, environment, month, event_type, delivered)
+      VALUES (n.partner_id, n.environment, in_month, n.event_type, 1)
+      ON CONFLICT (partner_id, environment, month, event_type)
+      DO UPDATE SET delivered = c.delivered + 1, reserved = greatest(c.reserved - coalesce(freed, false)::integer, 0);
+      UPDATE monthly_counts c SET failed = c.failed - 1
+      WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = n.failed_month
+        AND c.event_type = n.event_type;
+    END IF;
+  ELSIF kind = 'failed' AND ends_as IS NULL THEN
+    IF fresh AND current AND delivery.state <> 'held' THEN
+      -- Event: retry.
+      UPDATE deliveries d
+      SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000), step = d.step + 1
+      WHERE d.notification_id = id;
+      IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
+        -- Later events may wait for this one for a minute: until then they are not due, so that claims do not look at them. What
+        -- somebody has locked is left to the claim, which decides in any case. Event: put_off.
+        UPDATE deliveries d SET due_at = delivery.first_attempt_at + order_wait
+        FROM (
+          SELECT l.notification_id FROM deliveries l
+          WHERE l.application_id = delivery.application_id AND l.sequence > delivery.sequence AND l.state = 'queued'
+            AND l.taken_at IS NULL AND l.priority >= delivery.priority AND l.due_at < delivery.first_attempt_at + order_wait
+          FOR UPDATE SKIP LOCKED) l
+        WHERE d.notification_id = l.notification_id;
+      END IF;
+    END IF;
+  ELSIF current AND (ends_as = 'cancelled' OR (ends_as = 'expired') = (delivery.state = 'held')) THEN
+    ended := ends_as;
+    UPDATE delivery_attempts a SET finished_at = moment, outcome = 'unknown'
+    WHERE a.notification_id = id AND a.finished_at IS NULL AND delivery.attempts > 0;
+    -- Counted once, in the month of its end; a later delivery takes that back.
+    IF ended IN ('failed', 'expired') AND n.delivered_at IS NULL AND n.failed_month IS NULL THEN
+      in_month := service_month();
+      INSERT INTO monthly_counts AS c (partner_id, environment, month, event_type, failed)
+      VALUES (n.partner_id, n.environment, in_month, n.event_type, 1)
+      ON CONFLICT (partner_id, environment, month, event_type)
+      DO UPDATE SET failed = c.failed + 1;
+    END IF;
+  END IF;
+
+  IF ended IS NOT NULL THEN
+    IF delivery.reserved_month IS NOT NULL AND NOT coalesce(freed, false) THEN
+      -- Never below nothing: a row that reserved no unit of this type, a forged one say, would else be tried again without end.
+      UPDATE monthly_counts c SET reserved = greatest(c.reserved - 1, 0)
+      WHERE c.partner_id = delivery.partner_id AND c.environment = delivery.environment AND c.month = delivery.reserved_month
+        AND c.event_type = n.event_type;
+    END IF;
+    IF ended = 'held' THEN
+      -- Event: hold.
+      UPDATE deliveries d
+      SET state = 'held', held_at = moment, hold_reason = why, taken_at = NULL, next_attempt_at = NULL, paused_at = NULL,
+        reserved_month = NULL
+      WHERE d.notification_id = id;
+    ELSE
+      UPDATE notifications s
+      SET end_state = ended, end_reason = CASE WHEN ended <> 'delivered' THEN why END, ended_at = moment,
+        delivered_at = CASE WHEN ended = 'delivered' THEN coalesce(s.delivered_at, moment) ELSE s.delivered_at END,
+        failed_month = CASE WHEN ended = 'delivered' THEN NULL ELSE coalesce(s.failed_month, in_month) END,
+        generation = coalesce(delivery.generation, s.generation), attempts = coalesce(delivery.attempts, s.attempts)
+      WHERE s.notification_id = id;
+      DELETE FROM deliveries d WHERE d.notification_id = id;
+    END IF;
+    IF delivery.step > 0 AND delivery.application_id IS NOT NULL THEN
+      -- Its first attempt has failed, so that later events may have been put off: they are due now. Event: due_now.
+      UPDATE deliveries d SET due_at = moment
+      FROM (
+        SELECT l.notification_id FROM deliveries l
+        WHERE l.application_id = delivery.application_id AND l.sequence > delivery.sequence AND l.state = 'queued'
+          AND l.taken_at IS NULL AND l.due_at > moment
+        FOR UPDATE SKIP LOCKED) l
+      WHERE d.notification_id = l.notification_id;
+      later := FOUND;
+    END IF;
+  END IF;
+
+  fresh := fresh OR made.outcome = 'unknown';
+  IF fresh AND kind = 'failed' THEN
+    -- A 410 disables at once; for what else follows from failures see domain/endpoint-health.ts.
+    UPDATE webhook_endpoints e
+    SET failing_since = coalesce(e.failing_since, moment), failures_since_success = e.failures_since_success + 1,
+      state = CASE WHEN gone THEN 'disabled' ELSE e.state END,
+      disabled_reason = CASE WHEN gone THEN 'gone' ELSE e.disabled_reason END,
+      updated_at = CASE WHEN gone THEN moment ELSE e.updated_at END
+    WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
+    RETURNING e.* INTO health;
+  ELSIF fresh THEN
+    -- Written when it is news: the endpoint was failing, or its last success is a minute old. Else every delivery would wait for this row.
+    SELECT e.* INTO health FROM webhook_endpoints e
+    WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
+      AND (e.failing_since IS NOT NULL OR coalesce(e.last_success_at < moment - interval '1 minute', true));
+    IF FOUND THEN
+      SELECT e.* INTO health FROM webhook_endpoints e WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active' FOR NO KEY UPDATE;
+      UPDATE webhook_endpoints e
+      SET last_success_at = moment, failing_since = NULL, failures_since_success = 0, warned_hours = 0
+      WHERE e.endpoint_id = health.endpoint_id;
+    END IF;
+  END IF;
+
+  RETURN json_build_object(
+    'ended', ended, 'eventType', n.event_type, 'test', coalesce(delivery.test, false), 'later', later,
+    'health', CASE WHEN health.endpoint_id IS NOT NULL THEN json_build_object(
+      'endpointId', health.endpoint_id, 'partnerId', health.partner_id, 'environment', health.environment,
+      'failures', health.failures_since_success, 'warnedHours', health.warned_hours,
+      'hours', coalesce(extract(epoch FROM moment - health.failing_since) / 3600, 0),
+      'lastSuccessAt', to_char(health.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"')) END);
+END $$;

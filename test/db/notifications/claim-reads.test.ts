@@ -1,0 +1,76 @@
+import { claimDue } from '../../../db/notifications/claim';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+
+/** Rows of `deliveries` that a claim reads, whatever is stored. */
+let database: OpenTestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase({ poolSize: 1, statementTimeoutMs: 60_000 });
+});
+afterEach(() => database.sql`truncate notifications, deliveries`);
+afterAll(() => database.close());
+
+/** Stores so many notifications, evenly for so many endpoints. */
+async function fill(rows: number, endpoints: number, due: string): Promise<void> {
+  await database.sql`
+    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, body)
+    select 'ntf_' || left(ulid_floor(now()), 10) || lpad(g::text, 16, '0'), 'evt_' || g, 'credit_application.accepted',
+      'P' || lpad(endpoint::text, 6, '0'), 'live', 'app_' || endpoint || '_' || nth / 2, 1 + nth % 2, '{}'
+    from generate_series(0, ${rows}::int - 1) g,
+      lateral (select g % ${endpoints}::int as endpoint, g / ${endpoints}::int as nth) of`;
+  await database.sql`
+    insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, due_at)
+    select notification_id, partner_id, environment, application_id, sequence, false, service_now() + ${due}::interval
+    from notifications`;
+}
+
+/** What a claim took, and how many rows it read by indexes and without one. */
+async function read(): Promise<{ taken: number; byIndex: number; without: number }> {
+  return database.db.transaction(async (tx) => {
+    // Of the session, since it reported them last.
+    const counters = async () => {
+      const [row] = await tx.execute<{ byIndex: number; without: number }>(`
+        select idx_tup_fetch::int as "byIndex", seq_tup_read::int as without
+        from pg_stat_xact_user_tables where relname = 'deliveries'`);
+      return row ?? { byIndex: Number.NaN, without: Number.NaN };
+    };
+    const before = await counters();
+    const { claimed } = await claimDue(tx, { limit: 64, slots: 16, leaseMs: 10_000, turn: null });
+    const after = await counters();
+    return {
+      taken: claimed.length,
+      byIndex: after.byIndex - before.byIndex,
+      without: after.without - before.without,
+    };
+  });
+}
+
+test('the plans of an empty table serve a backlog of 100,000 for one endpoint, due or not', async () => {
+  // As a worker that has been started long before: its plans are kept.
+  for (let times = 0; times < 8; times += 1) expect(await read()).toMatchObject({ taken: 0, without: 0 });
+  for (const rows of [1_000, 100_000]) {
+    await fill(rows, 1, '-1 s');
+    const first = await read();
+    expect(first).toMatchObject({ taken: 16, without: 0 });
+    expect(first.byIndex).toBeLessThan(200);
+    expect((await read()).byIndex).toBeLessThan(50);
+    await database.sql`truncate notifications, deliveries`;
+    await fill(rows, 1, '1 hour');
+    const none = await read();
+    expect(none).toMatchObject({ taken: 0, without: 0 });
+    expect(none.byIndex).toBeLessThan(10);
+    await database.sql`truncate notifications, deliveries`;
+  }
+}, 120_000);
+
+test('of 10,000 endpoints a claim looks at some, or at one row of each when nothing is due', async () => {
+  for (let times = 0; times < 8; times += 1) await read();
+  await fill(100_000, 10_000, '-1 s');
+  const first = await read();
+  expect(first).toMatchObject({ taken: 64, without: 0 });
+  expect(first.byIndex).toBeLessThan(600);
+  await database.sql`truncate notifications, deliveries`;
+  await fill(100_000, 10_000, '1 hour');
+  const none = await read();
+  expect(none).toMatchObject({ taken: 0, without: 0 });
+  expect(none.byIndex).toBeLessThan(10_010);
+}, 120_000);

@@ -1,0 +1,23 @@
+import { differentFunctions } from '../../../db/postgres/functions';
+import { migrateDatabase } from '../../../db/postgres/migrate';
+import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+
+let database: OpenTestDatabase;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database.close());
+
+test('what is installed is what the files say', async () => {
+  expect(await differentFunctions(database.sql)).toEqual([]);
+});
+
+test('a function that was changed by hand, or is missing, is found, and the next migration installs it again', async () => {
+  const [row] = await database.sql<{ text: string }[]>`
+    select pg_get_functiondef(oid) as text from pg_proc where proname = 'open_attempt_1'`;
+  await database.sql.unsafe((row?.text ?? '').replace("'superseded'", "'over'"));
+  await database.sql`drop function delivery_queue_1`;
+  expect((await differentFunctions(database.sql)).toSorted()).toEqual(['delivery_queue_1', 'open_attempt_1']);
+  await migrateDatabase(database.url);
+  expect(await differentFunctions(database.sql)).toEqual([]);
+});
