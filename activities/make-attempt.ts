@@ -13,7 +13,7 @@ import {
 } from '../db/notifications/attempt';
 import type { NotificationRef } from '../db/notifications/notification';
 import type { ActivityDeps } from './deps';
-import type { SendResult } from './send-order';
+import type { SendOrder, SendResult } from './send-order';
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
@@ -33,10 +33,10 @@ export function createAttempt(deps: ActivityDeps) {
   }
 
   return async function attempt(
-    ref: NotificationRef,
+    { told, ...ref }: Omit<SendOrder, 'queue'>,
     onlyEndpoint: string | null,
   ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
-    const opened = await openAttempt(sql, ref, onlyEndpoint);
+    const opened = await openAttempt(sql, ref, { onlyEndpoint, told });
     switch (opened.kind) {
       case 'open':
         return isEvent(opened.notification)

@@ -7,6 +7,11 @@ import type { Busy } from './send-slots';
 export interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on what is under way to it. */
   readonly queue: string;
+  /**
+   * Whether the workflow knows what is planned: by an attempt of its own, by `wait`, or as somebody wants an attempt now. Else `wait` is
+   * the answer when there is a plan, every time that the activity is repeated.
+   */
+  readonly told: boolean;
 }
 
 /** Ids and outcomes only: it is stored in the workflow's history. */

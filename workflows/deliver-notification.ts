@@ -67,6 +67,8 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
   const story = createStory(notificationId);
   /** Steps of the ladder that have been made, by this workflow and by one that it replaces; the database counts them. */
   let step = 0;
+  /** Whether what is planned is known here. */
+  let told = false;
   let status = 'sending';
   setHandler(retryNowSignal, () => void (orders.wake = true));
   setHandler(pauseSignal, () => void (orders.paused = true));
@@ -92,7 +94,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
 
   /** Makes and records an attempt. @returns the wait before the next one, or the end. */
   async function attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
-    const sent = await steps.send(step + 1, fast);
+    const sent = await steps.send(step + 1, fast, told);
     // Neither an attempt nor a step of the ladder was spent.
     if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
     if (sent.kind === 'superseded') return complete('superseded');
@@ -100,6 +102,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
       if (sent.state === 'failed') throw fail(sent.reason ?? 'failed');
       return complete(sent.state === 'delivered' || sent.state === 'held' ? sent.state : 'superseded');
     }
+    told = true;
     if (sent.kind === 'wait') {
       step = sent.step;
       orders.paused ||= sent.paused;
@@ -175,6 +178,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
       await condition(() => !orders.paused || orders.wake);
       tell(before);
     }
+    if (orders.wake) told = true;
     // One order is good for one attempt; one that comes during it is for the next.
     orders.wake = false;
   }

@@ -7,7 +7,7 @@ import { sendsQueueOf } from './names';
  * The activities of a delivery. On the fast path the first attempt runs within the workflow task, once, and is recorded there
  * when it delivers; whatever goes wrong with that is left to the regular ones, which Temporal repeats without holding a slot.
  */
-export function createSteps(order: SendOrder) {
+export function createSteps(of: Omit<SendOrder, 'told'>) {
   const { sendAttempt } = proxyActivities<SendActivities>({
     taskQueue: sendsQueueOf(workflowInfo().taskQueue),
     // The whole exchange ends after 20 s; the heartbeat tells sooner that a worker has died.
@@ -30,9 +30,15 @@ export function createSteps(order: SendOrder) {
     /**
      * Makes the nth attempt of the ladder, from 1.
      * @param fast within the workflow task, if that can be.
+     * @param told whether the workflow knows what is planned.
      * @returns what was sent, and whether it is recorded already.
      */
-    async send(nth: number, fast: boolean): Promise<SendResult & { readonly recorded: boolean }> {
+    async send(
+      nth: number,
+      fast: boolean,
+      told: boolean,
+    ): Promise<SendResult & { readonly recorded: boolean }> {
+      const order = { ...of, told };
       const summary = `attempt ${nth}: sign and POST`;
       const sent = fast ? await unlessItFails(sendAtOnce.executeWithOptions({ summary }, [order])) : null;
       if (sent !== null && sent.kind !== 'declined') return sent;

@@ -73,11 +73,15 @@ type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: st
 /**
  * Writes the row of an attempt before it is sent (open.sql).
  * @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
+ * @param told whether the workflow knows what is planned; else the answer is `wait` when that is later, or it is paused.
  */
 export async function openAttempt(
   reader: Reader,
   { notificationId, generation }: NotificationRef,
-  onlyEndpoint: string | null = null,
+  {
+    onlyEndpoint = null,
+    told = true,
+  }: { readonly onlyEndpoint?: string | null; readonly told?: boolean } = {},
 ): Promise<OpenedAttempt> {
   type Open = Extract<OpenedAttempt, { kind: 'open' }>;
   type Read = Exclude<OpenedAttempt, Open> | (Omit<Open, 'secrets' | 'keyPairs'> & SealedJson);
@@ -87,8 +91,8 @@ export async function openAttempt(
   }
   const [row] = await runPrepared<{ opened: Read }>(
     reader,
-    'select open_attempt_1($1, $2::int, $3, $4::int) as opened',
-    [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH],
+    'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened',
+    [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH, told],
   );
   if (row === undefined) throw new Error('open_attempt returned no row');
   const { opened } = row;

@@ -1,9 +1,10 @@
 -- Writes the row of an attempt before it is sent, and returns what the attempt needs, or why there is none to make: one JSON object,
 -- whose "kind" tells. The row of the delivery is locked first, so that attempts are numbered by the database; each statement after it
 -- sees what a process before has written. What an attempt left unfinished is closed as unknown: the process that sent it died.
--- "only_endpoint": any other is left alone; null: whichever there is.
+-- "only_endpoint": any other is left alone; null: whichever there is. "told": the workflow knows what is planned; else it hears that
+-- first, and again when that answer was lost on the way.
 CREATE OR REPLACE FUNCTION open_attempt_1(
-  id text, of_generation integer, only_endpoint text, test_limit integer
+  id text, of_generation integer, only_endpoint text, test_limit integer, told boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz;
@@ -27,7 +28,7 @@ BEGIN
   END IF;
 
   -- Its workflow replaces one that is gone: what that one waited for stands.
-  IF (delivery.state = 'queued' OR delivery.taken_at IS NOT NULL) AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
+  IF NOT told AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
     -- Event: wait.
     UPDATE deliveries d
     SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment), taken_at = NULL

@@ -150,7 +150,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, boolean, interval, timestamptz)': ['worker', 'ops'],
-  'open_attempt_1(text, int, text, int)': ['worker'],
+  'open_attempt_1(text, int, text, int, boolean)': ['worker'],
   'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
   'ids_that_stay(text, text, text)': ['ops'],
   'retention_floor(text)': ['worker', 'ops'],

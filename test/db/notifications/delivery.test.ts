@@ -301,4 +301,17 @@ describe('dispatching', () => {
     expect(await openAttempt(database.db, ref)).toEqual({ kind: 'superseded' });
     expect((await opened({ ...ref, generation: 2 })).attemptNumber).toBe(1);
   });
+
+  it('a workflow that replaces one is told what is planned, again when that answer was lost, and may then send', async () => {
+    const { partnerId } = await newPartner();
+    const ref = await stored(partnerId);
+    const next = { ...ref, generation: 2 };
+    await database.sql`update deliveries set state = 'started', step = 3, paused_at = service_now(),
+      next_attempt_at = service_now() + interval '1 hour' where notification_id = ${ref.notificationId}`;
+    expect(await restartNotification(database.db, ref)).toBe(true);
+    const plan = { kind: 'wait', step: 3, paused: true, waitMs: expect.any(Number) };
+    expect(await openAttempt(database.db, next, { told: false })).toEqual(plan);
+    expect(await openAttempt(database.db, next, { told: false })).toEqual(plan);
+    expect(await openAttempt(database.db, next)).toMatchObject({ kind: 'open', step: 3 });
+  });
 });

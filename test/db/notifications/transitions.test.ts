@@ -165,7 +165,7 @@ const WAYS: Readonly<
   wait: {
     given: {},
     before: { paused_at: BEFORE },
-    run: (id) => openAttempt(database.sql, { notificationId: id, generation: 1 }),
+    run: (id) => openAttempt(database.sql, { notificationId: id, generation: 1 }, { told: false }),
   },
   attempt: {
     given: { attempts: 3, taken_at: BEFORE, reserved_month: null },

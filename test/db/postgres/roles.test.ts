@@ -305,7 +305,7 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
       `select delete_expired('quotes', 'quotes_default', 1000)`,
       `select clear_payloads('', 1000)`,
       `select claim_notifications_1(1, 1, interval '1 h', interval '1 h', '', '')`,
-      `select open_attempt_1('ntf_1', 1, null, 100)`,
+      `select open_attempt_1('ntf_1', 1, null, 100, true)`,
       `update delivery_attempts set answer = null`,
       `update notifications set body = ''`,
     ].map((statement) => [process as Process, statement] as const),
