@@ -1,33 +1,32 @@
-import { and, desc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import type { Tenant } from '../../domain/tenant';
+import { ATTEMPT, rowsOf, type AttemptSummary } from '../notifications/operator';
 import type { DbOrTransaction } from '../postgres/connect';
-import { deliveryAttempts, DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
-import type { KeyEnvironment } from '../keys/key';
-import type { AttemptSummary } from '../notifications/operator';
+import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
 /** Attempts are found through the notifications of their partner: this many of the newest of each kind are looked at. */
 const NOTIFICATIONS_LOOKED_AT = 100;
 
-const { answer: _, ...SUMMARY } = getTableColumns(deliveryAttempts);
+/** More than are under way to one endpoint at a time: its retries fill slots of each worker. */
+const SENDS_LOOKED_AT = 100;
 
-/**
- * Notifications of a partner and environment that can have had an attempt lately, however many newer ones wait: those that have one of its
- * slots, and the newest that are retried, held or have ended. Each part is a range of an index.
- */
-function recentlyTried({ partnerId, environment }: WebhookEndpoint) {
-  const own = sql`partner_id = ${partnerId} and environment = ${environment}`;
-  const newest = (table: string, status: string, value: string) => sql`(
-    select notification_id from ${sql.raw(table)} where ${own} and (${sql.raw(status)}) = ${value}
+const OWN = 'partner_id = $1 and environment = $2';
+const newest = (table: string, status: string, value: string) => `(
+    select notification_id from ${table} where ${OWN} and (${status}) = '${value}'
     order by notification_id desc limit ${NOTIFICATIONS_LOOKED_AT})`;
-  const parts = [
-    sql`select notification_id from deliveries where ${own} and taken_at is not null`,
-    ...['retrying', 'held'].map((status) => newest('deliveries', DELIVERY_STATUS_SQL, status)),
-    ...['delivered', 'failed'].map((status) =>
-      newest('(select * from notifications where end_state is not null) n', ENDED_STATUS_SQL, status),
-    ),
-  ];
-  return sql`(${sql.join(parts, sql` union `)})`;
-}
+const ENDED = '(select * from notifications where end_state is not null) n';
+
+// Notifications that can have had an attempt lately, however many newer ones wait: those that have one of the endpoint's slots, and the
+// newest that are retried, held or have ended. Each part is a range of an index.
+const LAST = `
+  select ${ATTEMPT} from delivery_attempts n
+  where n.endpoint_id = $3 and n.notification_id in (
+    select notification_id from deliveries where ${OWN} and taken_at is not null
+    union ${newest('deliveries', DELIVERY_STATUS_SQL, 'retrying')}
+    union ${newest('deliveries', DELIVERY_STATUS_SQL, 'held')}
+    union ${newest(ENDED, ENDED_STATUS_SQL, 'delivered')}
+    union ${newest(ENDED, ENDED_STATUS_SQL, 'failed')})
+  order by n.finished_at is null desc, n.started_at desc, n.attempt_number desc limit $4::int`;
 
 /**
  * The attempts to reach an endpoint that are under way, and the last that have ended, each newest first.
@@ -35,32 +34,20 @@ function recentlyTried({ partnerId, environment }: WebhookEndpoint) {
  */
 export async function lastAttempts(
   db: DbOrTransaction,
-  endpoint: WebhookEndpoint,
+  { partnerId, environment, endpointId }: WebhookEndpoint,
   most: number,
 ): Promise<{ readonly underWay: AttemptSummary[]; readonly ended: AttemptSummary[] }> {
-  const found = await db
-    .select(SUMMARY)
-    .from(deliveryAttempts)
-    .where(
-      and(
-        inArray(deliveryAttempts.notificationId, recentlyTried(endpoint)),
-        eq(deliveryAttempts.endpointId, endpoint.endpointId),
-      ),
-    )
-    .orderBy(
-      desc(isNull(deliveryAttempts.finishedAt)),
-      desc(deliveryAttempts.startedAt),
-      desc(deliveryAttempts.attemptNumber),
-    )
-    .limit(SENDS_LOOKED_AT + most);
+  const found = await rowsOf<AttemptSummary>(db, LAST, [
+    partnerId,
+    environment,
+    endpointId,
+    SENDS_LOOKED_AT + most,
+  ]);
   return {
     underWay: found.filter(({ finishedAt }) => finishedAt === null),
     ended: found.filter(({ finishedAt }) => finishedAt !== null).slice(0, most),
   };
 }
-
-/** More than are under way to one endpoint at a time: its retries fill slots of each worker. */
-const SENDS_LOOKED_AT = 100;
 
 /** To judge how fast an endpoint is. */
 const ATTEMPTS_REMEMBERED = 10;
@@ -69,10 +56,7 @@ const ATTEMPTS_REMEMBERED = 10;
  * How an endpoint has answered lately: its last attempts that have ended, newest first.
  * @returns null when the partner has no endpoint in that environment.
  */
-export async function endpointHistory(
-  db: DbOrTransaction,
-  { partnerId, environment }: { readonly partnerId: string; readonly environment: KeyEnvironment },
-) {
+export async function endpointHistory(db: DbOrTransaction, { partnerId, environment }: Tenant) {
   const endpoint = await findEndpoint(db, partnerId, environment);
   if (endpoint === null) return null;
   const { ended } = await lastAttempts(db, endpoint, ATTEMPTS_REMEMBERED);

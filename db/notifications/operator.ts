@@ -57,7 +57,11 @@ const SUMMARY = `${NOTIFICATION}, n.merchant_reference as "merchantReference", n
   n.reserved_month::text as "reservedMonth", ${moments(MOMENTS)}`;
 
 /** Runs a text; milliseconds become moments, in the columns that have one. */
-async function rowsOf<Row>(reader: Reader, text: string, parameters: readonly Parameter[]): Promise<Row[]> {
+export async function rowsOf<Row>(
+  reader: Reader,
+  text: string,
+  parameters: readonly Parameter[],
+): Promise<Row[]> {
   const rows = await runPrepared<object>(reader, text, parameters);
   return rows.map((row) => {
     const entries = Object.entries(row).map(([name, value]) =>
@@ -183,11 +187,13 @@ async function rangeOf(
   return { oldest, owner: known ? (owner as Tenant) : {} };
 }
 
-const ATTEMPTS = `
-  select n.notification_id as "notificationId", n.attempt_number as "attemptNumber", n.generation, n.endpoint_id as "endpointId",
-    n.outcome, n.failure, n.http_status as "httpStatus", n.duration_ms as "durationMs", n.retry_after_ms as "retryAfterMs", n.address,
-    n.answer, ${moments(['started_at', 'finished_at'])}
-  from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
+/** Of an attempt, whose row is `n`: what `rowsOf` makes an AttemptSummary of. */
+export const ATTEMPT = `
+  n.notification_id as "notificationId", n.attempt_number as "attemptNumber", n.generation, n.endpoint_id as "endpointId",
+  n.outcome, n.failure, n.http_status as "httpStatus", n.duration_ms as "durationMs", n.retry_after_ms as "retryAfterMs", n.address,
+  ${moments(['started_at', 'finished_at'])}`;
+
+const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
 
 /** The attempts of a notification, oldest first, over all generations. */
 export async function listAttempts(reader: Reader, notificationId: string): Promise<DeliveryAttempt[]> {
