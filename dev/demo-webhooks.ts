@@ -16,14 +16,14 @@ const OURS = /^https:\/\/localhost:\d+\/webhooks$/;
 
 /** The settings with what lets the embedded worker reach the receiver on this machine, and nothing else private. */
 export function withDemoReceiver(config: Config, facts: { webhookKeys: string; caFile: string }): Config {
-  const join = (list: string, item: string) => (list === '' ? item : `${list},${item}`);
   return {
     ...config,
     ENVIRONMENT: 'development',
     WEBHOOK_KEYS: facts.webhookKeys,
-    WEBHOOK_ALLOWED_CIDRS: join(config.WEBHOOK_ALLOWED_CIDRS, '127.0.0.0/8'),
-    WEBHOOK_ALLOWED_PORTS: join(config.WEBHOOK_ALLOWED_PORTS, String(stackPorts(config.STACK_PORT).receiver)),
-    WEBHOOK_HOSTS: join(config.WEBHOOK_HOSTS, 'localhost=127.0.0.1'),
+    WEBHOOK_LOCAL_TARGETS: [
+      ...config.WEBHOOK_LOCAL_TARGETS,
+      { name: 'localhost', port: stackPorts(config.STACK_PORT).receiver },
+    ],
     WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE ?? facts.caFile,
   };
 }

@@ -31,9 +31,9 @@ export const SEND_TIMEOUTS: SendTimeouts = {
 };
 
 export interface SenderOptions {
-  /** Private targets that are allowed all the same; none in production (`parseAllowedCidrs`). */
+  /** Private targets that are allowed all the same; none in production. */
   readonly allowedCidrs: readonly string[];
-  /** Ports allowed besides 443; none in production (`parseAllowedPorts`). */
+  /** Ports allowed besides 443; none in production. */
   readonly allowedPorts: readonly number[];
   readonly resolver: AddressResolver;
   /** Names, lower case, that DNS is not asked for: the embedded stack's own. Their addresses are guarded as any. */

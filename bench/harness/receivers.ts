@@ -55,9 +55,7 @@ export async function startReceivers(
   }
   const environment = {
     ENVIRONMENT: 'development',
-    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-    WEBHOOK_ALLOWED_PORTS: ports.join(','),
-    WEBHOOK_HOSTS: hosts.map((host) => `${host}=127.0.0.1`).join(','),
+    WEBHOOK_LOCAL_TARGETS: hosts.flatMap((host) => ports.map((port) => `${host}:${port}`)).join(','),
     WEBHOOK_CA_FILE: file('ca.pem', ca),
   };
   return { groups, environment };

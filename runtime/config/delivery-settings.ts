@@ -6,6 +6,17 @@ const ladder = z
   .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
   .transform((text) => text.split(',').map((part) => Number(part) * 1_000));
 
+const localTargets = z.string().transform((text, check) =>
+  text === ''
+    ? []
+    : text.split(',').map((pair) => {
+        const [, name = '', port = ''] = /^([a-z0-9.-]+):(\d{1,5})$/i.exec(pair.trim()) ?? [];
+        if (Number(port) < 1 || Number(port) > 65_535)
+          check.addIssue(`must be name:port, comma-separated, such as localhost:8450; not ${pair}`);
+        return { name: name.toLowerCase(), port: Number(port) };
+      }),
+);
+
 /** Settings of webhooks and their delivery. */
 export const deliverySettings = {
   ENVIRONMENT: z
@@ -18,18 +29,11 @@ export const deliverySettings = {
     .describe(
       'Keys that webhook secrets and private keys are sealed with: `id:base64,…`, 32 bytes each; the first one seals. Required by workers.',
     ),
-  WEBHOOK_ALLOWED_CIDRS: z
-    .string()
-    .default('')
-    .describe('Private networks that webhooks may go to, comma-separated. Development only.'),
-  WEBHOOK_ALLOWED_PORTS: z
-    .string()
-    .default('')
-    .describe('Ports besides 443 that webhooks may go to, comma-separated. Development only.'),
-  WEBHOOK_HOSTS: z
-    .string()
-    .default('')
-    .describe('Names that DNS is not asked for: `name=address,…`. Development only.'),
+  WEBHOOK_LOCAL_TARGETS: localTargets
+    .default([])
+    .describe(
+      'Receivers on this machine that webhooks may go to: `localhost:8450,…`. Their names mean 127.0.0.1. Development only.',
+    ),
   WEBHOOK_CA_FILE: z
     .string()
     .optional()

@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
-import { parseAllowedCidrs, parseAllowedPorts } from '../../outbound/addresses';
 import { createResolver } from '../../outbound/resolve';
 import { createSender, type SenderOptions } from '../../outbound/sender';
 import { ConfigError, type Config } from '../config/config';
@@ -47,7 +46,7 @@ export interface WorkerTuning {
   readonly mostWorkflowTasks?: number;
 }
 
-/** @throws ConfigError when the key ring is missing; KeyRingError and OutboundConfigError when a setting cannot be used. */
+/** @throws ConfigError when the key ring is missing; KeyRingError when a setting cannot be used. */
 export function workerOptions(
   config: Config,
   surroundings: { readonly databaseUrl: string; readonly temporal: TemporalTarget; readonly logger: Logger },
@@ -99,32 +98,19 @@ const builtWorkflows = (): WorkerProcessOptions['workflows'] =>
     ? { bundle: { codePath: WORKFLOW_BUNDLE } }
     : { folder: join(__dirname, '../../workflows') };
 
-/**
- * Where webhooks may go. Everything but public addresses and port 443 has to be allowed by name, and never is in
- * production.
- * @throws ConfigError, OutboundConfigError
- */
-export function targetRules(
-  config: Pick<Config, 'ENVIRONMENT' | 'WEBHOOK_ALLOWED_CIDRS' | 'WEBHOOK_ALLOWED_PORTS' | 'WEBHOOK_HOSTS'>,
-): Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts'> & { hosts: ReadonlyMap<string, readonly string[]> } {
-  const production = config.ENVIRONMENT === 'production';
-  if (production && config.WEBHOOK_HOSTS !== '') {
-    throw new ConfigError('WEBHOOK_HOSTS cannot be used in production.');
-  }
+/** Where webhooks may go: public addresses at port 443, and in development receivers on this machine that are named. @throws ConfigError */
+export function targetRules({
+  ENVIRONMENT,
+  WEBHOOK_LOCAL_TARGETS: targets,
+}: Pick<Config, 'ENVIRONMENT' | 'WEBHOOK_LOCAL_TARGETS'>): Pick<
+  SenderOptions,
+  'allowedCidrs' | 'allowedPorts'
+> & { hosts: ReadonlyMap<string, readonly string[]> } {
+  if (ENVIRONMENT === 'production' && targets.length > 0)
+    throw new ConfigError('WEBHOOK_LOCAL_TARGETS cannot be used in production.');
   return {
-    allowedCidrs: parseAllowedCidrs(config.WEBHOOK_ALLOWED_CIDRS, { production }),
-    allowedPorts: parseAllowedPorts(config.WEBHOOK_ALLOWED_PORTS, { production }),
-    hosts: parseHosts(config.WEBHOOK_HOSTS),
+    allowedCidrs: targets.length === 0 ? [] : ['127.0.0.1/32'],
+    allowedPorts: targets.map(({ port }) => port),
+    hosts: new Map(targets.map(({ name }) => [name, ['127.0.0.1']])),
   };
-}
-
-function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
-  const pairs = text.split(',').filter((pair) => pair.trim() !== '');
-  return new Map(
-    pairs.map((pair) => {
-      const [name, address, ...more] = pair.trim().split('=');
-      if (!name || !address || more.length > 0) throw new ConfigError('WEBHOOK_HOSTS must be name=address,…');
-      return [name.toLowerCase(), [address]] as const;
-    }),
-  );
 }

@@ -8,7 +8,12 @@ import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';
 import { addEndpoint, newKeyRingText, statusBody, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver';
+import {
+  localTargets,
+  startWebhookReceiver,
+  type Received,
+  type WebhookReceiver,
+} from '../support/webhook-receiver';
 
 const temporal = testTemporal();
 const keys = newKeyRingText();
@@ -63,7 +68,7 @@ async function startWorkers(count: number, environment: Record<string, string> =
       taskQueue,
       receiver,
       keys,
-      environment: { WEBHOOK_ALLOWED_PORTS: `${receiver.port},${closedPort}`, ...environment },
+      environment: { WEBHOOK_LOCAL_TARGETS: localTargets(receiver.port, closedPort), ...environment },
     });
     workers.push(worker);
     await worker.ready();

@@ -65,9 +65,7 @@ beforeAll(async () => {
       ca: (await authority).cert,
       environment: {
         ENVIRONMENT: 'development',
-        WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-        WEBHOOK_ALLOWED_PORTS: ports.join(','),
-        WEBHOOK_HOSTS: `${HOST}=127.0.0.1`,
+        WEBHOOK_LOCAL_TARGETS: ports.map((port) => `${HOST}:${port}`).join(','),
       },
     },
     environment: { TEST_LADDER_SECONDS: '0,1' },

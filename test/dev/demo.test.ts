@@ -94,7 +94,11 @@ test('on a running stack it walks three applications of two lenders, and all arr
     const register = `webhooks register --partner P100001 --environment sandbox --url ${url} --replace`;
     const registered = startNode(['--import', 'tsx', 'bin/ops.ts', ...register.split(' ')], {
       cwd: project,
-      environment: { DATA_DIR: dataDir, ENVIRONMENT: 'development', WEBHOOK_ALLOWED_PORTS: port },
+      environment: {
+        DATA_DIR: dataDir,
+        ENVIRONMENT: 'development',
+        WEBHOOK_LOCAL_TARGETS: `localhost:${port}`,
+      },
     });
     const ended = await registered.ended;
     expect([ended, registered.output()]).toEqual([0, expect.stringContaining('whsec_')]);

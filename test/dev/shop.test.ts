@@ -91,9 +91,7 @@ beforeAll(async () => {
       ca: authority.cert,
       environment: {
         ENVIRONMENT: 'development',
-        WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-        WEBHOOK_ALLOWED_PORTS: String(port),
-        WEBHOOK_HOSTS: 'localhost=127.0.0.1',
+        WEBHOOK_LOCAL_TARGETS: `localhost:${port}`,
       },
     },
     keys,

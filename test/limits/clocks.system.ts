@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 async function startSkewed(skewMs: number): Promise<WorkerProcess> {
-  const hosts = [...secrets.keys()].map((host) => `${host}=127.0.0.1`);
+  const targets = [...secrets.keys()].map((host) => `${host}:${receiver.port}`);
   worker = await startWorkerProcess({
     databaseUrl: clone.url,
     temporal,
@@ -60,7 +60,7 @@ async function startSkewed(skewMs: number): Promise<WorkerProcess> {
     environment: {
       NODE_OPTIONS: `--require ${join(__dirname, '../support/skewed-clock.cjs')}`,
       CLOCK_SKEW_MS: String(skewMs),
-      WEBHOOK_HOSTS: hosts.join(','),
+      WEBHOOK_LOCAL_TARGETS: targets.join(','),
       TEST_LADDER_SECONDS: '0,2',
     },
   });

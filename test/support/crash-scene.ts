@@ -12,7 +12,7 @@ import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import { expectInvariants } from './invariants';
 import { addEndpoint, newKeyRingText } from './notifications';
 import { randomTaskQueue } from './temporal';
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
+import { localTargets, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from './worker-process';
 
 export interface TestAnswer {
@@ -154,7 +154,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
         keys,
         environment: {
           DATABASE_TIMEOUT_MS: '20000',
-          WEBHOOK_ALLOWED_PORTS: `${receiver.port},${receiverPort}`,
+          WEBHOOK_LOCAL_TARGETS: localTargets(receiver.port, receiverPort),
           ...options.environment,
           ...environment,
         },

@@ -35,6 +35,10 @@ export interface WebhookReceiver {
 
 export const RECEIVER_NAME = 'hooks.partner.example';
 
+/** The setting that lets a worker reach these ports under that name. */
+export const localTargets = (...ports: readonly number[]): string =>
+  ports.map((port) => `${RECEIVER_NAME}:${port}`).join(',');
+
 export async function startWebhookReceiver(
   behaviour: Behaviour = () => 200,
   at: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
@@ -81,9 +85,7 @@ export async function startWebhookReceiver(
     behave: (next) => void (behave = next),
     environment: {
       ENVIRONMENT: 'development',
-      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-      WEBHOOK_ALLOWED_PORTS: String(port),
-      WEBHOOK_HOSTS: `${RECEIVER_NAME}=127.0.0.1`,
+      WEBHOOK_LOCAL_TARGETS: localTargets(port),
     },
     close: () =>
       new Promise((resolve) => {
