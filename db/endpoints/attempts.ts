@@ -1,6 +1,7 @@
 import type { Tenant } from '../../domain/tenant';
-import { ATTEMPT, rowsOf, type AttemptSummary } from '../notifications/operator';
+import { ATTEMPT, type AttemptSummary } from '../notifications/operator';
 import type { DbOrTransaction } from '../postgres/connect';
+import { rowsOf } from '../postgres/prepared';
 import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 

@@ -1,9 +1,8 @@
-import { and, asc, desc, eq, ne, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
+import { columns, rowsOf, runPrepared } from '../postgres/prepared';
 import type { KeyEnvironment } from '../keys/key';
-import { webhookEndpoints, webhookSecrets } from '../schema';
-import { given, isLive } from '../schema/columns';
+import type { webhookEndpoints, webhookSecrets } from '../schema';
 import { Refused } from '../refused';
 import { ensureKeyPair } from './key-pairs';
 import type { KeyRing, Sealed } from './key-ring';
@@ -15,6 +14,21 @@ export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 
 /** A secret as stored: sealed, and bound to its endpoint and its own id. */
 export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
+
+const SELECT = `select ${columns('e', [
+  'endpoint_id',
+  'partner_id',
+  'environment',
+  'url',
+  'state',
+  'disabled_reason',
+  'last_success_at',
+  'failing_since',
+  'failures_since_success',
+  'warned_hours',
+  'created_at',
+  'updated_at',
+])} from webhook_endpoints e`;
 
 /** Where it is to be sent, and the secret that its deliveries are signed with. */
 interface NewEndpoint {
@@ -29,6 +43,10 @@ interface NewEndpoint {
 
 /** Seals a new secret for the ids it is stored under. */
 export type SealSecret = (place: { readonly endpointId: string; readonly secretId: string }) => Sealed;
+
+const REMOVE = `update webhook_endpoints set state = 'removed', updated_at = service_now() where endpoint_id = $1`;
+const INSERT =
+  'insert into webhook_endpoints (endpoint_id, partner_id, environment, url) values ($1, $2, $3, $4)';
 
 /**
  * Registers the endpoint of a partner and environment, whose key pair is made with the first one. One that is there is replaced when
@@ -48,7 +66,9 @@ export async function registerEndpoint(
 }> {
   const { partnerId, environment, url, secret, keyRing, replace } = wanted;
   // Locked, so that two registrations take turns.
-  const partner = await tx.execute(sql`select 1 from partners where partner_id = ${partnerId} for update`);
+  const partner = await runPrepared(tx, 'select 1 from partners where partner_id = $1 for update', [
+    partnerId,
+  ]);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   const old = await findEndpoint(tx, partnerId, environment);
   if (old !== null && !replace) {
@@ -57,14 +77,9 @@ export async function registerEndpoint(
       `${partnerId} has a ${environment} endpoint already, ${old.endpointId}: add --replace to put this in its place.`,
     );
   }
-  if (old !== null) {
-    await tx
-      .update(webhookEndpoints)
-      .set({ state: 'removed', updatedAt: sql`service_now()` })
-      .where(eq(webhookEndpoints.endpointId, old.endpointId));
-  }
+  if (old !== null) await runPrepared(tx, REMOVE, [old.endpointId]);
   const endpointId = `whe_${ulid()}`;
-  await tx.insert(webhookEndpoints).values({ endpointId, partnerId, environment, url });
+  await runPrepared(tx, INSERT, [endpointId, partnerId, environment, url]);
   const secretId = await addSecret(tx, endpointId, (place) => keyRing.seal(secret, place));
   const newKeyPairId = await ensureKeyPair(tx, { partnerId, environment }, keyRing);
   return { endpoint: await existingEndpoint(tx, endpointId), secretId, newKeyPairId, replaced: old };
@@ -74,14 +89,12 @@ export async function registerEndpoint(
 export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: SealSecret): Promise<string> {
   const secretId = `whs_${ulid()}`;
   const { keyId, ciphertext } = seal({ endpointId, secretId });
-  await tx
-    .insert(webhookSecrets)
-    .values({ secretId, endpointId, keyId, ciphertext: Buffer.from(ciphertext) });
+  await runPrepared(tx, INSERT_SECRET, [secretId, endpointId, keyId, Buffer.from(ciphertext)]);
   return secretId;
 }
 
-const isOf = (partnerId: string, environment: KeyEnvironment) =>
-  and(eq(webhookEndpoints.partnerId, partnerId), eq(webhookEndpoints.environment, environment));
+const INSERT_SECRET =
+  'insert into webhook_secrets (secret_id, endpoint_id, key_id, ciphertext) values ($1, $2, $3, $4::bytea)';
 
 /** The endpoint of a partner and environment that has not been removed; null when there is none. */
 export async function findEndpoint(
@@ -89,10 +102,8 @@ export async function findEndpoint(
   partnerId: string,
   environment: KeyEnvironment,
 ): Promise<WebhookEndpoint | null> {
-  const [row] = await db
-    .select()
-    .from(webhookEndpoints)
-    .where(and(isOf(partnerId, environment), ne(webhookEndpoints.state, 'removed')));
+  const text = `${SELECT} where e.partner_id = $1 and e.environment = $2 and e.state <> 'removed'`;
+  const [row] = await rowsOf<WebhookEndpoint>(db, text, [partnerId, environment]);
   return row ?? null;
 }
 
@@ -101,17 +112,13 @@ export async function activeEndpointExists(
   db: DbOrTransaction,
   { partnerId, environment }: Pick<WebhookEndpoint, 'partnerId' | 'environment'>,
 ): Promise<boolean> {
-  const { state } = webhookEndpoints;
-  const rows = await db
-    .select({ state })
-    .from(webhookEndpoints)
-    .where(and(isOf(partnerId, environment), eq(state, 'active')));
-  return rows.length > 0;
+  const text = `select 1 from webhook_endpoints where partner_id = $1 and environment = $2 and state = 'active'`;
+  return (await runPrepared(db, text, [partnerId, environment])).length > 0;
 }
 
 /** @throws Refused when there is no such endpoint. */
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
-  const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.endpointId, endpointId));
+  const [row] = await rowsOf<WebhookEndpoint>(db, `${SELECT} where e.endpoint_id = $1`, [endpointId]);
   if (row === undefined) throw new Refused('not_found', `Endpoint ${endpointId} does not exist.`);
   return row;
 }
@@ -121,13 +128,25 @@ export async function listEndpoints(
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; removed: boolean },
 ): Promise<WebhookEndpoint[]> {
-  const { partnerId, environment, state, createdAt } = webhookEndpoints;
-  return db
-    .select()
-    .from(webhookEndpoints)
-    .where(and(given(partnerId, filter.partnerId), filter.removed ? undefined : ne(state, 'removed')))
-    .orderBy(asc(partnerId), asc(environment), desc(createdAt));
+  const text = `${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
+    order by e.partner_id, e.environment, e.created_at desc`;
+  return rowsOf<WebhookEndpoint>(db, text, [filter.partnerId ?? null, filter.removed]);
 }
+
+/** The same, locked until the transaction ends. */
+export async function lockEndpoint(tx: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
+  await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);
+  return existingEndpoint(tx, endpointId);
+}
+
+// Enabled, it begins anew; disabled, its record stays for people to read.
+const SET_STATE = `
+  update webhook_endpoints
+  set state = $2, disabled_reason = $3, updated_at = service_now(),
+    failing_since = case when $2 <> 'active' then failing_since end,
+    failures_since_success = case when $2 <> 'active' then failures_since_success else 0 end,
+    warned_hours = case when $2 <> 'active' then warned_hours else 0 end
+  where endpoint_id = $1`;
 
 /**
  * Disables or enables an endpoint; the same again is no change. An operator who disables one that the service has disabled takes it
@@ -139,8 +158,7 @@ export async function setEndpointState(
   endpointId: string,
   wanted: { state: 'active' } | { state: 'disabled'; reason: 'operator' | 'gone' | 'failing' },
 ): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
-  await tx.execute(sql`select 1 from webhook_endpoints where endpoint_id = ${endpointId} for update`);
-  const old = await existingEndpoint(tx, endpointId);
+  const old = await lockEndpoint(tx, endpointId);
   if (old.state === 'removed') {
     throw new Refused('conflict', `Endpoint ${endpointId} was removed: register one instead.`);
   }
@@ -148,24 +166,16 @@ export async function setEndpointState(
   if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator')) {
     return { changed: false, endpoint: old };
   }
-  await tx
-    .update(webhookEndpoints)
-    .set({
-      state: wanted.state,
-      disabledReason: reason,
-      // Enabled, it begins anew; disabled, its record stays for people to read.
-      ...(wanted.state === 'active' && { failingSince: null, failuresSinceSuccess: 0, warnedHours: 0 }),
-      updatedAt: sql`service_now()`,
-    })
-    .where(eq(webhookEndpoints.endpointId, endpointId));
+  await runPrepared(tx, SET_STATE, [endpointId, wanted.state, reason]);
   return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
 }
 
+const LIVE_SECRETS = `
+  select ${columns('s', ['secret_id', 'endpoint_id', 'key_id', 'ciphertext', 'created_at', 'expires_at'])}
+  from webhook_secrets s where s.endpoint_id = $1 and (s.expires_at is null or s.expires_at > service_now())
+  order by s.created_at desc, s.secret_id desc`;
+
 /** The secrets that sign now, newest first. */
 export async function liveSecrets(db: DbOrTransaction, endpointId: string): Promise<SealedSecret[]> {
-  return db
-    .select()
-    .from(webhookSecrets)
-    .where(and(eq(webhookSecrets.endpointId, endpointId), isLive(webhookSecrets.expiresAt)))
-    .orderBy(desc(webhookSecrets.createdAt), desc(webhookSecrets.secretId));
+  return rowsOf<SealedSecret>(db, LIVE_SECRETS, [endpointId]);
 }

@@ -1,11 +1,10 @@
 import type { Tenant } from '../../domain/tenant';
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
+import { columns, rowsOf, runPrepared } from '../postgres/prepared';
 import type { KeyEnvironment } from '../keys/key';
 import { Refused } from '../refused';
-import { webhookKeyPairs } from '../schema';
-import { given, isLive } from '../schema/columns';
+import type { webhookKeyPairs } from '../schema';
 import { generateKeyPair } from './key-pair';
 import type { KeyRing } from './key-ring';
 import { checkOverlap, MOST_LIVE } from '../overlap';
@@ -16,27 +15,22 @@ export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 /** A public key that deliveries are signed under now. */
 export type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
 
-const isOf = ({ partnerId, environment }: Tenant) =>
-  and(eq(webhookKeyPairs.partnerId, partnerId), eq(webhookKeyPairs.environment, environment));
-const newestFirst = [desc(webhookKeyPairs.createdAt), desc(webhookKeyPairs.keyPairId)];
+const PUBLIC = ['key_pair_id', 'environment', 'public_key', 'expires_at'];
+const SUMMARY = [...PUBLIC, 'partner_id', 'key_id', 'created_at'];
+const LIVE = '(k.expires_at is null or k.expires_at > service_now())';
+const NEWEST_FIRST = 'k.created_at desc, k.key_pair_id desc';
+const live = (names: readonly string[]) => `
+  select ${columns('k', names)} from webhook_key_pairs k
+  where k.partner_id = $1 and k.environment = $2 and ${LIVE} order by ${NEWEST_FIRST}`;
 
 /** The key pairs that sign now, newest first. */
 export async function liveKeyPairs(db: DbOrTransaction, owner: Tenant): Promise<SealedKeyPair[]> {
-  return db
-    .select()
-    .from(webhookKeyPairs)
-    .where(and(isOf(owner), isLive(webhookKeyPairs.expiresAt)))
-    .orderBy(...newestFirst);
+  return rowsOf<SealedKeyPair>(db, live([...SUMMARY, 'ciphertext']), [owner.partnerId, owner.environment]);
 }
 
 /** Of these the public half, which is all that an API process may read. */
 export async function livePublicKeys(db: DbOrTransaction, owner: Tenant): Promise<PublicKey[]> {
-  const { keyPairId, environment, publicKey, expiresAt } = webhookKeyPairs;
-  return db
-    .select({ keyPairId, environment, publicKey, expiresAt })
-    .from(webhookKeyPairs)
-    .where(and(isOf(owner), isLive(webhookKeyPairs.expiresAt)))
-    .orderBy(...newestFirst);
+  return rowsOf<PublicKey>(db, live(PUBLIC), [owner.partnerId, owner.environment]);
 }
 
 /**
@@ -52,6 +46,12 @@ export async function ensureKeyPair(
   return found === undefined ? (await addKeyPair(tx, owner, keyRing)).keyPairId : null;
 }
 
+// So that two rotations take turns.
+const LOCK = 'select 1 from webhook_key_pairs where partner_id = $1 and environment = $2 for update';
+const END = `
+  update webhook_key_pairs set expires_at = least(expires_at, service_now() + make_interval(secs => $3::float8))
+  where partner_id = $1 and environment = $2`;
+
 /**
  * Adds a key pair. The present ones sign on for the overlap, each delivery with all of them: a receiver that still has the list of
  * before verifies one signature, and a receiver that has read it since another. An earlier end of their own stands.
@@ -66,22 +66,12 @@ export async function rotateKeyPair(
   const { overlapSeconds, keyRing } = wanted;
   checkOverlap(overlapSeconds);
   const { partnerId, environment } = owner;
-  // Locked, so that two rotations take turns.
-  const there = await tx
-    .select({ keyPairId: webhookKeyPairs.keyPairId })
-    .from(webhookKeyPairs)
-    .where(isOf(owner))
-    .for('update');
+  const there = await runPrepared(tx, LOCK, [partnerId, environment]);
   if (there.length === 0) {
     const why = 'it is made when an endpoint is registered';
     throw new Refused('not_found', `${partnerId} has no ${environment} key pair: ${why}.`);
   }
-  await tx
-    .update(webhookKeyPairs)
-    .set({
-      expiresAt: sql`least(${webhookKeyPairs.expiresAt}, service_now() + make_interval(secs => ${overlapSeconds}::float8))`,
-    })
-    .where(isOf(owner));
+  await runPrepared(tx, END, [partnerId, environment, overlapSeconds]);
   const before = await livePublicKeys(tx, owner);
   if (before.length >= MOST_LIVE) {
     throw new Refused(
@@ -93,12 +83,17 @@ export async function rotateKeyPair(
   return { ...added, live: await livePublicKeys(tx, owner) };
 }
 
+const INSERT = `
+  insert into webhook_key_pairs (key_pair_id, partner_id, environment, public_key, key_id, ciphertext)
+  values ($1, $2, $3, $4, $5, $6::bytea)`;
+
 async function addKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyRing, 'seal'>) {
   const { partnerId, environment } = owner;
   const { publicKey, privateKey } = generateKeyPair();
   const place = { partnerId, environment, keyPairId: `whk_${ulid()}`, publicKey };
   const { keyId, ciphertext } = keyRing.seal(privateKey, place);
-  await tx.insert(webhookKeyPairs).values({ ...place, keyId, ciphertext: Buffer.from(ciphertext) });
+  const row = [place.keyPairId, partnerId, environment, publicKey, keyId, Buffer.from(ciphertext)];
+  await runPrepared(tx, INSERT, row);
   return { keyPairId: place.keyPairId, publicKey };
 }
 
@@ -108,16 +103,15 @@ export type KeyPairSummary = Omit<SealedKeyPair, 'ciphertext'> & {
   readonly live: boolean;
 };
 
+const LIST = `
+  select ${columns('k', SUMMARY)}, ${LIVE} as live from webhook_key_pairs k
+  where ($1::text is null or k.partner_id = $1) and ($2::text is null or k.environment = $2)
+  order by k.partner_id, k.environment, ${NEWEST_FIRST}`;
+
 /** All key pairs, those that have ended too, newest first for each partner and environment. */
 export async function listKeyPairs(
   db: DbOrTransaction,
   filter: { readonly partnerId?: string | undefined; readonly environment?: KeyEnvironment | undefined },
 ): Promise<KeyPairSummary[]> {
-  const { keyPairId, partnerId, environment, publicKey, keyId, createdAt, expiresAt } = webhookKeyPairs;
-  const live = isLive(expiresAt);
-  return db
-    .select({ keyPairId, partnerId, environment, publicKey, keyId, createdAt, expiresAt, live })
-    .from(webhookKeyPairs)
-    .where(and(given(partnerId, filter.partnerId), given(environment, filter.environment)))
-    .orderBy(asc(partnerId), asc(environment), ...newestFirst);
+  return rowsOf<KeyPairSummary>(db, LIST, [filter.partnerId ?? null, filter.environment ?? null]);
 }

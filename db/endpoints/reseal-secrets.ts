@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
 import type { Db, DbOrTransaction } from '../postgres/connect';
+import { runPrepared } from '../postgres/prepared';
 import type { Unreadable } from './check-secrets';
 import { KeyRingError, type KeyRing } from './key-ring';
 import { readSealed, SEALED_TABLES, type SealedRow, type SealedTable } from './sealed-rows';
@@ -47,9 +47,8 @@ export async function resealSecrets(db: Db, options: ResealOptions): Promise<Res
 }
 
 async function countStale(db: Db, { name }: SealedTable, currentKeyId: string): Promise<number> {
-  const [row] = await db.execute<{ count: number }>(
-    sql`select count(*)::int as count from ${name} where key_id <> ${currentKeyId}`,
-  );
+  const text = `select count(*)::int as count from ${name} where key_id <> $1`;
+  const [row] = await runPrepared<{ count: number }>(db, text, [currentKeyId]);
   return row?.count ?? 0;
 }
 
@@ -68,9 +67,8 @@ async function resealBatch(db: Db, table: SealedTable, after: string, options: R
       }
       changed += 1;
       if (dryRun) continue;
-      await tx.execute(sql`
-        update ${table.name} set key_id = ${sealed.keyId}, ciphertext = ${Buffer.from(sealed.ciphertext)}
-        where ${table.id} = ${row.id}`);
+      const text = `update ${table.name} set key_id = $2, ciphertext = $3::bytea where ${table.id} = $1`;
+      await runPrepared(tx, text, [row.id, sealed.keyId, Buffer.from(sealed.ciphertext)]);
     }
     if (changed > 0 && !dryRun) await record(tx, changed);
     return { changed, unreadable, last: rows.at(-1)?.id };

@@ -1,26 +1,25 @@
-import { sql, type SQL } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
+import { runPrepared, type Reader } from '../postgres/prepared';
 import type { Sealed, SealedFor } from './key-ring';
 
 /** A table whose rows hold something that the key ring has sealed. */
 export interface SealedTable {
-  readonly name: SQL;
-  readonly id: SQL;
+  readonly name: string;
+  readonly id: string;
   /** JSON of the row as `SealedFor` names it. */
-  readonly place: SQL;
+  readonly place: string;
 }
 
 /** All there are: what a new key must reach, and what a backup must be able to open. */
 export const SEALED_TABLES: readonly SealedTable[] = [
   {
-    name: sql`webhook_secrets`,
-    id: sql`secret_id`,
-    place: sql`json_build_object('endpointId', endpoint_id, 'secretId', secret_id)`,
+    name: 'webhook_secrets',
+    id: 'secret_id',
+    place: `json_build_object('endpointId', endpoint_id, 'secretId', secret_id)`,
   },
   {
-    name: sql`webhook_key_pairs`,
-    id: sql`key_pair_id`,
-    place: sql`json_build_object('partnerId', partner_id, 'environment', environment, 'keyPairId', key_pair_id,
+    name: 'webhook_key_pairs',
+    id: 'key_pair_id',
+    place: `json_build_object('partnerId', partner_id, 'environment', environment, 'keyPairId', key_pair_id,
       'publicKey', public_key)`,
   },
 ];
@@ -41,20 +40,16 @@ interface Wanted {
 
 /** Rows of a table, by id; those of removed endpoints and of ended key pairs too. */
 export async function readSealed(
-  db: DbOrTransaction,
+  reader: Reader,
   { name, id, place }: SealedTable,
   { after, limit, otherThan }: Wanted,
 ): Promise<SealedRow[]> {
-  type Row = { id: string; keyId: string; ciphertext: string; place: string };
-  const rows = await db.execute<Row>(sql`
-    select ${id} as id, key_id as "keyId", encode(ciphertext, 'base64') as ciphertext, ${place}::text as place
+  const text = `
+    select ${id} as id, key_id as "keyId", ciphertext, ${place}::text as place
     from ${name}
-    where ${id} > ${after} ${otherThan === undefined ? sql`` : sql`and key_id <> ${otherThan}`}
-    order by ${id} limit ${limit}
-    ${otherThan === undefined ? sql`` : sql`for update`}`);
-  return rows.map((row) => ({
-    ...row,
-    ciphertext: Buffer.from(row.ciphertext, 'base64'),
-    place: JSON.parse(row.place) as SealedFor,
-  }));
+    where ${id} > $1 and ($2::text is null or key_id <> $2)
+    order by ${id} limit $3::int ${otherThan === undefined ? '' : 'for update'}`;
+  type Row = Omit<SealedRow, 'place'> & { readonly place: string };
+  const rows = await runPrepared<Row>(reader, text, [after, otherThan ?? null, limit]);
+  return rows.map((row) => ({ ...row, place: JSON.parse(row.place) as SealedFor }));
 }

@@ -1,10 +1,11 @@
-import { desc, eq, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
-import { webhookSecrets } from '../schema';
-import { isLive } from '../schema/columns';
+import { columns, rowsOf, runPrepared } from '../postgres/prepared';
 import { Refused } from '../refused';
-import { addSecret, existingEndpoint, liveSecrets, type SealedSecret, type SealSecret } from './endpoints';
+import { addSecret, liveSecrets, lockEndpoint, type SealedSecret, type SealSecret } from './endpoints';
 import { checkOverlap, MOST_LIVE } from '../overlap';
+
+const END = `
+  update webhook_secrets set expires_at = least(expires_at, service_now() + make_interval(secs => $2::float8)) where endpoint_id = $1`;
 
 /**
  * Adds a secret and lets the present ones sign on for the overlap; an earlier end of their own stands.
@@ -18,15 +19,9 @@ export async function rotateSecret(
 ): Promise<{ secretId: string; live: number }> {
   const { overlapSeconds, seal } = wanted;
   checkOverlap(overlapSeconds);
-  await tx.execute(sql`select 1 from webhook_endpoints where endpoint_id = ${endpointId} for update`);
-  const { state } = await existingEndpoint(tx, endpointId);
+  const { state } = await lockEndpoint(tx, endpointId);
   if (state === 'removed') throw new Refused('conflict', `Endpoint ${endpointId} was removed.`);
-  await tx
-    .update(webhookSecrets)
-    .set({
-      expiresAt: sql`least(${webhookSecrets.expiresAt}, service_now() + make_interval(secs => ${overlapSeconds}::float8))`,
-    })
-    .where(eq(webhookSecrets.endpointId, endpointId));
+  await runPrepared(tx, END, [endpointId, overlapSeconds]);
   const before = await liveSecrets(tx, endpointId);
   if (before.length >= MOST_LIVE) {
     throw new Refused(
@@ -44,13 +39,12 @@ export type SecretSummary = Omit<SealedSecret, 'endpointId' | 'ciphertext'> & {
   readonly live: boolean;
 };
 
+const LIST = `
+  select ${columns('s', ['secret_id', 'key_id', 'created_at', 'expires_at'])},
+    s.expires_at is null or s.expires_at > service_now() as live
+  from webhook_secrets s where s.endpoint_id = $1 order by s.created_at desc, s.secret_id desc`;
+
 /** All secrets of an endpoint, those that have ended too, newest first. */
 export async function listSecrets(db: DbOrTransaction, endpointId: string): Promise<SecretSummary[]> {
-  const { secretId, keyId, createdAt, expiresAt } = webhookSecrets;
-  const live = isLive(expiresAt);
-  return db
-    .select({ secretId, keyId, createdAt, expiresAt, live })
-    .from(webhookSecrets)
-    .where(eq(webhookSecrets.endpointId, endpointId))
-    .orderBy(desc(createdAt), desc(secretId));
+  return rowsOf<SecretSummary>(db, LIST, [endpointId]);
 }

@@ -6,7 +6,14 @@ import {
 } from '../../domain/delivery-now';
 import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/prepared';
+import {
+  columns,
+  msText as ms,
+  rowsOf,
+  runPrepared,
+  type Parameter,
+  type Reader,
+} from '../postgres/prepared';
 import type { deliveryAttempts } from '../schema';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
 
@@ -37,7 +44,9 @@ export type ListedNotification = NotificationSummary & { readonly lastOutcome: s
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
 export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
 
-const MOMENTS = [
+const SUMMARY = `${NOTIFICATION}, ${columns('n', [
+  'merchant_reference',
+  'request_id',
   'created_at',
   'due_at',
   'taken_at',
@@ -47,29 +56,7 @@ const MOMENTS = [
   'held_at',
   'delivered_at',
   'ended_at',
-] as const;
-const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-const MOMENT_NAMES: ReadonlySet<string> = new Set([...MOMENTS, 'started_at', 'finished_at'].map(camel));
-const moments = (names: readonly string[]) =>
-  names.map((name) => `${ms(`n.${name}`)} as "${camel(name)}"`).join(', ');
-
-const SUMMARY = `${NOTIFICATION}, n.merchant_reference as "merchantReference", n.request_id as "requestId",
-  n.reserved_month::text as "reservedMonth", ${moments(MOMENTS)}`;
-
-/** Runs a text; milliseconds become moments, in the columns that have one. */
-export async function rowsOf<Row>(
-  reader: Reader,
-  text: string,
-  parameters: readonly Parameter[],
-): Promise<Row[]> {
-  const rows = await runPrepared<object>(reader, text, parameters);
-  return rows.map((row) => {
-    const entries = Object.entries(row).map(([name, value]) =>
-      MOMENT_NAMES.has(name) && typeof value === 'number' ? [name, new Date(value)] : [name, value],
-    );
-    return Object.fromEntries(entries) as Row;
-  });
-}
+])}, n.reserved_month::text as "reservedMonth"`;
 
 /** Reads one notification; null when there is none, or its month has been dropped. */
 export async function findNotification(
@@ -187,11 +174,21 @@ async function rangeOf(
   return { oldest, owner: known ? (owner as Tenant) : {} };
 }
 
-/** Of an attempt, whose row is `n`: what `rowsOf` makes an AttemptSummary of. */
-export const ATTEMPT = `
-  n.notification_id as "notificationId", n.attempt_number as "attemptNumber", n.generation, n.endpoint_id as "endpointId",
-  n.outcome, n.failure, n.http_status as "httpStatus", n.duration_ms as "durationMs", n.retry_after_ms as "retryAfterMs", n.address,
-  ${moments(['started_at', 'finished_at'])}`;
+/** Of an attempt, whose row is `n`: an AttemptSummary. */
+export const ATTEMPT = columns('n', [
+  'notification_id',
+  'attempt_number',
+  'generation',
+  'endpoint_id',
+  'started_at',
+  'finished_at',
+  'outcome',
+  'failure',
+  'http_status',
+  'duration_ms',
+  'retry_after_ms',
+  'address',
+]);
 
 const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
 

@@ -14,11 +14,7 @@ export const givenSince = (column: PgColumn, seconds: number | undefined): SQL |
     ? undefined
     : gte(column, sql`service_now() - make_interval(secs => ${seconds}::float8)`);
 
-/** Whether something without an end, or with one that is still to come, works now: by the database's clock. */
-export const isLive = (expiresAt: PgColumn) =>
-  sql<boolean>`(${expiresAt} is null or ${expiresAt} > service_now())`;
-
-/** The opposite, for people to read. */
+/** Whether something has ended, by the database's clock, for people to read. */
 export const isExpired = (expiresAt: PgColumn) =>
   sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;
 
