@@ -17,7 +17,8 @@ import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './plugins/bod
 import { answerBrokenRequests } from './plugins/broken-requests';
 import { observeRequests } from './plugins/observe-requests';
 import { rateLimits } from './plugins/rate-limit';
-import { traceRequests, type RequestTracer } from './plugins/trace-requests';
+import type { RequestTracer } from '../runtime/telemetry/tracing';
+import { traceRequests } from './plugins/trace-requests';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import {

@@ -11,7 +11,8 @@ import { answerErrors } from './plugins/error-answers';
 import { properHttp } from './plugins/https-only';
 import { BODY_LIMIT_BYTES, jsonBody } from './plugins/body';
 import { observeRequests } from './plugins/observe-requests';
-import { traceRequests, type RequestTracer } from './plugins/trace-requests';
+import type { RequestTracer } from '../runtime/telemetry/tracing';
+import { traceRequests } from './plugins/trace-requests';
 import {
   createCreditApplication,
   type CreateCreditApplicationDeps,

@@ -5,7 +5,7 @@ import { retentionDays } from '../runtime/config/retention-settings';
 import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';
-import { startApi } from '../runtime/api/start-api';
+import { startApi } from '../api/start-api';
 import { main } from './main';
 
 const HELP = {

@@ -2,8 +2,8 @@ import { userInfo } from 'node:os';
 import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
-import { opsOptions } from '../runtime/ops-options';
-import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../runtime/worker/worker-options';
+import { opsOptions } from '../ops/options';
+import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../worker/options';
 import { deliveryStoryUrl } from '../workflows/names';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
@@ -33,7 +33,7 @@ function interruptible(): AbortSignal {
 async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
   const deployment = async () => {
-    const { workerDeployment } = await import('../runtime/temporal/worker-deployments.js');
+    const { workerDeployment } = await import('../ops/temporal/worker-deployments.js');
     return workerDeployment(options.temporal(), WORKER_DEPLOYMENT);
   };
   const exitCode = await runOps(
@@ -55,14 +55,14 @@ async function main(): Promise<void> {
       interruptible,
       retentionAt: () => options.retentionAt(),
       startRetention: async () => {
-        const { startRetention } = await import('../runtime/temporal/start-retention.js');
+        const { startRetention } = await import('../ops/temporal/start-retention.js');
         return startRetention(options.temporal(), TASK_QUEUE);
       },
       keyRing: () => options.keyRing(),
       checkTarget: (url) => options.checkTarget(url),
       orderDelivery: async (delivery, order) => {
         // Only here: its client takes longer to load than most commands take to run.
-        const { orderDelivery } = await import('../runtime/temporal/order-delivery.js');
+        const { orderDelivery } = await import('../ops/temporal/order-delivery.js');
         return orderDelivery(options.temporal(), delivery, order);
       },
       storyUrl: (delivery) => {

@@ -12,11 +12,11 @@ import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { prepareExternalTemporal } from '../runtime/temporal/search-attributes';
-import { startApi } from '../runtime/api/start-api';
-import { startWorker } from '../runtime/worker/start-worker';
+import { startApi } from '../api/start-api';
+import { startWorker } from '../worker/start-worker';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
 import { temporalTarget } from '../runtime/temporal/temporal-target';
-import { workerOptions } from '../runtime/worker/worker-options';
+import { workerOptions } from '../worker/options';
 import { helped } from './main';
 
 const HELP = {

@@ -1,4 +1,5 @@
-import { runWorker } from '../runtime/worker/run-worker';
+import { buildInternalApp } from '../api/internal-app';
+import { runWorker } from '../worker/run-worker';
 import { main } from './main';
 
 const HELP = {
@@ -8,4 +9,4 @@ const HELP = {
 };
 
 /** One worker process on an existing Postgres and Temporal: it sends the webhooks. */
-main('worker', HELP, runWorker);
+main('worker', HELP, () => runWorker(buildInternalApp));

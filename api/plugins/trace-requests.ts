@@ -1,20 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import type { RequestSpan, RequestTracer } from '../../runtime/telemetry/tracing';
 import { routeNameOf } from './route-name';
-
-interface RequestSpan {
-  /** Runs what follows so that its steps belong to the request. */
-  within(task: () => void): void;
-  end(answer: { readonly route: string; readonly status: number }): void;
-}
-
-export interface RequestTracer {
-  /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
-  begin(request: {
-    readonly method: string;
-    readonly requestId: string;
-    readonly traceParent: string | undefined;
-  }): RequestSpan;
-}
 
 declare module 'fastify' {
   interface FastifyRequest {

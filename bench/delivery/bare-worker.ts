@@ -6,7 +6,7 @@ import { generateKeyPair } from '../../db/endpoints/key-pair';
 import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';
-import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../runtime/worker/worker-options';
+import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../worker/options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { serveMessages } from '../harness/children';
 import type { Moment } from '../harness/receiver';

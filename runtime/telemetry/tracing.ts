@@ -10,9 +10,23 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
-import type { RequestTracer } from '../../api/plugins/trace-requests';
 import type { Config } from '../config/config';
 import { derivedParent, formatTraceParent, parseTraceParent } from './trace-parent';
+
+export interface RequestSpan {
+  /** Runs what follows so that its steps belong to the request. */
+  within(task: () => void): void;
+  end(answer: { readonly route: string; readonly status: number }): void;
+}
+
+export interface RequestTracer {
+  /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
+  begin(request: {
+    readonly method: string;
+    readonly requestId: string;
+    readonly traceParent: string | undefined;
+  }): RequestSpan;
+}
 
 /** A step of a delivery that has just ended. */
 interface DeliveryStep {

@@ -1,5 +1,5 @@
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
-import { inTime } from '../../dispatcher/in-time';
+import { inTime } from './in-time';
 import { startLoop, type Loop } from '../../timing/loop';
 
 const CALL_MS = 5_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
-import { inTime } from '../../dispatcher/in-time';
+import { inTime } from './in-time';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import { grpcStatus } from './temporal-absence';
 import { connectTemporal } from './connect';

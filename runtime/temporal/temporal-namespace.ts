@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
-import { inTime } from '../../dispatcher/in-time';
+import { inTime } from './in-time';
 import { grpcStatus } from './temporal-absence';
 import { CALL_TIMEOUT_MS, ensureSearchAttributes } from './search-attributes';
 

@@ -6,7 +6,7 @@ import { keepRetentionDays } from '../../db/retention/days';
 import { USUAL_RETENTION_DAYS } from '../../domain/retention';
 import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
-import { startRetention } from '../../runtime/temporal/start-retention';
+import { startRetention } from '../../ops/temporal/start-retention';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { newKeyRingText } from '../support/notifications';

@@ -25,10 +25,3 @@ test.each(rows.filter(({ imports }) => !/anything|all/.test(imports)))(
     expect(importedBy(folder)).toEqual(named(imports));
   },
 );
-
-test('runtime/ imports every folder of the table but those that the page leaves out', () => {
-  const { imports = '' } = rows.find(({ folder }) => folder === 'runtime') ?? {};
-  const others = rows.map(({ folder }) => folder).filter((folder) => !['runtime', 'test'].includes(folder));
-  const left = others.filter((folder) => !importedBy('runtime').includes(folder));
-  expect(left.toSorted()).toEqual(named(imports));
-});

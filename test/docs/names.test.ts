@@ -106,7 +106,7 @@ test('the table of commands has every command of ops', () => {
 
 test('every metric of ours is explained', () => {
   const served = projectFiles
-    .filter((file) => /^(api|runtime|dispatcher)\/.*\.ts$/.test(file))
+    .filter((file) => /^(api|runtime|worker)\/.*\.ts$/.test(file))
     .flatMap((file) => [...read(file).matchAll(/'(pfqs_\w+)'/g)].map(([, name = '']) => name));
   expect(served.length).toBeGreaterThan(30);
   const watch = read('docs/operations/watch.md');

@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { createDeliveryStarter } from '../../dispatcher/delivery-starter';
+import { createDeliveryStarter } from '../../worker/delivery-starter';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { connectDatabase } from '../../db/postgres/connect';
-import { startApi } from '../../runtime/api/start-api';
+import { startApi } from '../../api/start-api';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
 import { createTestDatabase } from '../support/database';

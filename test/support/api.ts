@@ -4,7 +4,7 @@ import { issueKey } from '../../db/keys/api-key-changes';
 import { createPartner } from '../../db/catalogue/partners';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
-import { startApi } from '../../runtime/api/start-api';
+import { startApi } from '../../api/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase } from './database';
 import { emitMetrics, emittedBy } from './emitted';

@@ -1,8 +1,9 @@
-import { runWorker } from '../../runtime/worker/run-worker';
+import { buildInternalApp } from '../../api/internal-app';
+import { runWorker } from '../../worker/run-worker';
 import { workerTuning } from './worker-tuning';
 
 /** bin/worker.ts with what tests vary. */
-runWorker(workerTuning(process.env)).catch((error: unknown) => {
+runWorker(buildInternalApp, workerTuning(process.env)).catch((error: unknown) => {
   console.error(`worker: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
 });

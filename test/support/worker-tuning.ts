@@ -1,4 +1,4 @@
-import type { WorkerTuning } from '../../runtime/worker/worker-options';
+import type { WorkerTuning } from '../../worker/options';
 
 /**
  * What tests vary of a worker besides its settings, by names in its environment that the service itself does not know: so they can be

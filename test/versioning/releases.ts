@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { DeploymentState } from '../../ops/call';
-import { workerDeployment } from '../../runtime/temporal/worker-deployments';
+import { workerDeployment } from '../../ops/temporal/worker-deployments';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene, type CrashScene, type NotificationRow } from '../support/crash-scene';
 import { until } from '../support/delivery';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Long from 'long';
 import type { createActivities } from '../../activities';
-import { openWorkerSession } from '../../runtime/worker/worker-session';
+import { openWorkerSession } from '../../worker/session';
 import { bundleWith } from '../support/bundles';
 import { until } from '../support/delivery';
 import { deploymentsOf } from '../support/deployments';

@@ -8,7 +8,7 @@ const PRODUCT = [
   'bin',
   'db',
   'dev',
-  'dispatcher',
+  'worker',
   'ops',
   'outbound',
   'runtime',

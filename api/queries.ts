@@ -1,0 +1,80 @@
+import type { AppDeps } from './app';
+import type { ApplicationRoutesDeps } from './internal-app';
+import { applicationEventText } from '../contracts/application-event';
+import { createApplication, warnOfCrowdedQuote } from '../db/applications/create';
+import { applicationExists, findApplication } from '../db/applications/read';
+import { recordLenderEvent } from '../db/applications/record-lender-event';
+import { livePublicKeys } from '../db/endpoints/key-pairs';
+import { findServiceKeysByHash } from '../db/keys/service-keys';
+import { insertTestNotification, readProgress } from '../db/notifications/create';
+import { findApplicationForPartner } from '../db/applications/find-for-partner';
+import { readCursorSecret, findForPartner, listForPartner } from '../db/notifications/partner';
+import { recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
+import { resendForPartner } from '../db/notifications/resend';
+import { createCursors } from './notifications/cursor';
+import type { Database, Sql } from '../db/postgres/connect';
+import { withDeadline } from '../db/postgres/deadline';
+import type { Config } from '../runtime/config/config';
+import type { Tracing } from '../runtime/telemetry/tracing';
+
+/** What the routes ask of Postgres, quotes and the catalogue apart. */
+type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
+  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer' | 'now' | 'keylessPerMinute' | 'trustedProxies'>;
+
+/**
+ * Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace.
+ * @param database with the pool for what partners read of their notifications.
+ */
+export function apiQueries(
+  { sql, db, pages }: Database & { readonly pages: Sql },
+  config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
+  tracing: Tracing | null,
+): ApiQueries {
+  const inTime = <T>(query: PromiseLike<T>, what: string) =>
+    withDeadline(query, config.DATABASE_TIMEOUT_MS, what);
+  const step = <T>(name: string, task: () => Promise<T>) =>
+    tracing === null ? task() : tracing.step(name, task);
+  /** What is stored with a notification, so that its delivery joins the trace. */
+  const traced = <Wanted>(wanted: Wanted) => ({ ...wanted, traceParent: tracing?.current() ?? null });
+
+  return {
+    storeTest: (notification) =>
+      step('store notification', () =>
+        inTime(insertTestNotification(sql, traced(notification)), 'test notification'),
+      ),
+    readProgress: (notificationId) => inTime(readProgress(db, notificationId), 'test notification'),
+    events: {
+      listNotifications: (wanted) => inTime(listForPartner(pages, wanted), 'notifications'),
+      findNotification: (id, owner) => inTime(findForPartner(pages, id, owner), 'notification'),
+      resendNotification: (id, by) =>
+        step('resend notification', () => inTime(resendForPartner(db, id, by), 'resend')),
+      recoverNotifications: (wanted) =>
+        step('store recovery', () => inTime(recoverForPartner(db, wanted), 'recovery')),
+      recoveryProgress: (id, owner) => inTime(recoveryProgress(pages, id, owner), 'recovery'),
+      findPartnerApplication: (id, owner) =>
+        inTime(findApplicationForPartner(pages, id, owner), 'credit application'),
+      webhookKeys: (owner) => inTime(livePublicKeys(db, owner), 'webhook keys'),
+      cursors: createCursors(() => inTime(readCursorSecret(sql), 'cursor secret')),
+    },
+    findServiceKeys: (hashes) => inTime(findServiceKeysByHash(db, hashes), 'service keys'),
+    createApplication: (wanted) =>
+      step('store application', () =>
+        inTime(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
+      ),
+    warnOfCrowdedQuote: (application) =>
+      inTime(warnOfCrowdedQuote(db, application), 'applications of a quote'),
+    recordLenderEvent: (told) =>
+      step('store lender event', () =>
+        inTime(
+          recordLenderEvent(db, traced(told), {
+            write: applicationEventText,
+            waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
+          }),
+          'lender event',
+        ),
+      ),
+    findApplication: (applicationId, scope) =>
+      inTime(findApplication(db, applicationId, scope), 'credit application'),
+    applicationExists: (applicationId) => inTime(applicationExists(db, applicationId), 'credit application'),
+  };
+}

@@ -1,0 +1,187 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { buildApp } from './app';
+import { buildInternalApp } from './internal-app';
+import { createRateLimiter } from './limits/rate-limiter';
+import { createApiMetrics } from './metrics';
+import { drainable } from './plugins/drain';
+import { useCertificate, type TlsFiles } from './server-options';
+import { connectDatabase } from '../db/postgres/connect';
+import { withDeadline } from '../db/postgres/deadline';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
+import { DeadlineError, within } from '../timing/deadline';
+import { openTogether, type Closers } from '../runtime/closers';
+import type { Config } from '../runtime/config/config';
+import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
+import { connectRedis } from '../runtime/redis';
+import { reportLogin } from '../runtime/telemetry/report-login';
+import { openTracing } from '../runtime/telemetry/tracing';
+import { openApiMemory } from './memory';
+import { apiQueries } from './queries';
+
+/** Longest time to finish requests under way at a stop, in milliseconds: longer than any answer is waited for (a test: 10 s). */
+export const SHUTDOWN_GRACE_MS = 15_000;
+/** For the listeners that are closed last, in milliseconds. */
+const LAST_GRACE_MS = 1_000;
+
+/** Redis answers within a millisecond or two. A call that waited longer than this is better counted in memory, and answered. */
+const REDIS_TIMEOUT_MS = 100;
+
+/** Partners who page through all they have wait for one another, and never for or before a quote, a test or a delivery. */
+const PAGES_AT_A_TIME = 2;
+
+export interface ApiProcessOptions {
+  readonly config: Config;
+  /** Replaces DATABASE_URL, for the embedded stack. */
+  readonly databaseUrl: string;
+  readonly tls: TlsFiles | null;
+  readonly logger: Logger;
+  /** What `/metrics` shows besides: of a worker in the same process. */
+  readonly moreMetrics?: () => Promise<string>;
+  /** Ports to listen on; 0 takes a free one. */
+  readonly ports: { readonly api: number; readonly internal: number };
+  /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
+  readonly redisTimeoutMs?: number;
+}
+
+export interface ApiProcess {
+  readonly apiPort: number;
+  readonly internalPort: number;
+  /** New connections get this one; those that are open keep theirs. @throws when it cannot be used: the one before stays. */
+  useCertificate(tls: TlsFiles): void;
+  /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
+  close(): Promise<void>;
+}
+
+/** Starts one API process: the public and the internal listener, on the given Postgres and Redis. */
+export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+  return openTogether((closers) => start(options, closers));
+}
+
+async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiProcess> {
+  const { config, databaseUrl, logger, ports } = options;
+  const timeoutMs = config.DATABASE_TIMEOUT_MS;
+  const tracing = openTracing(config, 'pfqs-api');
+  const shared = { url: databaseUrl, statementTimeoutMs: timeoutMs };
+  const database = connectDatabase({
+    ...shared,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: 'pfqs api',
+  });
+  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
+  // each connection soon has every statement prepared.
+  const inserts = connectDatabase({
+    ...shared,
+    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
+    applicationName: 'pfqs api quotes',
+  });
+  const pages = connectDatabase({
+    ...shared,
+    poolSize: PAGES_AT_A_TIME,
+    applicationName: 'pfqs api pages',
+    byIndex: true,
+  });
+  closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
+  const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
+
+  const metrics = createApiMetrics({
+    isCatalogueTrusted: () => memory.feed.trusted(),
+    quotesWaiting: () => writer.waiting(),
+  });
+  const redis = config.REDIS_URL
+    ? connectRedis(config.REDIS_URL, options.redisTimeoutMs ?? REDIS_TIMEOUT_MS, (error) =>
+        logger.warn({ err: error }, 'redis'),
+      )
+    : null;
+  closers.add(() => redis?.disconnect());
+  const limiter = createRateLimiter({
+    limit: config.RATE_LIMIT_PER_MINUTE,
+    windowSeconds: 60,
+    redis,
+    monotonicMs: () => performance.now(),
+    onFallback: (cause) => {
+      metrics.rateLimitFallbacks.inc();
+      logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
+    },
+  });
+  const listenUrl = config.DATABASE_LISTEN_URL ?? databaseUrl;
+  const memory = openApiMemory({ config, sql: database.sql, listenUrl, metrics, logger });
+  closers.add(() => memory.feed.close());
+
+  const queries = apiQueries({ ...database, pages: pages.sql }, config, tracing);
+  let stopping = false;
+  const internal = buildInternalApp({
+    logger,
+    metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
+    checkReady: async () => {
+      if (stopping) throw new Error('stopping');
+      await withDeadline(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+    },
+    newRequestId,
+    applications: {
+      ...queries,
+      metrics,
+      tracer: tracing,
+      now: () => new Date(),
+      keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
+      trustedProxies: config.TRUSTED_PROXIES,
+    },
+  });
+  // Readiness and metrics can be read while the public listener drains.
+  closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));
+  const app = buildApp({
+    ...queries,
+    catalogue: memory.catalogue,
+    attempts: memory.attempts,
+    limiter,
+    keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
+    logger,
+    metrics,
+    tls: options.tls,
+    trustedProxies: config.TRUSTED_PROXIES,
+    tracer: tracing,
+    storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
+    storeTest: async (notification) => {
+      const answer = await queries.storeTest(notification);
+      if (answer.kind === 'limit_reached')
+        metrics.testLimitRefused.inc({ environment: notification.environment });
+      return answer;
+    },
+    now: () => new Date(),
+    newQuoteId,
+    newNotificationId,
+    newEventId,
+    newRequestId,
+  });
+  const drain = drainable(app);
+  closers.add(() => withGrace(Promise.allSettled([drain()]), SHUTDOWN_GRACE_MS));
+
+  const apiPort = await listen(app, config.API_HOST, ports.api);
+  const internalPort = await listen(internal, config.INTERNAL_HOST, ports.internal);
+  closers.add(() => {
+    stopping = true;
+    return sleep(config.SHUTDOWN_DELAY_MS);
+  });
+  void reportLogin(database.sql, 'api', {
+    logger,
+    production: config.ENVIRONMENT === 'production',
+    timeoutMs,
+  });
+  return {
+    apiPort,
+    internalPort,
+    useCertificate: (tls) => useCertificate(app.server, tls),
+    close: () => closers.close(),
+  };
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  await app.listen({ host, port });
+  return (app.server.address() as AddressInfo).port;
+}
+
+async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
+  await within(closing, graceMs, () => new DeadlineError('still closing')).catch(() => undefined);
+}

@@ -1,0 +1,78 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readConfig } from '../../runtime/config/config';
+import { opsOptions } from '../../ops/options';
+import { newKeyRingText } from '../support/notifications';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+
+const STACK = {
+  databaseUrl: 'postgres://embedded/quotes',
+  temporalAddress: '127.0.0.1:17233',
+  receiverUrl: 'https://localhost:18445',
+};
+const OWN = { DATABASE_URL: 'postgres://own/quotes' };
+const embedded = newKeyRingText().replace('test:', 'embedded:');
+
+const directories: string[] = [];
+
+afterAll(() => Promise.all(directories.map(removeDirectory)));
+
+/** @param stack what stack.json holds; null: there is no embedded stack. */
+async function optionsFor(stack: object | null, environment: Record<string, string> = {}) {
+  const DATA_DIR = await temporaryDirectory('ops');
+  directories.push(DATA_DIR);
+  if (stack !== null) {
+    await writeFile(join(DATA_DIR, 'stack.json'), JSON.stringify(stack));
+    await writeFile(join(DATA_DIR, 'webhook-keys'), `${embedded}\n`, { mode: 0o600 });
+  }
+  return opsOptions(() => readConfig({ DATA_DIR, ...environment }));
+}
+
+test('without settings everything is that of the embedded stack', async () => {
+  const options = await optionsFor(STACK);
+  expect(options.databaseUrl()).toBe(STACK.databaseUrl);
+  expect(options.keyRing().currentKeyId).toBe('embedded');
+  expect(options.temporal()).toMatchObject({
+    namespace: 'default',
+    connection: { address: STACK.temporalAddress },
+  });
+  expect(await options.checkTarget('https://localhost:18445/webhooks')).toMatchObject({ ok: true });
+  expect(await options.checkTarget('https://localhost:18446/webhooks')).toMatchObject({
+    reason: 'port',
+    message: expect.stringContaining('"A receiver of your own"'),
+  });
+});
+
+test('settings come before it', async () => {
+  const environment = { ...OWN, WEBHOOK_KEYS: newKeyRingText(), TEMPORAL_ADDRESS: 'temporal.example:7233' };
+  const options = await optionsFor(STACK, environment);
+  expect(options.databaseUrl()).toBe(OWN.DATABASE_URL);
+  expect(options.keyRing().currentKeyId).toBe('test');
+  expect(options.temporal().connection.address).toBe('temporal.example:7233');
+});
+
+test('who makes a change: OPS_ACTOR, else the login name, and in production nobody who may be anybody', async () => {
+  const own = await optionsFor(null, OWN);
+  expect(own.actor('jane')).toBe('jane');
+  expect((await optionsFor(null, { ...OWN, OPS_ACTOR: 'Jane Doe' })).actor('root')).toBe('Jane Doe');
+  for (const shared of ['node', 'root', 'ROOT', 'ubuntu', 'postgres', 'uid 1000', '1000'])
+    expect(() => own.actor(shared)).toThrow(`"${shared}" is an account that may be anybody's`);
+  const named = await optionsFor(null, { ...OWN, OPS_ACTOR: 'Node' });
+  expect(() => named.actor('jane')).toThrow('set OPS_ACTOR to your own name');
+  const development = await optionsFor(null, { ...OWN, ENVIRONMENT: 'development' });
+  expect(development.actor('root')).toBe('root');
+  expect((await optionsFor(STACK)).actor('root')).toBe('root');
+});
+
+test('a database of its own has nothing of the embedded stack', async () => {
+  const options = await optionsFor(STACK, OWN);
+  expect(() => options.keyRing()).toThrow('with DATABASE_URL set, WEBHOOK_KEYS must be');
+  expect(options.temporal().connection.address).toBe('127.0.0.1:7233');
+  expect(await options.checkTarget('https://localhost:18445/webhooks')).toMatchObject({ ok: false });
+});
+
+test('what is nowhere is named with the setting and the file, and only when it is asked for', async () => {
+  const options = await optionsFor(null);
+  expect(() => options.databaseUrl()).toThrow(/set DATABASE_URL, or start .*stack\.json/);
+  expect(() => options.keyRing()).toThrow(/set WEBHOOK_KEYS, or start .*webhook-keys/);
+});

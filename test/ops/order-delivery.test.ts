@@ -1,0 +1,60 @@
+import { ulid } from 'ulid';
+import { orderDelivery } from '../../ops/temporal/order-delivery';
+import { deliveryWorkflowId } from '../../workflows/names';
+import { startTcpProxy } from '../support/tcp-proxy';
+import { randomTaskQueue, testTemporal } from '../support/temporal';
+
+const temporal = testTemporal();
+const target = () => ({ namespace: temporal.namespace, connection: { address: temporal.address } });
+const newDelivery = () => ({ notificationId: `ntf_${ulid()}`, generation: 1 });
+
+test('signals the workflow of that generation, and no other', async () => {
+  const delivery = newDelivery();
+  // No worker takes it: what counts is what Temporal has written down.
+  const handle = await temporal.env.client.workflow.start('deliverNotification', {
+    workflowId: deliveryWorkflowId(delivery.notificationId, 1),
+    taskQueue: randomTaskQueue(),
+  });
+  expect(await orderDelivery(target(), delivery, 'retryNow')).toEqual({ kind: 'taken' });
+  const { events } = await handle.fetchHistory();
+  const signals = events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName);
+  expect(signals?.filter((name) => typeof name === 'string')).toEqual(['retryNow']);
+  expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toEqual({
+    kind: 'no_workflow',
+  });
+
+  const doomed = newDelivery();
+  const other = await temporal.env.client.workflow.start('deliverNotification', {
+    workflowId: deliveryWorkflowId(doomed.notificationId, 1),
+    taskQueue: randomTaskQueue(),
+  });
+  expect(await orderDelivery(target(), doomed, 'cancel')).toEqual({ kind: 'taken' });
+  const cancelled = (await other.fetchHistory()).events;
+  expect(cancelled?.some((event) => event.workflowExecutionCancelRequestedEventAttributes)).toBe(true);
+
+  await handle.terminate();
+  expect(await orderDelivery(target(), delivery, 'pause')).toEqual({ kind: 'no_workflow' });
+});
+
+test('a namespace that is not there is no missing workflow', async () => {
+  const elsewhere = { ...target(), namespace: 'no-such-namespace' };
+  await expect(orderDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);
+});
+
+test('says within its deadline that nobody is there, or that nobody answers', async () => {
+  const gone = await startTcpProxy({ port: 1 });
+  const frozen = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
+  frozen.freeze();
+  await gone.close();
+  for (const { port } of [gone, frozen]) {
+    const address = `127.0.0.1:${port}`;
+    const startedAt = performance.now();
+    expect(await orderDelivery({ ...target(), connection: { address } }, newDelivery(), 'pause')).toEqual({
+      kind: 'unreachable',
+      address,
+      why: expect.stringMatching(/./),
+    });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  }
+  await frozen.close();
+});

@@ -1,0 +1,96 @@
+import type { Tenant } from '../domain/tenant';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { OperatorEvent } from '../db/audit/operator-events';
+import type { Db } from '../db/postgres/connect';
+import { inRound } from '../db/postgres/deadline';
+import {
+  expireHeld,
+  warnOfExpiry,
+  holdQueued,
+  queuesToHold,
+  queuesToRelease,
+  releaseHeld,
+} from '../db/notifications/hold';
+import { healthFigures } from '../db/endpoints/figures';
+import { describeOperatorEvent } from '../domain/operator-event';
+import { startLoop, type Loop } from '../timing/loop';
+import { createHealthMetrics } from '../runtime/telemetry/health-metrics';
+
+/** Notifications moved in one transaction: some tens of milliseconds of row locks. */
+const BATCH = 200;
+/** Warnings are given once a day; looking for them reads all that is about to expire. */
+const WARN_EVERY_MS = 300_000;
+
+/** What the loops of a worker process share. */
+export interface WorkerLoopOptions {
+  readonly db: Db;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Longest time until what was not heard of is found, in milliseconds. */
+  readonly everyMs: number;
+}
+
+/**
+ * Holds notifications for which there is no endpoint, releases them in sequence once there is one, and lets them expire.
+ * Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
+ */
+export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
+  const metrics = createHealthMetrics(registry, () => healthFigures(db));
+  const inTime = <T>(query: PromiseLike<T>) => inRound(query, 'keeper');
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+
+  async function round(stopped: () => boolean): Promise<void> {
+    const limit = BATCH;
+    await move('held', await inTime(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
+    const released = await inTime(queuesToRelease(db));
+    await move('released', released, (queue) => releaseHeld(db, queue, { limit }), stopped);
+    for (let more = true; more && !stopped();) {
+      const expired = await inTime(expireHeld(db, { limit }));
+      expired.forEach(report);
+      more = expired.length > 0;
+    }
+    if (stopped() || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+    (await inTime(warnOfExpiry(db))).forEach(report);
+    warnedAtMs = performance.now();
+  }
+
+  /** Batch by batch, queue after queue, so that one partner's backlog holds up no other's. */
+  async function move(
+    what: 'held' | 'released',
+    queues: readonly Tenant[],
+    one: (queue: Tenant) => Promise<number>,
+    stopped: () => boolean,
+  ): Promise<void> {
+    const totals = new Map<Tenant, number>();
+    try {
+      for (let left = queues; left.length > 0;) {
+        const full: Tenant[] = [];
+        for (const queue of left) {
+          if (stopped()) return;
+          const count = await inTime(one(queue));
+          if (count > 0) totals.set(queue, (totals.get(queue) ?? 0) + count);
+          if (count === BATCH) full.push(queue);
+        }
+        left = full;
+      }
+    } finally {
+      for (const [{ partnerId, environment }, count] of totals) {
+        if (what === 'released') metrics.released.inc(count);
+        logger.info({ partnerId, environment, count }, `notifications were ${what}`);
+      }
+    }
+  }
+
+  function report({ kind, partnerId, environment, endpointId, details }: OperatorEvent): void {
+    if (kind === 'notifications_expired') metrics.expired.inc(Number(details['count']));
+    const message = describeOperatorEvent(kind, details);
+    logger.warn({ kind, partnerId, environment, endpointId, ...details }, message);
+  }
+
+  return startLoop({
+    round,
+    everyMs,
+    onError: (error) => logger.warn({ err: error }, 'held notifications could not be looked after'),
+  });
+}

@@ -1,0 +1,96 @@
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import type { NotificationRef } from '../db/notifications/notification';
+import { startLoop, type Loop } from '../timing/loop';
+import { inTime } from '../runtime/temporal/in-time';
+import { deliveryWorkflowId } from '../workflows/names';
+
+/** A describe answers in milliseconds; one that does not is asked again in the next round. */
+const DESCRIBE_DEADLINE_MS = 2_000;
+/** Describes per round: a round of 10 s then costs Temporal next to nothing. */
+const PER_ROUND = 50;
+
+interface ReconcilerDeps {
+  readonly client: Client;
+  readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
+  /** Pending again, under a new generation: an old workflow that still runs somewhere is told that it is over. */
+  readonly restart: (notification: NotificationRef) => Promise<boolean>;
+  readonly end: (
+    notification: NotificationRef,
+    state: 'failed' | 'cancelled',
+    reason: string,
+  ) => Promise<void>;
+  readonly onFound: (notification: NotificationRef, what: string) => void;
+  readonly onError: (error: unknown, what: string) => void;
+  /** Pause between rounds, in milliseconds. */
+  readonly everyMs: number;
+  /** How long a started notification is left alone before Temporal is asked about it. */
+  readonly olderThanMs: number;
+}
+
+const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
+  RUNNING: 'running',
+  PAUSED: 'running',
+  TERMINATED: 'terminated',
+  CANCELLED: 'cancelled',
+};
+
+/** What Temporal knows of a delivery whose row says that it is under way. */
+type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
+
+/**
+ * Holds the rows against Temporal: either store may have been restored from a backup, or lost, and operators may end
+ * workflows in Temporal's own UI.
+ */
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { everyMs, olderThanMs } = deps;
+  return startLoop({
+    async round(stopped) {
+      let restarted = 0;
+      for (const one of await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs })) {
+        if (stopped()) return;
+        if (await reconcile(deps, one)) restarted += 1;
+      }
+      // Temporal's database is gone, as it seems: everything under way needs a new workflow, and a pause would make that late.
+      if (restarted === PER_ROUND) return 'again';
+    },
+    everyMs,
+    onError: (error) => deps.onError(error, 'notifications could not be held against Temporal'),
+  });
+}
+
+/** @returns whether it was restarted. */
+async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): Promise<boolean> {
+  const standing = await standingOf(deps.client, notification);
+  switch (standing) {
+    case 'running':
+      return false;
+    case 'terminated':
+      deps.onFound(notification, 'its workflow was terminated');
+      await deps.end(notification, 'failed', 'workflow_terminated');
+      return false;
+    case 'cancelled':
+      deps.onFound(notification, 'its workflow was cancelled');
+      await deps.end(notification, 'cancelled', 'workflow_cancelled');
+      return false;
+    case 'missing':
+    case 'closed':
+      // The row would know if it had ended: one of the two stores has lost something. Sent again, counted once.
+      if (!(await deps.restart(notification))) return false;
+      deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
+      return true;
+  }
+}
+
+async function standingOf(
+  client: Client,
+  { notificationId, generation }: NotificationRef,
+): Promise<Standing> {
+  const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+  try {
+    const { status } = await inTime(client, DESCRIBE_DEADLINE_MS, () => handle.describe());
+    return STANDINGS[status.name] ?? 'closed';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'missing';
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import {
+  claimRecovery,
+  giveBackRecovery,
+  endRecovery,
+  TakenOver,
+  runRecovery,
+  type Recovery,
+} from '../db/notifications/recovery';
+import { inRound } from '../db/postgres/deadline';
+import { startLoop, type Loop } from '../timing/loop';
+import type { WorkerLoopOptions } from './keeper';
+
+/** Of one worker at a time; each sends ten notifications a second at most, and they leave after everything that is live. */
+const MOST_AT_A_TIME = 8;
+
+/**
+ * Carries out the recoveries that partners have asked for. Every worker runs one; a lease in the recovery's row keeps them out of
+ * each other's way, and one that a dead worker leaves is taken up by another. It needs no Temporal.
+ */
+export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'registry'>): Loop {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function round(stopped: () => boolean, wake: () => void): Promise<void> {
+    while (!stopped() && running.size < MOST_AT_A_TIME) {
+      const recovery = await inRound(claimRecovery(db), 'recoveries');
+      if (recovery === null) return;
+      const task = carryOut(recovery)
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, 'a recovery was interrupted; it is taken up again'),
+        )
+        .finally(() => {
+          running.delete(task);
+          wake();
+        });
+      running.add(task);
+    }
+  }
+
+  /** Writes down how it ended, or gives it back when the worker stops. */
+  async function carryOut(recovery: Recovery): Promise<void> {
+    const { recoveryId, runner, partnerId, environment, keyId } = recovery;
+    const actor = keyId ?? 'worker';
+    try {
+      const interrupted = stopping.signal;
+      const stop = await runRecovery(recovery, { db, actor, interrupted, onProgress: () => undefined });
+      if (stop === 'interrupted') return await giveBackRecovery(db, recovery);
+      const state = stop === null ? 'done' : 'interrupted';
+      const { found, sent, skipped } = await endRecovery(db, { recoveryId, runner, actor }, state);
+      const about = { recoveryId, partnerId, environment, found, sent, skipped };
+      if (stop === null) logger.info(about, 'a recovery is done');
+      else logger.warn({ ...about, err: stop }, 'a recovery was stopped');
+    } catch (error) {
+      if (!(error instanceof TakenOver)) throw error;
+      logger.info({ recoveryId, partnerId, environment }, 'a recovery was stopped, or taken over');
+    }
+  }
+
+  const loop = startLoop({
+    round,
+    everyMs,
+    onError: (error) => logger.warn({ err: error }, 'recoveries cannot be looked for now'),
+  });
+  return {
+    wake: () => loop.wake(),
+    async stop() {
+      stopping.abort();
+      await loop.stop();
+      await Promise.all(running);
+    },
+  };
+}
