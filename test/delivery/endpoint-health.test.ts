@@ -62,7 +62,8 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   await comesTo(gone.notificationId, 'failed');
   expect(await rowOf(gone.notificationId)).toMatchObject({ reason: 'gone', attempts: 1 });
   expect(await standing()).toEqual({ state: 'disabled', reason: 'gone' });
-  expect(warned('endpoint_disabled')).toHaveLength(1);
+  // It is logged after it is stored.
+  await until(() => warned('endpoint_disabled').length === 1, 'it is logged');
 
   const later = [];
   for (let sequence = 1; sequence <= 5; sequence += 1) later.push(await store('app_later', sequence));
@@ -138,7 +139,10 @@ test('120 hours of failures disable it with the twentieth, and what follows is h
   const next = await store('app_2');
   await comesTo(next.notificationId, 'held');
   expect(receiver.received).toHaveLength(2);
-  expect(warned('endpoint_disabled').at(-1)).toContain('20 failures in 120 h');
+  await until(
+    () => warned('endpoint_disabled').at(-1)?.includes('20 failures in 120 h') === true,
+    'it is logged',
+  );
 }, 60_000);
 
 test('what waits for a workflow is held without one', async () => {
