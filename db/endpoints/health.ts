@@ -1,10 +1,9 @@
-import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { judgeFailing } from '../../domain/endpoint-health';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
 import { runPrepared, type Reader } from '../postgres/prepared';
 
-/** How an endpoint is: after a failure with that failure, after a success as it was before. */
+/** How an endpoint is after a failure, with that failure. */
 export interface EndpointHealth extends Tenant {
   readonly endpointId: string;
   readonly failures: number;
@@ -22,38 +21,32 @@ const NOTE = `
     set state = case when $2::boolean then 'disabled' else state end, disabled_reason = case when $2 then 'failing' else disabled_reason end,
       updated_at = case when $2 then service_now() else updated_at end, warned_hours = coalesce($3::smallint, warned_hours)
     where endpoint_id = $1 and state = 'active' and ($2 or warned_hours < $3::smallint)
-    returning 1),
-  told as (select 1 from noted union all select 1 where not $2 and $3 is null)
+    returning 1)
   insert into operator_events (kind, partner_id, environment, endpoint_id, details)
-  select $4, $5, $6, $1, $7::text::jsonb from told returning 1`;
+  select $4, $5, $6, $1, $7::text::jsonb from noted returning 1`;
 
 /**
- * What follows for an endpoint from the outcome of an attempt: operators are warned of it, it is disabled by domain/endpoint-health, or
- * a warning has ended. record_attempt has counted the failure or noted the success, and has disabled one that answered 410 (`gone`).
+ * What follows for an endpoint from a failure that is no 410: operators are warned of it, or it is disabled, by domain/endpoint-health.
+ * record_attempt has counted the failure; it writes itself what a 410 and a success come to.
  * @returns what operators should know, which has been written down.
  */
 export async function noteHealth(
   reader: Reader,
   { endpointId, partnerId, environment, failures, hours, warnedHours, lastSuccessAt }: EndpointHealth,
-  outcome: DeliveryOutcome,
 ): Promise<OperatorEvent | null> {
   const about = { partnerId, environment, endpointId };
-  const details = { hours: Math.floor(hours), failures };
-  if (outcome.kind === 'delivered')
-    return warnedHours === 0 ? null : note({ kind: 'endpoint_recovered', ...about, details }, {});
-  const known = { ...details, last_success_at: lastSuccessAt };
-  const disabled = (reason: 'gone' | 'failing') =>
-    ({ kind: 'endpoint_disabled', ...about, details: { reason, ...known } }) as const;
-  if (outcome.failure === 'gone') return note(disabled('gone'), {});
+  const known = { hours: Math.floor(hours), failures, last_success_at: lastSuccessAt };
   const verdict = judgeFailing({ hours, failures, warnedHours });
   if (verdict === null) return null;
-  if (verdict.kind === 'disable') return note(disabled('failing'), { disable: true });
-  return note({ kind: 'endpoint_failing', ...about, details: known }, { warnedOf: verdict.hours });
+  return verdict.kind === 'disable'
+    ? note({ kind: 'endpoint_disabled', ...about, details: { reason: 'failing', ...known } }, null)
+    : note({ kind: 'endpoint_failing', ...about, details: known }, verdict.hours);
 
-  async function note(event: OperatorEvent, { disable = false, warnedOf = null as number | null }) {
+  /** @param warnedOf hours; null: it is disabled. */
+  async function note(event: OperatorEvent, warnedOf: number | null) {
     const written = [
       endpointId,
-      disable,
+      warnedOf === null,
       warnedOf,
       event.kind,
       partnerId,

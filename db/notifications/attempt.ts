@@ -150,6 +150,9 @@ type Recorded =
       readonly eventType: string | null;
       readonly test: boolean;
       readonly later: boolean;
+      /** What operators should know, which has been written down. */
+      readonly news: Pick<OperatorEvent, 'kind' | 'details'> | null;
+      /** Of the endpoint, when this has changed it. */
       readonly health: EndpointHealth | null;
     };
 
@@ -204,7 +207,13 @@ export async function recordAttempt(
 ): Promise<{ readonly event: OperatorEvent | null; readonly ended: string | null }> {
   const result = { ...outcome, address };
   const recorded = await record(reader, { notificationId }, { number, result }, end, retryInMs);
-  const event = recorded.health && (await noteHealth(reader, recorded.health, outcome));
+  const { health, news } = recorded;
+  if (health === null) return { event: null, ended: undelivered(recorded) };
+  const { partnerId, environment, endpointId } = health;
+  const judged = outcome.kind === 'delivered' || news !== null;
+  const event = judged
+    ? news && { ...news, partnerId, environment, endpointId }
+    : await noteHealth(reader, health);
   return { event, ended: undelivered(recorded) };
 }
 

@@ -16,6 +16,7 @@ DECLARE
   delivery deliveries;
   made delivery_attempts;
   health webhook_endpoints;
+  news json;
   kind constant text := result ->> 'kind';
   gone constant boolean := coalesce(result ->> 'failure' = 'gone', false);
   fresh boolean := false;
@@ -156,9 +157,24 @@ BEGIN
     END IF;
   END IF;
 
+  -- With the change that operators should know of. What needs a judgement is left to the caller (db/endpoints/health.ts).
+  IF gone AND health.endpoint_id IS NOT NULL THEN
+    news := json_build_object('kind', 'endpoint_disabled', 'details', json_build_object('reason', 'gone',
+      'hours', floor(extract(epoch FROM moment - health.failing_since) / 3600), 'failures', health.failures_since_success,
+      'last_success_at', to_char(health.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"')));
+  ELSIF kind = 'delivered' AND health.warned_hours > 0 THEN
+    news := json_build_object('kind', 'endpoint_recovered', 'details', json_build_object(
+      'hours', floor(coalesce(extract(epoch FROM moment - health.failing_since) / 3600, 0)),
+      'failures', health.failures_since_success));
+  END IF;
+  IF news IS NOT NULL THEN
+    INSERT INTO operator_events (kind, partner_id, environment, endpoint_id, details)
+    VALUES (news ->> 'kind', health.partner_id, health.environment, health.endpoint_id, (news -> 'details')::jsonb);
+  END IF;
+
   RETURN json_build_object(
     'ended', ended, 'eventType', n.event_type, 'test', coalesce(delivery.test, false), 'later', later,
-    'health', CASE WHEN health.endpoint_id IS NOT NULL THEN json_build_object(
+    'news', news, 'health', CASE WHEN health.endpoint_id IS NOT NULL THEN json_build_object(
       'endpointId', health.endpoint_id, 'partnerId', health.partner_id, 'environment', health.environment,
       'failures', health.failures_since_success, 'warnedHours', health.warned_hours,
       'hours', coalesce(extract(epoch FROM moment - health.failing_since) / 3600, 0),
