@@ -56,7 +56,7 @@ const FIELDS = [
 
 test('what a section looks for in the log is what the service writes', () => {
   const code = projectFiles
-    .filter((file) => /^(api|activities|db|dispatcher|domain|outbound|runtime)\/.*\.ts$/.test(file))
+    .filter((file) => /^(api|activities|db|domain|outbound|runtime|worker)\/.*\.ts$/.test(file))
     .map((file) => readFileSync(join(root, file), 'utf8'))
     .join('\n');
   const sought = [...handbook.matchAll(/grep (?:-c )?'?([^'`]+?)'?(?=`| \|)/g)].flatMap(([, words = '']) =>
