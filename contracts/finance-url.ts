@@ -1,5 +1,5 @@
 import { toASCII } from 'tr46';
-import { parsedUrl } from '../domain/parsed-url';
+import { parsedUrl } from '../domain/webhook-url';
 
 /** Longest finance page that a partner may send, in code points; a link made of it is longer. */
 export const LONGEST_FINANCE_URL = 2_048;

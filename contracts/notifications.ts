@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { answerSchema } from './answer';
-import { NOTIFICATION_STATUSES } from '../domain/notification-status';
+import { NOTIFICATION_STATUSES } from '../domain/notification-states';
 import {
   applicationIdField,
   EVENT_TYPES,

@@ -1,4 +1,4 @@
-import { TEST_EVENT_TYPE } from '../domain/test-event-type';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { answeredAmount } from './amount';

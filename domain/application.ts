@@ -30,3 +30,60 @@ export interface ApplicationChange extends ApplicationTerms {
 
 /** Writes the body that a partner is sent, byte for byte. */
 export type WriteChange = (change: ApplicationChange) => string;
+
+interface FittedOffer {
+  /** Key of its lender. */
+  readonly lender: string;
+  readonly creditProduct: string;
+  readonly loanPence: number;
+  readonly depositPence: number;
+}
+
+/** What a quote offered. Money in pence. */
+export interface QuotedOffers {
+  readonly merchantReference: string | null;
+  /** Every product that fitted, shown or not. */
+  readonly fitted: readonly FittedOffer[];
+  /**
+   * What the link of the summary carries: the basket, with the deposit that the merchant asks for. No product need
+   * have these amounts.
+   */
+  readonly summary: { readonly loanPence: number; readonly depositPence: number };
+}
+
+/** What an application is to be opened for. */
+interface WantedOffer extends ApplicationTerms {
+  /** Products of other lenders do not exist for it. */
+  readonly lender: string;
+  readonly merchantReference: string | null;
+}
+
+/** Why an application cannot be opened from a quote. */
+export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'merchant_reference_differs';
+
+/**
+ * Holds what an application is to be opened for against what was quoted. Every link that leads to a product of the lender opens
+ * one (docs/decisions/applications.md, "Link of the summary").
+ * @returns null when it was quoted: with a product, that product of the lender for these amounts; without one, the amounts of any
+ * product of the lender or those of the summary's link, when the quote offered a product of the lender.
+ */
+export function offerRefusal(offers: QuotedOffers, wanted: WantedOffer): OfferRefusal | null {
+  if (wanted.merchantReference !== null && wanted.merchantReference !== offers.merchantReference) {
+    return 'merchant_reference_differs';
+  }
+  const meant = namedOffers(offers.fitted, wanted).filter(({ lender }) => lender === wanted.lender);
+  if (meant.length === 0) return 'product_not_quoted';
+  const quoted = wanted.creditProduct === null ? [...meant, offers.summary] : meant;
+  const found = quoted.some(
+    ({ loanPence, depositPence }) => loanPence === wanted.loanPence && depositPence === wanted.depositPence,
+  );
+  return found ? null : 'amounts_not_quoted';
+}
+
+/** The product that is named, or all of them when none is; of whichever lender. */
+export function namedOffers(
+  fitted: readonly FittedOffer[],
+  { creditProduct }: Pick<WantedOffer, 'creditProduct'>,
+): readonly FittedOffer[] {
+  return fitted.filter((one) => creditProduct === null || one.creditProduct === creditProduct);
+}

@@ -131,3 +131,37 @@ export function mayHappen(event: DeliveryEvent | EndState, state: NotificationSt
   const { from } = event in ENDS ? ENDS[event as EndState] : DELIVERY_CHANGES[event as DeliveryEvent];
   return (from as readonly NotificationState[]).includes(state);
 }
+
+/**
+ * What partners see of a notification's state: `pending` until an attempt of its generation has failed, then `retrying`
+ * until it ends. What was delivered once and is not under way again is `delivered`, however a later resend ended.
+ * db/schema/notifications.ts says it in SQL.
+ */
+export const NOTIFICATION_STATUSES = [
+  'pending',
+  'retrying',
+  'delivered',
+  'failed',
+  'held',
+  'cancelled',
+  'expired',
+] as const;
+
+export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
+
+/** Event type of a test notification: of no application, counted against the monthly limit, never held. */
+export const TEST_EVENT_TYPE = 'credit_application.test';
+
+/** A ULID, for regular expressions of JavaScript and of Postgres: the first digit has three bits. */
+export const ULID_PATTERN = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
+
+/** Keywords on every workflow that delivers a notification: what the Temporal UI and `ops` filter by. */
+export const SEARCH_ATTRIBUTE = {
+  partner: 'PartnerId',
+  environment: 'Environment',
+  eventType: 'EventType',
+  application: 'ApplicationId',
+  status: 'NotificationStatus',
+} as const;
+
+export const SEARCH_ATTRIBUTES = Object.values(SEARCH_ATTRIBUTE);

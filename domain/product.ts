@@ -24,7 +24,7 @@ export type FirstPaymentType =
 /** Which figure `annual_interest_rate` shows. */
 export type AnnualRateShown = 'flat' | 'nominal' | 'effective';
 
-/** A share of the purchase price, a fixed sum, or both; see domain/deposit.ts for how they combine. */
+/** A share of the purchase price, a fixed sum, or both; see domain/quote.ts for how they combine. */
 export interface DepositRule {
   /** Share of the purchase price in basis points, 0–10,000. */
   readonly basisPoints: number;
@@ -32,7 +32,7 @@ export interface DepositRule {
   readonly fixedPence: number;
 }
 
-/** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds in domain/product-bounds.ts. */
+/** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds below. */
 export interface ProductTerms {
   /** Key of the lender whose product it is. */
   readonly lender: string;
@@ -81,3 +81,133 @@ export interface Product extends ProductTerms {
 /** Lowest and highest loan any credit product can offer, in pence. */
 export const LOWEST_LOAN_PENCE = 1_000;
 export const HIGHEST_LOAN_PENCE = 200_000_000;
+
+/** £1,000,000 of fixed deposit or fee: half the largest loan. */
+const HIGHEST_FIXED_PENCE = 100_000_000;
+
+/** Lowest and highest value of each number among the terms of a product, and of a deposit rule. */
+export const PRODUCT_BOUNDS = {
+  numberOfRepayments: [1, 120],
+  /** 10,000 %: above any APR in the market, and still exact in doubles over the longest term. */
+  aprBasisPoints: [0, 1_000_000],
+  /** 10,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
+  ratePpm: [0, 100_000_000],
+  deferralMonths: [0, 60],
+  /** Five years. */
+  firstIntervalDays: [1, 1_830],
+  settlementFeePence: [0, HIGHEST_FIXED_PENCE],
+  minLoanPence: [LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE],
+  maxLoanPence: [LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE],
+  depositBasisPoints: [0, 10_000],
+  depositFixedPence: [0, HIGHEST_FIXED_PENCE],
+} as const satisfies Readonly<Record<string, readonly [lowest: number, highest: number]>>;
+
+/** The words that a term of a product may be. */
+export const PRODUCT_CHOICES = {
+  rateType: ['fixed', 'variable'],
+  rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
+  instalmentRounding: ['half_up', 'floor', 'ceil'],
+  finalPayment: ['equal', 'remainder', 'clear_balance'],
+  firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
+  annualRateShown: ['flat', 'nominal', 'effective'],
+} as const satisfies { [Field in keyof ProductTerms]?: readonly ProductTerms[Field][] };
+
+/** Characters of a lender's or product's name: enough for any that is in use, few enough for a link. */
+export const LONGEST_PRODUCT_NAME = 120;
+
+/** Whether a stored or given value is a whole number within these bounds. */
+export const isWithin = (value: unknown, [lowest, highest]: readonly [number, number]): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= lowest && (value as number) <= highest;
+
+/** Whether both parts of a deposit rule are possible; an absent part is none. */
+export const isPossibleDeposit = (basisPoints: unknown, fixedPence: unknown): boolean =>
+  isWithin(basisPoints ?? 0, PRODUCT_BOUNDS.depositBasisPoints) &&
+  isWithin(fixedPence ?? 0, PRODUCT_BOUNDS.depositFixedPence);
+
+export interface Merchant {
+  readonly merchantId: string;
+  readonly tradingName: string;
+  /** Whether the merchant may communicate regulated credit promotions (FCA). */
+  readonly fcaAuthorised: boolean;
+  /** False: the summary is given without the product list (no notice). */
+  readonly showProducts: boolean;
+  /** `offer`: the best offer that fits; `headline`: always the plain headline. */
+  readonly summaryStyle: 'offer' | 'headline';
+  /** Merchant-wide minimum deposit; null: none, the products' own rules decide. */
+  readonly depositFloor: DepositRule | null;
+  /**
+   * Every product of the merchant that is switched on, in no particular order; validity days are not applied yet.
+   * Empty only for a merchant that is not authorised.
+   */
+  readonly products: readonly Product[];
+}
+
+/** A merchant as stored: parts of the set-up may still be missing. */
+export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthorised'> {
+  readonly tradingName: string | null;
+  readonly fcaAuthorised: boolean | null;
+  /** Faults found while reading products that cannot be priced, as field names. */
+  readonly corruptFields: readonly string[];
+}
+
+/**
+ * Decides whether a merchant can be quoted for. Required: `trading_name`, `fca_authorised` and, unless the merchant
+ * is recorded as not authorised, at least one product (`products`); none of its products may be corrupt.
+ * @returns the complete merchant, or the names of the fields that are missing, in a stable order.
+ */
+export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } | { missingFields: string[] } {
+  const missingFields: string[] = [];
+  if (setup.tradingName === null || setup.tradingName.trim() === '') missingFields.push('trading_name');
+  if (setup.fcaAuthorised === null) missingFields.push('fca_authorised');
+  const productless = setup.products.length === 0 && setup.corruptFields.length === 0;
+  if (productless && setup.fcaAuthorised !== false) missingFields.push('products');
+  missingFields.push(...setup.corruptFields);
+  const { tradingName, fcaAuthorised } = setup;
+  if (missingFields.length > 0 || tradingName === null || fcaAuthorised === null) return { missingFields };
+  const { merchantId, showProducts, summaryStyle, depositFloor, products } = setup;
+  return {
+    merchant: { merchantId, tradingName, fcaAuthorised, showProducts, summaryStyle, depositFloor, products },
+  };
+}
+
+const orders = new WeakMap<readonly Product[], readonly Product[]>();
+
+/** Products in the merchant's order: `displayOrder`, then the name by code units. Sorted once for each list. */
+function inMerchantOrder(products: readonly Product[]): readonly Product[] {
+  let ordered = orders.get(products);
+  if (ordered === undefined) {
+    ordered = products.toSorted(
+      (a, b) => a.displayOrder - b.displayOrder || (a.creditProduct < b.creditProduct ? -1 : 1),
+    );
+    orders.set(products, ordered);
+  }
+  return ordered;
+}
+
+/** The products offered on a day (YYYY-MM-DD), in the merchant's order; both ends of their validity are inclusive. */
+export function offeredProducts(products: readonly Product[], today: string): Product[] {
+  return inMerchantOrder(products).filter(
+    ({ validFrom, validTo }) =>
+      (validFrom === null || validFrom <= today) && (validTo === null || today <= validTo),
+  );
+}
+
+const london = new Intl.DateTimeFormat('en-CA', {
+  timeZone: 'Europe/London',
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+});
+
+let minute = Number.NaN;
+let day = '';
+
+/** The UK calendar day (YYYY-MM-DD) of a moment: products are valid by UK days. Formatted once a minute. */
+export function ukDay(moment: Date): string {
+  const current = Math.floor(moment.getTime() / 60_000);
+  if (current !== minute) {
+    day = london.format(moment);
+    minute = current;
+  }
+  return day;
+}

@@ -1,11 +1,151 @@
-import { depositReason, maximumDeposit, merchantDepositRule, minimumDeposit } from './deposit';
 import { prepareLinks, type FinanceLinks } from './finance-link';
-import type { Merchant } from './merchant';
-import { LOWEST_LOAN_PENCE, type Product } from './product';
-import { annualRateBasisPoints } from './rate';
-import { offeredProducts } from './offered-products';
-import { planRepayments, type RepaymentPlan } from './repayment-plan';
-import { summaryHtml } from './summary';
+import { divideCeil, divideFloor, formatPounds } from './money';
+import { type Merchant, type DepositRule, type Product, LOWEST_LOAN_PENCE, offeredProducts } from './product';
+import {
+  formatShare,
+  formatApr,
+  annualRateBasisPoints,
+  planRepayments,
+  type RepaymentPlan,
+} from './repayment-plan';
+
+const BASIS_POINTS = 10_000;
+
+/** price × basisPoints / 10,000 by the given division, split so that no product leaves the safe integers. */
+function shareOf(
+  pricePence: number,
+  basisPoints: number,
+  divide: (numerator: number, denominator: number) => number,
+): number {
+  const rest = pricePence % BASIS_POINTS;
+  return ((pricePence - rest) / BASIS_POINTS) * basisPoints + divide(rest * basisPoints, BASIS_POINTS);
+}
+
+/**
+ * Smallest deposit a rule asks for: the larger of its share of the price, rounded **up** to the penny, and its fixed
+ * sum; never more than the price. Pence.
+ * @param pricePence purchase price, ≥ 0.
+ * @param rule null: no minimum, so 0.
+ */
+export function minimumDeposit(pricePence: number, rule: DepositRule | null): number {
+  if (rule === null) return 0;
+  const share = shareOf(pricePence, rule.basisPoints, divideCeil);
+  return Math.min(pricePence, Math.max(share, rule.fixedPence));
+}
+
+/**
+ * Largest deposit a rule allows: its share of the price rounded **down**, and its fixed sum when that is above 0,
+ * whichever is smaller. Pence.
+ * @param pricePence purchase price, ≥ 0.
+ * @param rule null: up to the price.
+ */
+export function maximumDeposit(pricePence: number, rule: DepositRule | null): number {
+  if (rule === null) return pricePence;
+  const share = shareOf(pricePence, rule.basisPoints, divideFloor);
+  return rule.fixedPence > 0 ? Math.min(share, rule.fixedPence) : share;
+}
+
+/** The minimum that all products have in common; null when they differ, have none, or there are none. */
+export function sharedDepositRule(products: readonly Product[]): DepositRule | null {
+  const first = products[0]?.depositMin ?? null;
+  if (first === null) return null;
+  const shared = products.every(
+    ({ depositMin }) =>
+      depositMin !== null &&
+      depositMin.basisPoints === first.basisPoints &&
+      depositMin.fixedPence === first.fixedPence,
+  );
+  return shared ? first : null;
+}
+
+/** The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else none. */
+export function merchantDepositRule(
+  merchant: Pick<Merchant, 'depositFloor'>,
+  activeProducts: readonly Product[],
+): DepositRule | null {
+  return merchant.depositFloor ?? sharedDepositRule(activeProducts);
+}
+
+/** For people: why a deposit was raised, naming whichever part of the rule decided at this price. */
+export function depositReason(pricePence: number, rule: DepositRule): string {
+  if (rule.fixedPence > pricePence) return 'A deposit of the whole purchase price is required.';
+  const byShare = shareOf(pricePence, rule.basisPoints, divideCeil) >= rule.fixedPence;
+  return byShare
+    ? `A minimum deposit of ${formatShare(rule.basisPoints)} of the purchase price is required.`
+    : `A minimum deposit of ${formatPounds(rule.fixedPence)} is required.`;
+}
+
+/** Longest summary in code points of visible text. */
+export const LONGEST_SUMMARY = 80;
+
+const LEARN_MORE = 'Learn more';
+/** Says nothing that only an authorised merchant may say: no digit, no % and no £. */
+const HEADLINE = 'Spread the cost with finance.';
+
+export interface SummaryOffer {
+  readonly monthlyRepaymentPence: number;
+  readonly product: { readonly aprBasisPoints: number };
+}
+
+export interface SummaryRequest {
+  readonly fcaAuthorised: boolean;
+  readonly summaryStyle: 'offer' | 'headline';
+  /** The offers at exactly the link's loan and deposit, in the merchant's order; may be none. */
+  readonly offers: readonly SummaryOffer[];
+  readonly link: string;
+}
+
+/** The lowest monthly price; of equal ones the first in the merchant's order. */
+function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
+  return offers.reduce<SummaryOffer | undefined>(
+    (best, offer) => (best && best.monthlyRepaymentPence <= offer.monthlyRepaymentPence ? best : offer),
+    undefined,
+  );
+}
+
+/** Texts for an offer, the longest first. */
+function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
+  const price = formatPounds(monthlyRepaymentPence);
+  const apr = formatApr(product.aprBasisPoints);
+  if (product.aprBasisPoints === 0) {
+    return [
+      `Interest-free credit from ${price} a month at ${apr} APR representative.`,
+      `Interest-free from ${price} a month, ${apr} APR representative.`,
+    ];
+  }
+  return [
+    `Spread the cost from ${price} a month at ${apr} APR representative.`,
+    `From ${price} a month at ${apr} APR representative.`,
+  ];
+}
+
+/**
+ * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one link. An
+ * authorised merchant gets its best offer, in the longest template that fits. The headline stands when there is no
+ * offer at the link's amounts, when the merchant chose it, and when it may not communicate regulated promotions.
+ */
+export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
+  const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
+  const texts = best === undefined ? [] : offerTexts(best);
+  const fitting = texts.find((text) => fits(`${text} ${LEARN_MORE}`));
+  return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
+}
+
+/** Characters are code points here, of which a text has no more than code units. */
+function fits(text: string): boolean {
+  return text.length <= LONGEST_SUMMARY || [...text].length <= LONGEST_SUMMARY;
+}
+
+/** Escapes text for HTML content and double- or single-quoted attributes. */
+function escapeHtml(text: string): string {
+  const escaped = text.replaceAll('&', '&amp;');
+  if (!/[<>"']/.test(escaped)) return escaped;
+  return escaped
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
 
 /** Amounts in integer pence; `loanPence + depositPence` is the purchase price. */
 export interface QuoteRequest {

@@ -1,4 +1,4 @@
-import { ULID_PATTERN } from './ulid-pattern';
+import { ULID_PATTERN } from './notification-states';
 
 /**
  * What is removed once its time is over, in this order, as a notification must not go before its attempts. `payloads`:

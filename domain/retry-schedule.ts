@@ -69,3 +69,75 @@ function jitterMs(stepMs: number, random: () => number): number {
   const span = Math.min(Math.max(stepMs * JITTER_SHARE, MIN_JITTER_MS), MAX_JITTER_MS);
   return Math.floor(random() * span);
 }
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTH = `(${MONTHS.join('|')})`;
+const SHORT_DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
+const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
+const TIME = String.raw`(\d{2}):(\d{2}):(\d{2})`;
+
+/** The three forms of an HTTP-date (RFC 9110, 5.6.7). */
+const IMF_FIXDATE = new RegExp(String.raw`^${SHORT_DAY}, (\d{2}) ${MONTH} (\d{4}) ${TIME} GMT$`);
+const RFC_850 = new RegExp(String.raw`^${LONG_DAY}, (\d{2})-${MONTH}-(\d{2}) ${TIME} GMT$`);
+const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (\d{4})$`);
+
+/** More is read as twenty days: it fits a Postgres `integer`, and nobody waits that long anyway. */
+const LONGEST_MS = 20 * 86_400_000;
+
+/**
+ * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms.
+ * @param nowMs Unix milliseconds, for dates.
+ * @returns milliseconds from now, 0 for a date that has passed, at most twenty days; null for what is neither form,
+ * negative numbers included.
+ */
+export function parseRetryAfter(text: string, nowMs: number): number | null {
+  const trimmed = text.trim();
+  if (/^\d+$/.test(trimmed)) return Math.min(Number(trimmed) * 1_000, LONGEST_MS);
+  const atMs = parseHttpDate(trimmed, nowMs);
+  return atMs === null ? null : Math.min(Math.max(atMs - nowMs, 0), LONGEST_MS);
+}
+
+/**
+ * Reads an HTTP-date in any of its three forms.
+ * @returns Unix milliseconds; null when it is none.
+ */
+export function parseHttpDate(text: string, nowMs: number): number | null {
+  const fixdate = IMF_FIXDATE.exec(text);
+  if (fixdate !== null) {
+    const [, day, month, year, ...time] = fixdate;
+    return toMoment(Number(year), month, day, time);
+  }
+  const asctime = ASCTIME.exec(text);
+  if (asctime !== null) {
+    const [, month, day, hour, minute, second, year] = asctime;
+    return toMoment(Number(year), month, day, [hour, minute, second]);
+  }
+  const rfc850 = RFC_850.exec(text);
+  if (rfc850 === null) return null;
+  const [, day, month, shortYear, ...time] = rfc850;
+  return toMoment(fullYear(Number(shortYear), nowMs), month, day, time);
+}
+
+/** A year of two digits that would lie more than 50 years ahead lies in the past (RFC 9110, 5.6.7). */
+function fullYear(shortYear: number, nowMs: number): number {
+  const thisYear = new Date(nowMs).getUTCFullYear();
+  const year = thisYear - (thisYear % 100) + shortYear;
+  return year > thisYear + 50 ? year - 100 : year;
+}
+
+/** Unix milliseconds; null when there is no such day or time. A leap second counts as the second after it. */
+function toMoment(
+  year: number,
+  month: string | undefined,
+  dayText: string | undefined,
+  time: readonly (string | undefined)[],
+): number | null {
+  const day = Number(dayText);
+  const [hour = 24, minute = 60, second = 61] = time.map(Number);
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, MONTHS.indexOf(month ?? ''), day);
+  // A day that the month does not have has moved the date into the next one.
+  if (date.getUTCDate() !== day) return null;
+  return date.setUTCHours(hour, minute, second, 0);
+}

@@ -1,5 +1,4 @@
-import type { MerchantSetup } from './merchant';
-import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, type Product } from './product';
+import { type MerchantSetup, HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, type Product } from './product';
 
 /** A merchant that exists for every key and always answers the same way. */
 interface TestMerchant {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
-import { LONGEST_PRODUCT_NAME } from '../domain/product-bounds';
+import { LONGEST_PRODUCT_NAME } from '../domain/product';
 import { Refused } from '../db/refused';
 import { idOf, newIdOf } from './arguments';
 import { handle, type OpsDeps } from './call';

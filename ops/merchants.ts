@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
 import { Refused } from '../db/refused';
-import { completeMerchant } from '../domain/merchant';
+import { completeMerchant } from '../domain/product';
 import { idOf, newIdOf } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
 import { ImportRefused } from './import/faults';

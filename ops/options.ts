@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
-import { parsedUrl } from '../domain/parsed-url';
+import { parsedUrl } from '../domain/webhook-url';
 import { createResolver } from '../outbound/resolve';
 import { ConfigError, type Config } from '../runtime/config/config';
 import { opsActor } from '../runtime/config/ops-actor';

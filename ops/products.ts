@@ -10,7 +10,7 @@ import { importProducts } from './import/import-products';
 import { facts, moment, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
 import { productTable, productView, versionView } from './product-view';
-import { ukDay } from '../domain/uk-day';
+import { ukDay } from '../domain/product';
 
 const EXAMPLES = `
 Examples:

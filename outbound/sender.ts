@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { outcomeOfStatus, type DeliveryOutcome } from '../domain/delivery-outcome';
-import { parseHttpDate, parseRetryAfter } from '../domain/retry-after';
+import { parseHttpDate, parseRetryAfter } from '../domain/retry-schedule';
 import { checkWebhookUrl } from '../domain/webhook-url';
 import { createAddressGuard } from './addresses';
 import { openConnection } from './connect';

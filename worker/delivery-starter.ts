@@ -5,7 +5,7 @@ import type { deliverNotification } from '../workflows';
 import type { BuildWatch } from './build-watch';
 import type { FastPath, FastPathAnswer } from './fast-path';
 import { inTime } from '../runtime/temporal/in-time';
-import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */

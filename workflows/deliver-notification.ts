@@ -12,7 +12,7 @@ import {
 import { ApplicationFailureCategory, defineSearchAttributeKey } from '@temporalio/common';
 import { afterOutcome, describeOutcome, seconds } from '../domain/delivery-outcome';
 import { nextWait, type Wait } from '../domain/retry-schedule';
-import { SEARCH_ATTRIBUTE } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { createStory, type DeliveryProgress } from './delivery-story';
 import { createSteps } from './delivery-steps';
 import { DELIVERY_SIGNALS } from './names';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../../db/postgres/deadline';
 import type { StoredMerchant } from '../../db/catalogue/merchants';
-import { completeMerchant } from '../../domain/merchant';
+import { completeMerchant } from '../../domain/product';
 
 /** A merchant as quotes see it: complete, or what is missing. */
 export interface CatalogueMerchant {

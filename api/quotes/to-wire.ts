@@ -2,7 +2,7 @@ import type { ProductItem, QuoteResponseBody } from '../../contracts/quote-respo
 import type { FittedProduct } from '../../db/quotes/fitted-products';
 import { formatPence } from '../../domain/money';
 import type { DepositAdjustment, PricedProduct, Quote } from '../../domain/quote';
-import { formatApr, formatRate } from '../../domain/rate';
+import { formatApr, formatRate } from '../../domain/repayment-plan';
 
 /** The notice that goes with a list withheld for compliance. */
 const NOT_AUTHORISED_NOTICE = {

@@ -3,8 +3,13 @@ import { quoteRequestSchema, type QuoteRequestBody } from '../../contracts/quote
 import { quoteResponseSchema, type QuoteResponseBody } from '../../contracts/quote-response';
 import { bodyValidator } from '../../contracts/validate';
 import type { QuoteRow } from '../../db/quotes/insert';
-import { completeMerchant, type Merchant } from '../../domain/merchant';
-import { HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE } from '../../domain/product';
+import {
+  completeMerchant,
+  type Merchant,
+  HIGHEST_LOAN_PENCE,
+  LOWEST_LOAN_PENCE,
+  ukDay,
+} from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import type { Catalogue } from '../catalogue/catalogue';
@@ -13,7 +18,6 @@ import { ApiError } from '../errors';
 import { bodyOf } from '../plugins/body';
 import type { Caller } from '../plugins/authenticate';
 import { fittedProducts, quoteToWire } from '../quotes/to-wire';
-import { ukDay } from '../../domain/uk-day';
 import { serializer } from '../serializer';
 
 export interface GetFinanceQuoteDeps {

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { WriteChange } from '../../domain/application';
-import { byOccurrence, judgeEvent, nextToApply } from '../../domain/waiting-events';
+import { byOccurrence, judgeEvent, nextToApply } from '../../domain/application-states';
 import type { DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
 import { insertStatusNotification, type Application } from './notifications';

@@ -1,8 +1,14 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import type { ApplicationTerms, WriteChange } from '../../domain/application';
+import {
+  type ApplicationTerms,
+  type WriteChange,
+  namedOffers,
+  offerRefusal,
+  type OfferRefusal,
+  type QuotedOffers,
+} from '../../domain/application';
 import { parsePence } from '../../domain/money';
-import { namedOffers, offerRefusal, type OfferRefusal, type QuotedOffers } from '../../domain/quoted-offer';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
 import type { Db, DbOrTransaction } from '../postgres/connect';

@@ -1,7 +1,6 @@
 import { and, eq } from 'drizzle-orm';
-import type { ApplicationState, Verdict } from '../../domain/application-states';
+import { type ApplicationState, type Verdict, judgeEvent } from '../../domain/application-states';
 import type { WriteChange } from '../../domain/application';
-import { judgeEvent } from '../../domain/waiting-events';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { msText, runPrepared } from '../postgres/prepared';
 import { creditApplications, lenderEvents } from '../schema';

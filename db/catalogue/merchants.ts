@@ -1,7 +1,5 @@
 import { getTableColumns } from 'drizzle-orm';
-import type { MerchantSetup } from '../../domain/merchant';
-import type { Product } from '../../domain/product';
-import { isPossibleDeposit } from '../../domain/product-bounds';
+import { type MerchantSetup, type Product, isPossibleDeposit } from '../../domain/product';
 import { productVersions } from '../schema';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';

@@ -1,5 +1,12 @@
-import type { DepositRule, Product, ProductTerms } from '../../domain/product';
-import { isPossibleDeposit, isWithin, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product-bounds';
+import {
+  type DepositRule,
+  type Product,
+  type ProductTerms,
+  isPossibleDeposit,
+  isWithin,
+  PRODUCT_BOUNDS,
+  PRODUCT_CHOICES,
+} from '../../domain/product';
 import type { productVersions } from '../schema';
 
 /** Terms, days of validity and the lender's name: all that makes a version. */

@@ -1,4 +1,4 @@
-import { WARN_AFTER_HOURS } from '../../domain/endpoint-health';
+import { WARN_AFTER_HOURS } from '../../domain/delivery-outcome';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from '../notifications/hold';
 import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import type { WebhookEndpoint } from './endpoints';

@@ -1,4 +1,4 @@
-import { judgeFailing } from '../../domain/endpoint-health';
+import { judgeFailing } from '../../domain/delivery-outcome';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
 import { runPrepared, type Reader } from '../postgres/prepared';
@@ -26,7 +26,7 @@ const NOTE = `
   select $4, $5, $6, $1, $7::text::jsonb from noted returning 1`;
 
 /**
- * What follows for an endpoint from a failure that is no 410: operators are warned of it, or it is disabled, by domain/endpoint-health.
+ * What follows for an endpoint from a failure that is no 410: operators are warned of it, or it is disabled, by domain/delivery-outcome.
  * record_attempt has counted the failure; it writes itself what a 410 and a success come to.
  * @returns what operators should know, which has been written down.
  */

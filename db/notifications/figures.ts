@@ -1,5 +1,5 @@
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
-import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { TEST_LIMIT_PER_MONTH } from './quota';
 

@@ -1,4 +1,4 @@
-import type { NotificationStatus } from '../../domain/notification-status';
+import type { NotificationStatus } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/prepared';
 import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';

@@ -136,7 +136,7 @@ BEGIN
 
   fresh := fresh OR made.outcome = 'unknown';
   IF fresh AND kind = 'failed' THEN
-    -- A 410 disables at once; for what else follows from failures see domain/endpoint-health.ts.
+    -- A 410 disables at once; for what else follows from failures see domain/delivery-outcome.ts.
     UPDATE webhook_endpoints e
     SET failing_since = coalesce(e.failing_since, moment), failures_since_success = e.failures_since_success + 1,
       state = CASE WHEN gone THEN 'disabled' ELSE e.state END,

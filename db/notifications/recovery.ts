@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { pauseUntil } from '../../timing/pause-until';
 import { appendChange } from '../audit/change-log';

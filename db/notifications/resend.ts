@@ -1,4 +1,4 @@
-import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { appendChange, type Change } from '../audit/change-log';
 import { activeEndpointExists } from '../endpoints/endpoints';

@@ -3,7 +3,7 @@ import { boolean, check, date, index, integer, pgTable, smallint, text } from 'd
 import { DELIVERY_STATES } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
 
-/** What partners see of one that is under way (domain/notification-status.ts). A query finds the index by the same text. */
+/** What partners see of one that is under way (domain/notification-states.ts). A query finds the index by the same text. */
 export const DELIVERY_STATUS_SQL = `case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end`;
 
 /**

@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { check, date, index, integer, pgPolicy, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
-import { END_STATES } from '../../domain/notification-states';
-import { TEST_EVENT_TYPE } from '../../domain/test-event-type';
-import { ULID_PATTERN } from '../../domain/ulid-pattern';
+import { END_STATES, TEST_EVENT_TYPE, ULID_PATTERN } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
- * What partners see of one that has ended (domain/notification-status.ts): delivered once, it stays delivered, however a later resend
+ * What partners see of one that has ended (domain/notification-states.ts): delivered once, it stays delivered, however a later resend
  * ends. Unqualified: it is in an index, which each partition gets by the names of its columns. A query finds that index by the same text.
  */
 export const ENDED_STATUS_SQL = `case when delivered_at is not null then 'delivered' else end_state end`;

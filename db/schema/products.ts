@@ -1,5 +1,5 @@
 import { boolean, date, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
-import { PRODUCT_CHOICES } from '../../domain/product-bounds';
+import { PRODUCT_CHOICES } from '../../domain/product';
 import { lenders } from './applications';
 import { moment, pence, serviceNow } from './columns';
 import { merchants } from './merchants';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { StackFailure } from '../failure';
 import { openLog } from '../log-file';
 import { checkPorts } from '../ports';

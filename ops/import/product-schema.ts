@@ -1,7 +1,11 @@
 import { z } from 'zod';
-import type { PublishedExample } from '../../domain/published-example';
-import type { DepositRule } from '../../domain/product';
-import { LONGEST_PRODUCT_NAME, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product-bounds';
+import type { PublishedExample } from '../../domain/product-check';
+import {
+  type DepositRule,
+  LONGEST_PRODUCT_NAME,
+  PRODUCT_BOUNDS,
+  PRODUCT_CHOICES,
+} from '../../domain/product';
 import { formatPence } from '../../domain/money';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { amount, choice, day, flag, merchantId, percent, text, whole } from './fields';

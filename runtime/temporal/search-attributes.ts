@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { inTime } from './in-time';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { grpcStatus } from './temporal-absence';
 import { connectTemporal } from './connect';
 import { externalTemporal } from './temporal-target';

@@ -5,7 +5,7 @@ import { revokeKey } from '../../db/keys/api-key-changes';
 import { findKeyByHash, hashKey } from '../../db/keys/api-keys';
 import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
-import { completeMerchant } from '../../domain/merchant';
+import { completeMerchant } from '../../domain/product';
 import { checkProduct } from '../../domain/product-check';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 

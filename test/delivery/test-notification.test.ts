@@ -1,5 +1,5 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTestService, type TestService } from '../support/service';
 import type { TestApi } from '../support/api';

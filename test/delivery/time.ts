@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createActivities, createSendSlots, type SendSlots } from '../../activities';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { isRunning, signal, waitForEnd } from '../../dev/processes';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { freePort } from '../support/free-port';
 import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import type { Merchant } from '../../domain/merchant';
-import type { Product } from '../../domain/product';
+import type { Merchant, Product } from '../../domain/product';
 import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import { TERMS } from '../support/terms';

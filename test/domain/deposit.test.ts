@@ -5,7 +5,7 @@ import {
   merchantDepositRule,
   minimumDeposit,
   sharedDepositRule,
-} from '../../domain/deposit';
+} from '../../domain/quote';
 import { buildProduct } from './builders';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };

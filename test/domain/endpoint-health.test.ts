@@ -1,4 +1,4 @@
-import { judgeFailing } from '../../domain/endpoint-health';
+import { judgeFailing } from '../../domain/delivery-outcome';
 
 test.each([
   [0, 1, 0, null],

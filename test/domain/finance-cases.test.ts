@@ -1,14 +1,14 @@
 import { impliedApr, roundPercent } from '../../domain/apr';
 import { intervalBetween } from '../support/calendar';
 import { formatPence, roundPence } from '../../domain/money';
-import { checkProduct } from '../../domain/product-check';
-import { impliedProductApr } from '../../domain/product-figures';
+import { checkProduct, impliedProductApr } from '../../domain/product-check';
 import {
   effectiveAnnualBasisPoints,
   flatAnnualBasisPoints,
   nominalAnnualBasisPoints,
-} from '../../domain/rate';
-import { planRepayments, preparePlan } from '../../domain/repayment-plan';
+  planRepayments,
+  preparePlan,
+} from '../../domain/repayment-plan';
 import { given, pence, penceIfGiven, productOf, ROWS } from './finance-rows';
 import type { Row } from './finance-rows';
 

@@ -1,7 +1,5 @@
 import type { ProductTerms } from '../../domain/product';
-import { checkProduct } from '../../domain/product-check';
-import { aprTolerance } from '../../domain/product-figures';
-import type { PublishedExample } from '../../domain/published-example';
+import { checkProduct, aprTolerance, type PublishedExample } from '../../domain/product-check';
 import { planRepayments } from '../../domain/repayment-plan';
 import { buildProduct, INTEREST_FREE } from './builders';
 

@@ -1,8 +1,12 @@
 import * as fc from 'fast-check';
-import { maximumDeposit, merchantDepositRule, minimumDeposit } from '../../domain/deposit';
+import {
+  maximumDeposit,
+  merchantDepositRule,
+  minimumDeposit,
+  priceQuote,
+  LONGEST_SUMMARY,
+} from '../../domain/quote';
 import { readFinanceLink } from '../support/finance-link';
-import { priceQuote } from '../../domain/quote';
-import { LONGEST_SUMMARY } from '../../domain/summary';
 import { visibleText } from '../support/visible-text';
 import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest } from './builders';
 

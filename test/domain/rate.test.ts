@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import { flatAnnualBasisPoints } from '../../domain/rate';
-import { paymentYears } from '../../domain/repayment-plan';
+import { flatAnnualBasisPoints, paymentYears } from '../../domain/repayment-plan';
 import { anyProduct, buildProduct } from './builders';
 
 describe('the flat rate', () => {

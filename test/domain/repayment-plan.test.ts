@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import type { ProductTerms } from '../../domain/product';
-import { checkProduct } from '../../domain/product-check';
-import { aprTolerance, impliedProductApr } from '../../domain/product-figures';
+import { checkProduct, aprTolerance, impliedProductApr } from '../../domain/product-check';
 import { paymentYears, planRepayments, preparePlan } from '../../domain/repayment-plan';
 import { anyApr, anyLoan, anyProduct, anyRounding, buildProduct, INTEREST_FREE } from './builders';
 import { oraclePlan } from './plan-oracle';

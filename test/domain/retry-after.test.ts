@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { parseRetryAfter } from '../../domain/retry-after';
+import { parseRetryAfter } from '../../domain/retry-schedule';
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
 const LONGEST = 20 * 86_400_000;

@@ -1,12 +1,14 @@
 import * as fc from 'fast-check';
 import { seedMerchants } from '../../dev/seed-data/merchants';
-import { maximumDeposit, minimumDeposit } from '../../domain/deposit';
-import { completeMerchant } from '../../domain/merchant';
-import type { Merchant } from '../../domain/merchant';
+import { maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
+import {
+  completeMerchant,
+  type Merchant,
+  offeredProducts,
+  type DepositRule,
+  type Product,
+} from '../../domain/product';
 import { formatPounds } from '../../domain/money';
-import { offeredProducts } from '../../domain/offered-products';
-import type { DepositRule, Product } from '../../domain/product';
-import { priceQuote } from '../../domain/quote';
 import { planRepayments } from '../../domain/repayment-plan';
 import { visibleText } from '../support/visible-text';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';

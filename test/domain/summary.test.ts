@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
-import { LONGEST_SUMMARY, summaryHtml } from '../../domain/summary';
+import { LONGEST_SUMMARY, summaryHtml, type SummaryOffer, type SummaryRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
-import type { SummaryOffer, SummaryRequest } from '../../domain/summary';
 
 const LINK = 'https://shop.example/f?a=1&loan_amount=1200.00#"><script>';
 const HEADLINE = 'Spread the cost with finance. Learn more';

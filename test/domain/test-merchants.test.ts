@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import { completeMerchant } from '../../domain/merchant';
-import type { Merchant } from '../../domain/merchant';
+import { completeMerchant, type Merchant } from '../../domain/product';
 import { checkProduct } from '../../domain/product-check';
 import { priceQuote } from '../../domain/quote';
 import type { Quote } from '../../domain/quote';

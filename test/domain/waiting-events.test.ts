@@ -4,8 +4,11 @@ import {
   mayFollow,
   missingSteps,
   type ApplicationState,
+  byOccurrence,
+  judgeEvent,
+  nextToApply,
+  type WaitingEvent,
 } from '../../domain/application-states';
-import { byOccurrence, judgeEvent, nextToApply, type WaitingEvent } from '../../domain/waiting-events';
 
 interface Event extends WaitingEvent {
   readonly isOver: boolean;

@@ -7,7 +7,7 @@ import { describeConfig, readConfig } from '../../runtime/config/config';
 import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/temporal/search-attributes';
 import { connectTemporal } from '../../runtime/temporal/connect';
 import { externalTemporal, temporalTarget } from '../../runtime/temporal/temporal-target';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls, type TestTls } from '../support/tls';

@@ -1,5 +1,4 @@
-import { NOTIFICATION_STATUSES } from '../../domain/notification-status';
-import { END_STATES } from '../../domain/notification-states';
+import { NOTIFICATION_STATUSES, END_STATES } from '../../domain/notification-states';
 import { notificationStatus } from './notification-status';
 
 test('one that is under way is pending until an attempt has failed, whatever else is to come', () => {

@@ -1,5 +1,4 @@
-import type { DeliveryState, EndState } from '../../domain/notification-states';
-import type { NotificationStatus } from '../../domain/notification-status';
+import type { DeliveryState, EndState, NotificationStatus } from '../../domain/notification-states';
 
 /** DELIVERY_STATUS_SQL and ENDED_STATUS_SQL (db/schema) once more, for tests to compare them with. */
 export function notificationStatus(

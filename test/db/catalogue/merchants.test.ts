@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { connectDatabase } from '../../../db/postgres/connect';
 import { loadMerchant, loadMerchants } from '../../../db/catalogue/merchants';
 import { createPartner } from '../../../db/catalogue/partners';
-import { completeMerchant } from '../../../domain/merchant';
+import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/import-merchants';
 import { importProducts } from '../../../ops/import/import-products';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
