@@ -1,7 +1,7 @@
 /**
- * Fails when a committed generated file no longer follows from its source: the migrations from db/schema, the OpenAPI
- * file from contracts/, the client's types
- * from that, the signed test event in the pages for partners, the pages that partners are served from Markdown, docs/settings.md from the settings. Works on copies; the tree is not touched.
+ * Fails when a committed generated file no longer follows from its source: the migrations from db/schema, the OpenAPI files from
+ * contracts/, the client's types from those, the signed test event and the state diagrams in their pages, the pages that partners are
+ * served from Markdown, docs/settings.md from the settings. Works on copies; the tree is not touched.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

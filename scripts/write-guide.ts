@@ -1,15 +1,17 @@
 /**
- * Puts the signed test event into the pages for partners, so that they show what is tested. With `--check` it writes nothing, and fails
- * when a page would change.
+ * Puts the signed test event into the pages for partners, and the state diagrams into the page on architecture. With `--check` it writes
+ * nothing, and fails when a page would change.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withSignedCommand, withSignedRequest } from './documentation/signed-example';
+import { withStateDiagrams } from './documentation/state-diagrams';
 
 const root = join(__dirname, '..');
 const PAGES: Record<string, (page: string) => string> = {
   'docs/partner-guide.md': withSignedRequest,
   'examples/verify-webhook/README.md': withSignedCommand,
+  'docs/architecture.md': withStateDiagrams,
 };
 
 for (const [file, follow] of Object.entries(PAGES)) {
@@ -17,7 +19,7 @@ for (const [file, follow] of Object.entries(PAGES)) {
   const after = follow(before);
   if (after === before) continue;
   if (process.argv.includes('--check')) {
-    console.error(`${file} does not follow from contracts/; run npm run guide.`);
+    console.error(`${file} does not follow from its source; run npm run guide.`);
     process.exitCode = 1;
   } else writeFileSync(join(root, file), after);
 }
