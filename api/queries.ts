@@ -13,7 +13,7 @@ import { recoverForPartner, recoveryProgress } from '../db/notifications/recover
 import { resendForPartner } from '../db/notifications/resend';
 import { createCursors } from './notifications/cursor';
 import type { Database, Sql } from '../db/postgres/connect';
-import { withDeadline } from '../db/postgres/deadline';
+import { withTimeout } from '../timing/timeout';
 import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
 
@@ -30,8 +30,8 @@ export function apiQueries(
   config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
   tracing: Tracing | null,
 ): ApiQueries {
-  const inTime = <T>(query: PromiseLike<T>, what: string) =>
-    withDeadline(query, config.DATABASE_TIMEOUT_MS, what);
+  const bounded = <T>(query: PromiseLike<T>, what: string) =>
+    withTimeout(query, config.DATABASE_TIMEOUT_MS, what);
   const step = <T>(name: string, task: () => Promise<T>) =>
     tracing === null ? task() : tracing.step(name, task);
   /** What is stored with a notification, so that its delivery joins the trace. */
@@ -40,32 +40,32 @@ export function apiQueries(
   return {
     storeTest: (notification) =>
       step('store notification', () =>
-        inTime(insertTestNotification(sql, traced(notification)), 'test notification'),
+        bounded(insertTestNotification(sql, traced(notification)), 'test notification'),
       ),
-    readProgress: (notificationId) => inTime(readProgress(db, notificationId), 'test notification'),
+    readProgress: (notificationId) => bounded(readProgress(db, notificationId), 'test notification'),
     events: {
-      listNotifications: (wanted) => inTime(listForPartner(pages, wanted), 'notifications'),
-      findNotification: (id, owner) => inTime(findForPartner(pages, id, owner), 'notification'),
+      listNotifications: (wanted) => bounded(listForPartner(pages, wanted), 'notifications'),
+      findNotification: (id, owner) => bounded(findForPartner(pages, id, owner), 'notification'),
       resendNotification: (id, by) =>
-        step('resend notification', () => inTime(resendForPartner(db, id, by), 'resend')),
+        step('resend notification', () => bounded(resendForPartner(db, id, by), 'resend')),
       recoverNotifications: (wanted) =>
-        step('store recovery', () => inTime(recoverForPartner(db, wanted), 'recovery')),
-      recoveryProgress: (id, owner) => inTime(recoveryProgress(pages, id, owner), 'recovery'),
+        step('store recovery', () => bounded(recoverForPartner(db, wanted), 'recovery')),
+      recoveryProgress: (id, owner) => bounded(recoveryProgress(pages, id, owner), 'recovery'),
       findPartnerApplication: (id, owner) =>
-        inTime(findApplicationForPartner(pages, id, owner), 'credit application'),
-      webhookKeys: (owner) => inTime(livePublicKeys(db, owner), 'webhook keys'),
-      cursors: createCursors(() => inTime(readCursorSecret(sql), 'cursor secret')),
+        bounded(findApplicationForPartner(pages, id, owner), 'credit application'),
+      webhookKeys: (owner) => bounded(livePublicKeys(db, owner), 'webhook keys'),
+      cursors: createCursors(() => bounded(readCursorSecret(sql), 'cursor secret')),
     },
-    findServiceKeys: (hashes) => inTime(findServiceKeysByHash(db, hashes), 'service keys'),
+    findServiceKeys: (hashes) => bounded(findServiceKeysByHash(db, hashes), 'service keys'),
     createApplication: (wanted) =>
       step('store application', () =>
-        inTime(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
+        bounded(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
       ),
     warnOfCrowdedQuote: (application) =>
-      inTime(warnOfCrowdedQuote(db, application), 'applications of a quote'),
+      bounded(warnOfCrowdedQuote(db, application), 'applications of a quote'),
     recordLenderEvent: (told) =>
       step('store lender event', () =>
-        inTime(
+        bounded(
           recordLenderEvent(db, traced(told), {
             write: applicationEventText,
             waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
@@ -74,7 +74,7 @@ export function apiQueries(
         ),
       ),
     findApplication: (applicationId, scope) =>
-      inTime(findApplication(db, applicationId, scope), 'credit application'),
-    applicationExists: (applicationId) => inTime(applicationExists(db, applicationId), 'credit application'),
+      bounded(findApplication(db, applicationId, scope), 'credit application'),
+    applicationExists: (applicationId) => bounded(applicationExists(db, applicationId), 'credit application'),
   };
 }

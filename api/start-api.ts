@@ -9,9 +9,8 @@ import { createApiMetrics } from './metrics';
 import { drainable } from './plugins/drain';
 import { useCertificate, type TlsFiles } from './server-options';
 import { connectDatabase } from '../db/postgres/connect';
-import { withDeadline } from '../db/postgres/deadline';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
-import { DeadlineError, within } from '../timing/deadline';
+import { withTimeout } from '../timing/timeout';
 import { openTogether, type Closers } from '../runtime/closers';
 import type { Config } from '../runtime/config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
@@ -117,7 +116,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
     checkReady: async () => {
       if (stopping) throw new Error('stopping');
-      await withDeadline(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+      await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
     newRequestId,
     applications: {
@@ -183,5 +182,5 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
 }
 
 async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
-  await within(closing, graceMs, () => new DeadlineError('still closing')).catch(() => undefined);
+  await withTimeout(closing, graceMs, 'close').catch(() => undefined);
 }

@@ -2,7 +2,7 @@ import { connect as connectTcp, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import type { AddressGuard } from './addresses';
 import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
-import { within } from '../timing/deadline';
+import { withTimeout } from '../timing/timeout';
 
 /** Tried of one name, each with an equal share of the time that is left. */
 const MOST_ADDRESSES = 4;
@@ -36,7 +36,7 @@ export async function openConnection(options: OpenOptions, signal: AbortSignal):
   });
   const late = () => new DeliveryFault('connect', 'the TLS handshake took too long');
   try {
-    await within(event(tls, 'secureConnect'), endsAt - performance.now(), late, signal);
+    await withTimeout(event(tls, 'secureConnect'), endsAt - performance.now(), late, signal);
     return tls;
   } catch (error) {
     tls.destroy();
@@ -70,7 +70,7 @@ async function connectOne(
   const socket = connectTcp({ host: address, port, noDelay: true });
   const late = () => new DeliveryFault('connect', 'no connection in time');
   try {
-    await within(event(socket, 'connect'), ms, late, signal);
+    await withTimeout(event(socket, 'connect'), ms, late, signal);
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) throw new DeliveryFault('reset', 'closed at once');
     // Once more on the socket itself: whatever went on in between, nothing is written to another address.

@@ -1,9 +1,8 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressGuard } from './addresses';
 import { codeOf, DeliveryFault } from './delivery-fault';
-import { within } from '../timing/deadline';
+import { withTimeout } from '../timing/timeout';
 
 /** The two questions we ask of DNS. Node's own `Resolver` is one. */
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
@@ -50,7 +49,7 @@ export async function resolveTarget(
   const addresses = isIP(hostname)
     ? [hostname]
     : (hosts.get(hostname) ??
-      (await within(
+      (await withTimeout(
         ask(hostname, resolver),
         dnsMs,
         () => new DeliveryFault('dns', 'no answer in time'),
@@ -72,7 +71,8 @@ async function ask(hostname: string, resolver: AddressResolver): Promise<readonl
   const families = [collect(resolver.resolve4(hostname)), collect(resolver.resolve6(hostname))];
   await Promise.race(families);
   const both = Promise.all(families);
-  await (found.length === 0 ? both : Promise.race([both, delay(OTHER_FAMILY_MS, undefined, { ref: false })]));
+  if (found.length === 0) await both;
+  else await withTimeout(both, OTHER_FAMILY_MS, 'the other family').catch(() => undefined);
   if (found.length === 0) throw noAddress(errors);
   return found.toSorted((a, b) => isIP(a) - isIP(b));
 }

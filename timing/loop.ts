@@ -1,3 +1,9 @@
+/**
+ * Longest wait for one statement of a round, in milliseconds; far above what Postgres allows a statement (DATABASE_TIMEOUT_MS). A
+ * query that never settles, because its connection was lost, then ends its round, and not the loop.
+ */
+export const ROUND_TIMEOUT_MS = 60_000;
+
 /** A pause that can be ended early; one `wait` at a time. */
 function createPause() {
   let end: () => void = () => undefined;

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { startLoop } from '../timing/loop';
-import { inTime } from '../runtime/temporal/in-time';
+import { withTimeout } from '../timing/timeout';
 
 /** How often Temporal is asked. */
 const WATCH_EVERY_MS = 2_000;
@@ -49,11 +49,15 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
 
   async function ask(): Promise<void> {
     const askedAt = monotonicMs();
-    const { versioningInfo: routing } = await inTime(client, ASK_MS, () =>
-      client.workflowService.describeTaskQueue({
-        namespace: client.options.namespace,
-        taskQueue: { name: taskQueue },
-      }),
+    const { versioningInfo: routing } = await withTimeout(
+      client.withDeadline(Date.now() + ASK_MS, () =>
+        client.workflowService.describeTaskQueue({
+          namespace: client.options.namespace,
+          taskQueue: { name: taskQueue },
+        }),
+      ),
+      ASK_MS,
+      'Temporal',
     );
     const named = routing?.currentDeploymentVersion;
     const current =

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { startLoop } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
 import { missingSearchAttributes } from '../runtime/temporal/search-attributes';
 import type { WorkerDispatch } from './dispatch';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './session';
@@ -7,6 +8,7 @@ import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from
 /** Pauses between attempts to reach Temporal, in milliseconds. */
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
+const READY_MS = 5_000;
 
 interface WorkerConnectionDeps {
   readonly session: WorkerSessionOptions;
@@ -71,7 +73,8 @@ export function keepConnected(deps: WorkerConnectionDeps): WorkerConnection {
     dispatch: () => dispatch,
     async checkReady() {
       if (session === null) throw new Error(`Temporal (namespace ${namespace}): ${fault}`);
-      const missing = await missingSearchAttributes(session.connection, namespace);
+      const asked = missingSearchAttributes(session.connection, namespace);
+      const missing = await withTimeout(asked, READY_MS, 'Temporal');
       if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },
     async stopStarting() {

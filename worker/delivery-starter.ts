@@ -4,12 +4,12 @@ import type { ClaimedNotification } from '../db/notifications/claim';
 import type { deliverNotification } from '../workflows';
 import type { BuildWatch } from './build-watch';
 import type { FastPath, FastPathAnswer } from './fast-path';
-import { inTime } from '../runtime/temporal/in-time';
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
+import { withTimeout } from '../timing/timeout';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A client retries for many seconds while Temporal is away; the row is safe in Postgres, so there is no need to. */
-const START_DEADLINE_MS = 1_500;
+const START_MS = 1_500;
 
 const keyword = (name: keyof typeof SEARCH_ATTRIBUTE, value: string) => ({
   key: defineSearchAttributeKey(SEARCH_ATTRIBUTE[name], 'KEYWORD'),
@@ -51,7 +51,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
     const path = choosePath();
     const fast = path === 'fast';
     try {
-      await inTime(client, START_DEADLINE_MS, () =>
+      const starting = client.withDeadline(Date.now() + START_MS, () =>
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
@@ -68,6 +68,8 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
           ],
         }),
       );
+      // The native connection applies its deadline to each of its own retries, and knows no abort signal.
+      await withTimeout(starting, START_MS, 'Temporal');
       onPath(path);
     } catch (error) {
       if (fast) fastPath.cancel(notificationId);

@@ -2,7 +2,6 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import type { Sql } from '../db/postgres/connect';
-import { inRound } from '../db/postgres/deadline';
 import {
   claimDue,
   claimUnchecked,
@@ -11,6 +10,8 @@ import {
   restartNotification,
 } from '../db/notifications/claim';
 import { endNotification } from '../db/notifications/attempt';
+import { ROUND_TIMEOUT_MS } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
 import { watchBuild, type BuildWatch } from './build-watch';
 import { createDeliveryStarter } from './delivery-starter';
 import { startDispatcher, type Dispatcher } from './dispatcher';
@@ -71,10 +72,11 @@ export function startWorkerDispatch(
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), 'claim')
+        ? withTimeout(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }), ROUND_TIMEOUT_MS, 'claim')
         : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
-    markStarted: (started) => inRound(markStarted(sql, started), 'mark started'),
-    giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs), 'give back'),
+    markStarted: (started) => withTimeout(markStarted(sql, started), ROUND_TIMEOUT_MS, 'mark started'),
+    giveBack: (claimed, pauseMs) =>
+      withTimeout(giveBack(sql, claimed, pauseMs), ROUND_TIMEOUT_MS, 'give back'),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -97,10 +99,14 @@ export function startWorkerDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => inRound(claimUnchecked(sql, wanted), 'reconciler'),
-    restart: (one) => inRound(restartNotification(sql, one), 'reconciler'),
+    claimUnchecked: (wanted) => withTimeout(claimUnchecked(sql, wanted), ROUND_TIMEOUT_MS, 'reconciler'),
+    restart: (one) => withTimeout(restartNotification(sql, one), ROUND_TIMEOUT_MS, 'reconciler'),
     end: async (one, state, reason) => {
-      const eventType = await inRound(endNotification(sql, one, { state, reason }), 'reconciler');
+      const eventType = await withTimeout(
+        endNotification(sql, one, { state, reason }),
+        ROUND_TIMEOUT_MS,
+        'reconciler',
+      );
       if (eventType !== null) events.ended({ state, reason, eventType });
     },
     onFound: (one, what) => events.mended({ ...one }, what),

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { OperatorEvent } from '../db/audit/operator-events';
 import type { Db } from '../db/postgres/connect';
-import { inRound } from '../db/postgres/deadline';
 import {
   expireHeld,
   warnOfExpiry,
@@ -14,7 +13,8 @@ import {
 } from '../db/notifications/hold';
 import { healthFigures } from '../db/endpoints/figures';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { startLoop, type Loop } from '../timing/loop';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
 import { createHealthMetrics } from '../runtime/telemetry/health-metrics';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */
@@ -37,21 +37,21 @@ export interface WorkerLoopOptions {
  */
 export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
   const metrics = createHealthMetrics(registry, () => healthFigures(db));
-  const inTime = <T>(query: PromiseLike<T>) => inRound(query, 'keeper');
+  const bounded = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'keeper');
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 
   async function round(stopped: () => boolean): Promise<void> {
     const limit = BATCH;
-    await move('held', await inTime(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
-    const released = await inTime(queuesToRelease(db));
+    await move('held', await bounded(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
+    const released = await bounded(queuesToRelease(db));
     await move('released', released, (queue) => releaseHeld(db, queue, { limit }), stopped);
     for (let more = true; more && !stopped();) {
-      const expired = await inTime(expireHeld(db, { limit }));
+      const expired = await bounded(expireHeld(db, { limit }));
       expired.forEach(report);
       more = expired.length > 0;
     }
     if (stopped() || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
-    (await inTime(warnOfExpiry(db))).forEach(report);
+    (await bounded(warnOfExpiry(db))).forEach(report);
     warnedAtMs = performance.now();
   }
 
@@ -68,7 +68,7 @@ export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopO
         const full: Tenant[] = [];
         for (const queue of left) {
           if (stopped()) return;
-          const count = await inTime(one(queue));
+          const count = await bounded(one(queue));
           if (count > 0) totals.set(queue, (totals.get(queue) ?? 0) + count);
           if (count === BATCH) full.push(queue);
         }

@@ -1,13 +1,13 @@
 import { Counter } from 'prom-client';
 import { applicationEventText } from '../contracts/application-event';
-import { inRound } from '../db/postgres/deadline';
 import {
   applyOverdueEvents,
   overdueApplications,
   waitingFigures,
 } from '../db/applications/apply-overdue-events';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { startLoop, type Loop } from '../timing/loop';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
 import { sharedGauges } from '../runtime/telemetry/shared-gauges';
 import type { WorkerLoopOptions } from './keeper';
 
@@ -40,15 +40,15 @@ export function startWorkerOverdueEvents({ db, logger, registry, everyMs }: Work
     help: 'Applications that moved on without steps that their lender never sent.',
     registers: [registry],
   });
-  const inTime = <T>(query: PromiseLike<T>) => inRound(query, 'overdue lender events');
+  const bounded = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'overdue lender events');
 
   async function round(stopped: () => boolean): Promise<'again' | void> {
     let applied = 0;
-    for (const applicationId of await inTime(overdueApplications(db, PER_ROUND))) {
+    for (const applicationId of await bounded(overdueApplications(db, PER_ROUND))) {
       if (stopped()) break;
       // An application whose event cannot be applied must not hold up the others.
       try {
-        const event = await inTime(applyOverdueEvents(db, applicationId, applicationEventText));
+        const event = await bounded(applyOverdueEvents(db, applicationId, applicationEventText));
         if (event === null) continue;
         applied += 1;
         missing.inc();

@@ -1,11 +1,11 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import type { NotificationRef } from '../db/notifications/notification';
 import { startLoop, type Loop } from '../timing/loop';
-import { inTime } from '../runtime/temporal/in-time';
+import { withTimeout } from '../timing/timeout';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** A describe answers in milliseconds; one that does not is asked again in the next round. */
-const DESCRIBE_DEADLINE_MS = 2_000;
+const DESCRIBE_MS = 2_000;
 /** Describes per round: a round of 10 s then costs Temporal next to nothing. */
 const PER_ROUND = 50;
 
@@ -87,7 +87,8 @@ async function standingOf(
 ): Promise<Standing> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
-    const { status } = await inTime(client, DESCRIBE_DEADLINE_MS, () => handle.describe());
+    const described = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.describe());
+    const { status } = await withTimeout(described, DESCRIBE_MS, 'Temporal');
     return STANDINGS[status.name] ?? 'closed';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing';

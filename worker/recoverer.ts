@@ -6,8 +6,8 @@ import {
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
-import { inRound } from '../db/postgres/deadline';
-import { startLoop, type Loop } from '../timing/loop';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
 import type { WorkerLoopOptions } from './keeper';
 
 /** Of one worker at a time; each sends ten notifications a second at most, and they leave after everything that is live. */
@@ -23,7 +23,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
 
   async function round(stopped: () => boolean, wake: () => void): Promise<void> {
     while (!stopped() && running.size < MOST_AT_A_TIME) {
-      const recovery = await inRound(claimRecovery(db), 'recoveries');
+      const recovery = await withTimeout(claimRecovery(db), ROUND_TIMEOUT_MS, 'recoveries');
       if (recovery === null) return;
       const task = carryOut(recovery)
         .catch((error: unknown) =>

@@ -3,7 +3,7 @@ import { createActivities, createSendSlots, type SendWebhook } from '../activiti
 import { createRetentionActivities } from '../activities/remove-expired';
 import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase } from '../db/postgres/connect';
-import { withDeadline } from '../db/postgres/deadline';
+import { withTimeout } from '../timing/timeout';
 import { databaseFigures } from '../db/postgres/figures';
 import { differentFunctions } from '../db/postgres/functions';
 import { keepPartitionsAhead } from '../db/postgres/partitions';
@@ -196,7 +196,7 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   return {
     registry,
     async checkReady() {
-      await withDeadline(sql`select 1`, 1_000, 'readiness');
+      await withTimeout(sql`select 1`, 1_000, 'readiness');
       const different = await differentFunctions(sql);
       if (different.length > 0)
         throw new Error(`the database has not this build's ${different.join(', ')}: run migrate`);

@@ -1,5 +1,5 @@
 import type { ApiKeyRecord } from '../../db/keys/api-keys';
-import { withDeadline } from '../../db/postgres/deadline';
+import { withTimeout } from '../../timing/timeout';
 
 export interface KeyMemoryOptions {
   readonly source: {
@@ -36,7 +36,7 @@ export class KeyMemory {
   private async read(hash: string): Promise<ApiKeyRecord | undefined> {
     const { source, readTimeoutMs } = this.options;
     const found = source.findKeyByHash(Buffer.from(hash, 'hex'));
-    return (await withDeadline(found, readTimeoutMs, 'API key')) ?? undefined;
+    return (await withTimeout(found, readTimeoutMs, 'API key')) ?? undefined;
   }
 
   async loadAll(): Promise<void> {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { withDeadline } from '../../db/postgres/deadline';
+import { withTimeout } from '../../timing/timeout';
 import type { StoredMerchant } from '../../db/catalogue/merchants';
 import { completeMerchant } from '../../domain/product';
 
@@ -62,7 +62,7 @@ export class MerchantMemory {
 
   private read(merchantId: string): Reading {
     const { source, readTimeoutMs } = this.options;
-    const load = withDeadline(source.loadMerchant(merchantId), readTimeoutMs, 'merchant');
+    const load = withTimeout(source.loadMerchant(merchantId), readTimeoutMs, 'merchant');
     const reading: Reading = {
       stale: false,
       entry: load.then((stored) => ({ merchant: stored === null ? undefined : catalogueMerchant(stored) })),

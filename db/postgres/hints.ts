@@ -1,4 +1,4 @@
-import { withDeadline } from './deadline';
+import { withTimeout } from '../../timing/timeout';
 import type { Sql } from './driver/client';
 
 /** Something that a process may wait for has happened. Only a hint: whoever waits looks into the tables, now and then without one too. */
@@ -64,7 +64,7 @@ export function createHintSender(sql: Sql): HintSender {
     gathered.clear();
     const arrays = [hints.map(({ channel }) => channel), hints.map(({ payload }) => payload)];
     const sent = sql.unsafe(SEND, arrays as never[], { prepare: true });
-    sending = withDeadline(sent, SEND_DEADLINE_MS, 'hints').then(ended, ended);
+    sending = withTimeout(sent, SEND_DEADLINE_MS, 'hints').then(ended, ended);
   }
 
   /** Also after a failure: what the tables say is found without the hint. */

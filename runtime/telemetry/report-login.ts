@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { loginRights } from '../../db/postgres/login-rights';
 import type { Sql } from '../../db/postgres/connect';
-import { withDeadline } from '../../db/postgres/deadline';
+import { withTimeout } from '../../timing/timeout';
 import { roleOf, type Process } from '../../db/postgres/roles';
 
 const WHERE = 'docs/operations/install.md, "Logins of the database"';
@@ -15,7 +15,7 @@ export async function reportLogin(
   process: Process,
   { logger, production, timeoutMs }: { logger: Logger; production: boolean; timeoutMs: number },
 ): Promise<void> {
-  const found = await withDeadline(loginRights(sql, process), timeoutMs, 'rights of the login').catch(
+  const found = await withTimeout(loginRights(sql, process), timeoutMs, 'rights of the login').catch(
     () => null,
   );
   if (found === null) return;

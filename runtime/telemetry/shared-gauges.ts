@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import { inRound } from '../../db/postgres/deadline';
-import { DeadlineError, within } from '../../timing/deadline';
+import { ROUND_TIMEOUT_MS } from '../../timing/loop';
+import { withTimeout } from '../../timing/timeout';
 
 /** The series of a gauge: one figure, or one for each value of its labels. */
 type Shown =
@@ -17,10 +17,10 @@ export function sharedGauges<Figures>(registry: Registry, read: () => Promise<Fi
   let reading: Promise<Figures> | null = null;
   const figures = () => {
     // A read that hangs is shared by the scrapes that follow, so that a frozen Postgres does not collect them.
-    reading ??= inRound(read(), 'figures').finally(() => {
+    reading ??= withTimeout(read(), ROUND_TIMEOUT_MS, 'figures').finally(() => {
       reading = null;
     });
-    return within(reading, SCRAPE_WAITS_MS, () => new DeadlineError('figures')).catch(() => null);
+    return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
   };
   return function gauge(
     name: string,

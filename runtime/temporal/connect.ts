@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
-import { within } from '../../timing/deadline';
+import { withTimeout } from '../../timing/timeout';
 import type { Config } from '../config/config';
 import { openNativeConnection } from './native-connection';
 import { CHANNEL, temporalTarget } from './temporal-target';
@@ -36,7 +36,7 @@ export function connectTemporal(config: TemporalSettings & Pick<Config, 'STACK_P
     const connecting = openNativeConnection(options);
     const late = () => new Error(`Temporal at ${options.address} does not answer within ${timeoutMs} ms`);
     try {
-      return await within(connecting, timeoutMs, late);
+      return await withTimeout(connecting, timeoutMs, late);
     } catch (error) {
       opening = undefined;
       // It may come too late.

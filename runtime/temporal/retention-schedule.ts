@@ -1,8 +1,8 @@
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
-import { inTime } from './in-time';
+import { withTimeout } from '../../timing/timeout';
 import { startLoop, type Loop } from '../../timing/loop';
 
-const CALL_MS = 5_000;
+const ROUND_MS = 15_000;
 const RETRY_MS = 60_000;
 
 /** A run that cannot get on is given up before the next is due; that takes up where it stood. */
@@ -19,15 +19,15 @@ async function ensureRetentionSchedule(client: Client, taskQueue: string, at: st
   const handle = client.schedule.getHandle(scheduleId);
   if (at === 'off') {
     // Most often there is none, and some servers know no schedules.
-    await inTime(client, CALL_MS, () => handle.delete()).catch(() => undefined);
+    await handle.delete().catch(() => undefined);
     return;
   }
   const options = scheduleOptions(taskQueue, at);
   try {
-    await inTime(client, CALL_MS, () => client.schedule.create({ scheduleId, ...options }));
+    await client.schedule.create({ scheduleId, ...options });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-    await inTime(client, CALL_MS, () => handle.update(({ state }) => ({ ...options, state })));
+    await handle.update(({ state }) => ({ ...options, state }));
   }
 }
 
@@ -61,7 +61,10 @@ export function keepRetentionSchedule(
 ): Loop {
   return startLoop({
     round: async () => {
-      await ensureRetentionSchedule(client, taskQueue, at);
+      const ensured = client.withDeadline(Date.now() + ROUND_MS, () =>
+        ensureRetentionSchedule(client, taskQueue, at),
+      );
+      await withTimeout(ensured, ROUND_MS, 'Temporal');
       return 'done';
     },
     everyMs: RETRY_MS,

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
-import { inTime } from './in-time';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { grpcStatus } from './temporal-absence';
 import { connectTemporal } from './connect';
@@ -25,7 +24,7 @@ export async function missingSearchAttributes(
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
     try {
-      await inTime(connection, CALL_TIMEOUT_MS, () =>
+      await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
         connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
       );
     } catch (error) {
@@ -47,7 +46,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
   while (missing.length > 0) {
     const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
     try {
-      await inTime(connection, CALL_TIMEOUT_MS, () =>
+      await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
         connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
       );
     } catch (error) {

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLike } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
-import { inTime } from './in-time';
 import { grpcStatus } from './temporal-absence';
 import { CALL_TIMEOUT_MS, ensureSearchAttributes } from './search-attributes';
 
@@ -22,7 +21,7 @@ export async function ensureNamespace(
   { namespace, keepDays }: { readonly namespace: string; readonly keepDays: number },
 ): Promise<void> {
   const ask = async () =>
-    inTime(connection, CALL_TIMEOUT_MS, () =>
+    connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
       connection.workflowService.countWorkflowExecutions({ namespace, query: '' }),
     );
   const missing = await ask().then(
@@ -34,11 +33,13 @@ export async function ensureNamespace(
   );
   if (missing) {
     const workflowExecutionRetentionPeriod = msToTs(keepDays * DAY_MS);
-    await inTime(connection, CALL_TIMEOUT_MS, () =>
-      connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod }),
-    ).catch((error: unknown) => {
-      if (grpcStatus(error) !== ALREADY_EXISTS) throw error;
-    });
+    await connection
+      .withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+        connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod }),
+      )
+      .catch((error: unknown) => {
+        if (grpcStatus(error) !== ALREADY_EXISTS) throw error;
+      });
     const deadline = Date.now() + PATIENCE_MS;
     const known = async () =>
       ask().then(
