@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
-import { describeConfig, readConfig } from '../runtime/config/config';
-import { retentionDays } from '../runtime/config/retention-settings';
+import { describeConfig, readConfig, retentionDays } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/node-release';
 import { createLogger } from '../runtime/telemetry/logger';
 import { runUntilSignal } from '../runtime/run';

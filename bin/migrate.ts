@@ -1,6 +1,5 @@
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
-import { readConfig } from '../runtime/config/config';
-import { retentionDays } from '../runtime/config/retention-settings';
+import { readConfig, retentionDays } from '../runtime/config/config';
 import { main } from './main';
 
 const HELP = {

@@ -4,10 +4,8 @@ import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/check-registration-target';
 import { parsedUrl } from '../domain/webhook-url';
 import { createResolver } from '../outbound/resolve';
-import { ConfigError, type Config } from '../runtime/config/config';
-import { opsActor } from '../runtime/config/ops-actor';
+import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
-import { targetRules } from '../runtime/webhook-targets';
 
 /** What `stack.json` of the embedded stack may contain. */
 type StackFile = Partial<

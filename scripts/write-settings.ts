@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { SETTING_GROUPS } from '../runtime/config/config';
+import { SETTING_GROUPS } from '../runtime/config/settings';
 
 /** Writes docs/settings.md from the settings' own schemas; `--check` writes nothing, and fails when it would change. */
 const file = join(__dirname, '../docs/settings.md');

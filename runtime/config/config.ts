@@ -1,48 +1,8 @@
-import { z } from 'zod';
-import { apiSettings } from './api-settings';
-import { deliverySettings } from './delivery-settings';
-import { opsSettings } from './ops-settings';
-import { retentionFault, retentionSettings } from './retention-settings';
-import { stackSettings } from './stack-settings';
-import { storeSettings } from './store-settings';
-import { traceSettings } from './trace-settings';
-import { temporalSettings } from './temporal-settings';
+import { SECRET, settings, type Config } from './settings';
+import type { RetentionDays } from '../../domain/retention';
+import type { SenderOptions } from '../../outbound/sender';
 
-/** The only reader of the environment. Every setting, its default and its bounds stand in the groups below. */
-
-export const SETTING_GROUPS = {
-  'API processes': apiSettings,
-  'Postgres and Redis': storeSettings,
-  'Workers and webhooks': deliverySettings,
-  Temporal: temporalSettings,
-  Traces: traceSettings,
-  'How long data is kept': retentionSettings,
-  'The command line': opsSettings,
-  'The embedded stack': stackSettings,
-} as const;
-
-const settings = z.object({
-  ...apiSettings,
-  ...storeSettings,
-  ...deliverySettings,
-  ...temporalSettings,
-  ...traceSettings,
-  ...retentionSettings,
-  ...opsSettings,
-  ...stackSettings,
-});
-
-/** Settings whose value may hold a password: the boot log says only whether they are set. */
-const SECRET = new Set([
-  'DATABASE_URL',
-  'DATABASE_LISTEN_URL',
-  'REDIS_URL',
-  'WEBHOOK_KEYS',
-  'TEMPORAL_API_KEY',
-  'OTEL_EXPORTER_OTLP_ENDPOINT',
-]);
-
-export type Config = Readonly<z.infer<typeof settings>>;
+export type { Config };
 
 /** The environment does not fit; the message names every setting at fault. */
 export class ConfigError extends Error {
@@ -76,4 +36,64 @@ export function describeConfig(config: Config): Record<string, unknown> {
   return Object.fromEntries(
     Object.keys(settings.shape).map((name) => [name, shown(name, config[name as keyof Config])]),
   );
+}
+
+/** How long `migrate` writes into the database that data is kept. */
+export const retentionDays = (config: Config): RetentionDays => ({
+  payloads: config.RETENTION_PAYLOADS_DAYS,
+  attempts: config.RETENTION_ATTEMPTS_DAYS,
+  notifications: config.RETENTION_NOTIFICATIONS_DAYS,
+  quotes: config.RETENTION_QUOTES_DAYS,
+});
+
+/** @returns the message of a fault; null when there is none. */
+function retentionFault(config: Config): string | null {
+  const { payloads, attempts, notifications } = retentionDays(config);
+  if (notifications >= Math.max(payloads, attempts)) return null;
+  return 'RETENTION_NOTIFICATIONS_DAYS must not be less than RETENTION_ATTEMPTS_DAYS or RETENTION_PAYLOADS_DAYS.';
+}
+
+/**
+ * Where webhooks may go: public addresses at port 443, and in development the receivers on this machine that are named.
+ * @throws ConfigError for such a receiver in production.
+ */
+export function targetRules(
+  config: Pick<Config, 'ENVIRONMENT' | 'WEBHOOK_LOCAL_TARGETS'>,
+): Required<Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'hosts'>> {
+  const { ENVIRONMENT, WEBHOOK_LOCAL_TARGETS: targets } = config;
+  if (ENVIRONMENT === 'production' && targets.length > 0)
+    throw new ConfigError('WEBHOOK_LOCAL_TARGETS cannot be used in production.');
+  return {
+    allowedCidrs: targets.length === 0 ? [] : ['127.0.0.1/32'],
+    allowedPorts: targets.map(({ port }) => port),
+    hosts: new Map(targets.map(({ name }) => [name, ['127.0.0.1']])),
+  };
+}
+
+/** Accounts of a machine, an image or a team, which name no person; in lower case. */
+const SHARED = new Set(
+  `admin administrator app apps azureuser bin centos ci daemon debian deploy deployer dev developer docker ec2-user fedora git guest jenkins
+  nobody node opc operator operators ops pi postgres quotes root runner service services support sys system sysadmin ubuntu user
+  vagrant www-data`.split(/\s+/),
+);
+/** A process whose user has no login name has its number. */
+const NUMBER = /^(?:uid )?\d+$/;
+
+/**
+ * Who makes a change through `ops`, as the change log names them: OPS_ACTOR, else the login name.
+ * @throws ConfigError for a shared account in production, saying what to set. The embedded stack is not production.
+ */
+export function opsActor(
+  config: Pick<Config, 'OPS_ACTOR' | 'ENVIRONMENT' | 'DATABASE_URL'>,
+  loginName: string,
+): string {
+  const actor = config.OPS_ACTOR ?? loginName;
+  const production = config.ENVIRONMENT === 'production' && config.DATABASE_URL !== undefined;
+  if (production && (SHARED.has(actor.toLowerCase()) || NUMBER.test(actor))) {
+    throw new ConfigError(
+      `"${actor}" is an account that may be anybody's, and the change log names who makes a change: ` +
+        'set OPS_ACTOR to your own name, such as OPS_ACTOR=jane.doe.',
+    );
+  }
+  return actor;
 }

@@ -4,7 +4,7 @@ import { withTimeout } from '../../timing/timeout';
 import type { Config } from '../config/config';
 import { openNativeConnection } from './native-connection';
 import { CHANNEL, temporalTarget } from './temporal-target';
-import type { TemporalSettings } from '../config/temporal-settings';
+import type { TemporalSettings } from '../config/settings';
 
 /** Nothing is opened before it is asked for. */
 export interface Temporal {

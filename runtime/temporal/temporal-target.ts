@@ -1,7 +1,7 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { type Config, ConfigError } from '../config/config';
-import { type TemporalSettings, temporalSettings } from '../config/temporal-settings';
+import { type TemporalSettings, temporalSettings } from '../config/settings';
 
 /** A Temporal namespace and the way to it; the options fit client and worker alike. */
 export interface TemporalTarget {

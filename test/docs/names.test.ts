@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
-import { SETTING_GROUPS } from '../../runtime/config/config';
+import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { projectFiles, root } from './tree';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { DEPLOYED_CONFIG } from '../../dev/temporal-postgres/config';
 import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
-import { SETTING_GROUPS } from '../../runtime/config/config';
+import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { composeServices } from '../support/compose-file';
 
 /** What a container engine does not notice in docker-compose.yml; all else is tested in one (test/containers). */

@@ -1,0 +1,285 @@
+import { z } from 'zod';
+import { readServerTls } from '../../db/postgres/driver/server-tls';
+import { readServers } from '../../db/postgres/driver/servers';
+import { LEAST_RETENTION_DAYS, USUAL_RETENTION_DAYS, type RetentionKind } from '../../domain/retention';
+
+const whole = (lowest: number, highest: number) => z.coerce.number().int().min(lowest).max(highest);
+
+const port = whole(1, 65_535);
+
+/** Comma-separated; blanks do not count. */
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+
+const ADDRESSES = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+/** An IP address, or a CIDR that is not everything. */
+const addressOrRange = z.string().superRefine((text, context) => {
+  if (ADDRESSES.safeParse(text).success && !text.endsWith('/0')) return;
+  context.addIssue({ code: 'custom', message: `not an address or a CIDR: ${text}` });
+});
+
+/** Settings of an API process. */
+const apiSettings = {
+  API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener.'),
+  API_PORT: port.default(8443).describe('Port of the public listener.'),
+  INTERNAL_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address of the internal listener, of a worker too.'),
+  INTERNAL_PORT: port
+    .default(8081)
+    .describe('Port of the internal listener: credit applications, health, readiness, metrics.'),
+  RATE_LIMIT_PER_MINUTE: whole(1, 100_000_000).default(100).describe('Calls per API key and minute.'),
+  KEYLESS_CALLS_PER_MINUTE: whole(1, 100_000_000)
+    .default(300)
+    .describe(
+      'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process; without a valid service key as many, counted apart. Those with one are never refused for their address.',
+    ),
+  TLS_CERT_FILE: z
+    .string()
+    .optional()
+    .describe('Certificate chain of the public listener, PEM, leaf first. Belongs with `TLS_KEY_FILE`.'),
+  TLS_KEY_FILE: z.string().optional().describe('Its key, PEM. SIGHUP has both read again.'),
+  TRUSTED_PROXIES: list
+    .pipe(z.array(addressOrRange))
+    .default([])
+    .describe('Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.'),
+  SHUTDOWN_DELAY_MS: whole(0, 600_000)
+    .default(0)
+    .describe(
+      'How long a stopping process serves on as before while `/ready` says 503: time for a proxy to stop sending. Before the grace.',
+    ),
+  LENDER_EVENT_WAIT_SECONDS: whole(1, 86_400)
+    .default(600)
+    .describe(
+      "How long a lender's event that comes before the steps it depends on waits for them, in seconds. Then a worker applies it without them.",
+    ),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Least level that is logged, by workers too.'),
+} as const;
+
+/** An address with several servers is not a valid URL: the URL of the first one is checked. */
+const postgresUrl = z.string().superRefine((text, context) => {
+  try {
+    const { url } = readServers(text);
+    if (!/^postgres(ql)?:$/.test(new URL(url).protocol)) throw new Error('it begins with postgres://');
+    readServerTls(url);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+
+/** Settings of Postgres and Redis. */
+const storeSettings = {
+  DATABASE_URL: postgresUrl
+    .optional()
+    .describe(
+      'Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own. TLS: `?sslmode=verify-full&sslrootcert=/path/ca.pem`. ' +
+        'Several servers, of which one leads: `postgres://user:password@a,b/quotes?target_session_attrs=read-write`.',
+    ),
+  DATABASE_LISTEN_URL: postgresUrl
+    .optional()
+    .describe(
+      'Direct way to the same Postgres for LISTEN, where `DATABASE_URL` leads through a connection pooler.',
+    ),
+  DATABASE_POOL_SIZE: whole(2, 200)
+    .default(10)
+    .describe(
+      'Most pooled connections of a process; the inserts of quotes and the pages of partners have two more each, the change feed one.',
+    ),
+  DATABASE_TIMEOUT_MS: whole(1, 600_000)
+    .default(3_000)
+    .describe('Longest wait for Postgres per look-up or insert, and longest statement.'),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/ })
+    .optional()
+    .describe('Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.'),
+} as const;
+
+const ladder = z
+  .string()
+  .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
+  .transform((text) => text.split(',').map((part) => Number(part) * 1_000));
+
+const localTargets = z.string().transform((text, check) =>
+  text === ''
+    ? []
+    : text.split(',').map((pair) => {
+        const [, name = '', port = ''] = /^([a-z0-9.-]+):(\d{1,5})$/i.exec(pair.trim()) ?? [];
+        if (Number(port) < 1 || Number(port) > 65_535)
+          check.addIssue(`must be name:port, comma-separated, such as localhost:8450; not ${pair}`);
+        return { name: name.toLowerCase(), port: Number(port) };
+      }),
+);
+
+/** Settings of webhooks and their delivery. */
+const deliverySettings = {
+  ENVIRONMENT: z
+    .enum(['production', 'development'])
+    .default('production')
+    .describe('`production` refuses the settings that are for development only.'),
+  WEBHOOK_KEYS: z
+    .string()
+    .optional()
+    .describe(
+      'Keys that webhook secrets and private keys are sealed with: `id:base64,…`, 32 bytes each; the first one seals. Required by workers.',
+    ),
+  WEBHOOK_LOCAL_TARGETS: localTargets
+    .default([])
+    .describe(
+      'Receivers on this machine that webhooks may go to: `localhost:8450,…`. Their names mean 127.0.0.1. Development only.',
+    ),
+  WEBHOOK_CA_FILE: z
+    .string()
+    .optional()
+    .describe(
+      'Authority that webhook endpoints are trusted by besides the well-known ones, PEM. Allowed in production too.',
+    ),
+  DELIVERY_LADDER_SECONDS: ladder
+    .optional()
+    .describe(
+      'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
+        '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',
+    ),
+  WORKER_PORT: port
+    .default(8082)
+    .describe('Port of the internal listener of a worker: health, readiness, metrics.'),
+  WORKER_BUILD_ID: z
+    .string()
+    .regex(/^[\w+-][\w.+-]{0,99}$/)
+    .optional()
+    .describe(
+      'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it; ' +
+        'without it workers have no versions.',
+    ),
+} as const;
+
+const flag = z.enum(['true', 'false', '1', '0']);
+const text = z.string();
+
+/** Where Temporal is and how to connect, by the names that all Temporal tools share (`@temporalio/envconfig` reads them). */
+export const temporalSettings = {
+  TEMPORAL_ADDRESS: text
+    .regex(/^[^\s/]+:\d+$/, 'must be host:port')
+    .optional()
+    .describe('`host:port`. Without it 127.0.0.1 and `STACK_PORT`, where `npm start` brings one of its own.'),
+  TEMPORAL_NAMESPACE: text.optional().describe('Its namespace; without it `default`.'),
+  TEMPORAL_API_KEY: text.optional().describe('API key (Temporal Cloud). Implies TLS.'),
+  TEMPORAL_TLS: flag.optional().describe('Whether to use TLS.'),
+  TEMPORAL_TLS_SERVER_NAME: text.optional().describe('Name that its certificate must have.'),
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: text.optional().describe('Authority to trust, PEM file.'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: text.optional().describe('Our certificate, PEM file.'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: text.optional().describe('Its key, PEM file.'),
+  TEMPORAL_UI_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Address of Temporal's web page; `ops` then gives the address of each delivery there."),
+} as const;
+
+export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
+
+/** Settings of traces, by the names that OpenTelemetry gives them. */
+const traceSettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      'Collector that traces are sent to (OTLP over HTTP, `<address>/v1/traces`). Without it none are made.',
+    ),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('Share of the traces that is kept, 0 to 1; API and workers need the same.'),
+} as const;
+
+/** Only `migrate` reads these. */
+const days = (kind: RetentionKind) => whole(LEAST_RETENTION_DAYS, 36_500).default(USUAL_RETENTION_DAYS[kind]);
+
+/** Settings of how long data is kept; docs/decisions/postgres.md gives the reasons of the defaults. */
+const retentionSettings = {
+  RETENTION_AT: z
+    .string()
+    .regex(/^(([01]\d|2[0-3]):[0-5]\d|off)$/, 'must be a time of day such as 03:15, or off')
+    .default('03:15')
+    .describe('Time of day (UTC) at which what is past its time is removed; off: never.'),
+  RETENTION_PAYLOADS_DAYS: days('payloads').describe(
+    'Days that bodies of notifications, and what was answered to them, are kept: read by migrate only, as the next three.',
+  ),
+  RETENTION_ATTEMPTS_DAYS: days('attempts').describe('Days that delivery attempts are kept.'),
+  RETENTION_NOTIFICATIONS_DAYS: days('notifications').describe(
+    'Days that notifications are kept, without their bodies.',
+  ),
+  RETENTION_QUOTES_DAYS: days('quotes').describe('Days that quotes are kept.'),
+} as const;
+
+/** Settings of the command line. */
+const opsSettings = {
+  OPS_ACTOR: z
+    .string()
+    .regex(
+      /^(?=.{1,120}$)[^\p{C}\p{Z}]+(?: [^\p{C}\p{Z}]+)*$/u,
+      'must be 1 to 120 visible characters: who you are, such as jane.doe',
+    )
+    .optional()
+    .describe(
+      'Who changes something through `ops`, for the change log. Without it the login name; in production a shared account (`node`, `root`, …) is refused.',
+    ),
+} as const;
+
+/** Settings of the embedded stack, which `npm start` brings up. */
+const stackSettings = {
+  DATA_DIR: z.string().min(1).default('.data').describe('Where it keeps its data.'),
+  STACK_PORT: z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .max(60_000)
+    .default(7233)
+    .describe(
+      'Port of the embedded Temporal. The others move with it: Postgres (+1), the web page of Temporal (+1000), shop (+1211), receiver (+1212).',
+    ),
+} as const;
+
+/** Every setting with its bounds, default and description, in the groups of docs/settings.md. */
+export const SETTING_GROUPS = {
+  'API processes': apiSettings,
+  'Postgres and Redis': storeSettings,
+  'Workers and webhooks': deliverySettings,
+  Temporal: temporalSettings,
+  Traces: traceSettings,
+  'How long data is kept': retentionSettings,
+  'The command line': opsSettings,
+  'The embedded stack': stackSettings,
+} as const;
+
+export const settings = z.object({
+  ...apiSettings,
+  ...storeSettings,
+  ...deliverySettings,
+  ...temporalSettings,
+  ...traceSettings,
+  ...retentionSettings,
+  ...opsSettings,
+  ...stackSettings,
+});
+
+export type Config = Readonly<z.infer<typeof settings>>;
+
+/** Settings that may contain a password: the boot log says only whether they are set. */
+export const SECRET = new Set([
+  'DATABASE_URL',
+  'DATABASE_LISTEN_URL',
+  'REDIS_URL',
+  'WEBHOOK_KEYS',
+  'TEMPORAL_API_KEY',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+]);

@@ -1,0 +1,52 @@
+import { readConfig, targetRules } from '../../runtime/config/config';
+
+test.each([
+  ['postgres://u:p@a,b/d?target_session_attrs=standby', 'target_session_attrs is one of read-write, primary'],
+  ['postgres://u:p@a,,b/d', 'not a list of hosts'],
+  ['postgres://u:p@a:x,b/d', 'not a list of hosts'],
+  ['postgres://u:p@a,b/d?sslmode=full', 'sslmode is one of'],
+  ['mysql://u:p@a/d', 'it begins with postgres://'],
+  ['nothing', 'not a URL'],
+])('DATABASE_URL may not be %s', (DATABASE_URL, why) => {
+  expect(() => readConfig({ DATABASE_URL })).toThrow(`DATABASE_URL: ${why}`);
+});
+
+test.each(['postgres://u:p@a,b:5433,[::1]:5434/d', 'postgresql://a,b/d?target_session_attrs=read-write'])(
+  'DATABASE_URL may be %s',
+  (DATABASE_URL) => {
+    expect(readConfig({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
+  },
+);
+
+describe('where webhooks may go', () => {
+  const rules = (WEBHOOK_LOCAL_TARGETS: string, ENVIRONMENT = 'development') =>
+    targetRules(readConfig({ WEBHOOK_LOCAL_TARGETS, ENVIRONMENT }));
+
+  it('is a receiver on this machine that is named, and nothing else private', () => {
+    expect(rules('localhost:8450,Hooks.partner.example:9443')).toEqual({
+      allowedCidrs: ['127.0.0.1/32'],
+      allowedPorts: [8450, 9443],
+      hosts: new Map([
+        ['localhost', ['127.0.0.1']],
+        ['hooks.partner.example', ['127.0.0.1']],
+      ]),
+    });
+  });
+
+  it.each(['', 'production', 'development'])('is else a public address at port 443 (%s)', (environment) => {
+    expect(rules('', environment)).toEqual({ allowedCidrs: [], allowedPorts: [], hosts: new Map() });
+  });
+
+  it('is in production never this machine', () => {
+    expect(() => rules('localhost:8450', 'production')).toThrow(
+      'WEBHOOK_LOCAL_TARGETS cannot be used in production.',
+    );
+  });
+
+  it.each(['localhost', '8450', 'localhost:', ':8450', 'localhost:84500', 'localhost:0', 'a b:1', 'a=::1'])(
+    'is not read from %s',
+    (text) => {
+      expect(() => rules(text)).toThrow(/WEBHOOK_LOCAL_TARGETS/);
+    },
+  );
+});
