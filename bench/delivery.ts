@@ -1,4 +1,4 @@
-import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import { generateWebhookSecret } from '../db/endpoints/secrets';
 import type { Feeding } from './delivery/messages';
 import { countSteps, prepareCounting } from './delivery/steps';
 import { runRound, WAYS, type Way } from './delivery/ways';

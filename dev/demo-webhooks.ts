@@ -3,9 +3,9 @@ import { connectDatabase, type Database, type DbOrTransaction } from '../db/post
 import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys/key';
 import { appendChange } from '../db/audit/change-log';
-import { findEndpoint, liveSecrets, registerEndpoint } from '../db/endpoints/endpoints';
+import { findEndpoint, registerEndpoint } from '../db/endpoints/endpoints';
+import { liveSecrets, generateWebhookSecret } from '../db/endpoints/secrets';
 import { liveKeyPairs, rotateKeyPair } from '../db/endpoints/key-pairs';
-import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
 import { stackPorts } from './ports';
 import type { Config } from '../runtime/config/config';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../db/postgres/connect';
-import type { Changed, KeyChanges, KeySummary } from '../db/keys/key-changes';
+import type { Changed, KeyChanges, KeySummary } from '../db/keys/key';
 import { duration, durationOrNever, idOf, type IdKind } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';

@@ -1,5 +1,5 @@
 import type { ApiKeySummary } from '../db/keys/api-keys';
-import type { Issued, KeySummary } from '../db/keys/key-changes';
+import type { Issued, KeySummary } from '../db/keys/key';
 import { snakeCased } from './output';
 
 const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { issueKey, revokeKey, rotateKey, setKeyState } from '../db/keys/api-key-changes';
-import { listKeys } from '../db/keys/api-keys';
+import { issueKey, revokeKey, rotateKey, setKeyState, listKeys } from '../db/keys/api-keys';
 import type { KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
-import { checkSecrets, type Unreadable } from '../db/endpoints/check-secrets';
-import { resealSecrets, type ResealReport } from '../db/endpoints/reseal-secrets';
+import { checkSecrets, type Unreadable, resealSecrets, type ResealReport } from '../db/endpoints/sealed-rows';
 import { handle, type OpsDeps } from './call';
 
 const EXAMPLES = `

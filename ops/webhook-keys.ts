@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { listKeyPairs, rotateKeyPair, type KeyPairSummary } from '../db/endpoints/key-pairs';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
-import type { KeyEnvironment } from '../db/keys/key';
+import { DEFAULT_OVERLAP_SECONDS, type KeyEnvironment } from '../db/keys/key';
 import { duration, environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';

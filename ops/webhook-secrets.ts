@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/overlap';
-import { listSecrets, rotateSecret } from '../db/endpoints/secrets';
-import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/keys/key';
+import { listSecrets, rotateSecret, generateWebhookSecret } from '../db/endpoints/secrets';
 import { duration } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';

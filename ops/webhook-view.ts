@@ -1,5 +1,5 @@
 import type { AttemptSummary } from '../db/notifications/operator';
-import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/figures';
+import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/attempts';
 import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
 import type { Answer } from './call';

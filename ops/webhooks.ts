@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
-import { lastAttempts } from '../db/endpoints/attempts';
+import { lastAttempts, withQueue } from '../db/endpoints/attempts';
 import { Refused } from '../db/refused';
-import { withQueue } from '../db/endpoints/figures';
 import {
   listEndpoints,
   registerEndpoint,
@@ -10,8 +9,7 @@ import {
   type WebhookEndpoint,
 } from '../db/endpoints/endpoints';
 import type { DbOrTransaction } from '../db/postgres/connect';
-import { listSecrets } from '../db/endpoints/secrets';
-import { generateWebhookSecret } from '../db/endpoints/webhook-secret';
+import { listSecrets, generateWebhookSecret } from '../db/endpoints/secrets';
 import { environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';

@@ -11,7 +11,7 @@ import {
   queuesToRelease,
   releaseHeld,
 } from '../db/notifications/hold';
-import { healthFigures } from '../db/endpoints/figures';
+import { healthFigures } from '../db/figures';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';

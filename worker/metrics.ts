@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import type { AttemptFacts, SendSlots } from '../activities';
-import type { Backlog } from '../db/notifications/figures';
+import type { Backlog } from '../db/figures';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { RETENTION_KINDS } from '../domain/retention';
 import { sharedGauges } from '../runtime/telemetry/shared-gauges';

@@ -1,10 +1,7 @@
 import { Counter } from 'prom-client';
 import { applicationEventText } from '../contracts/application-event';
-import {
-  applyOverdueEvents,
-  overdueApplications,
-  waitingFigures,
-} from '../db/applications/apply-overdue-events';
+import { applyOverdueEvents, overdueApplications } from '../db/applications/apply-overdue-events';
+import { waitingFigures } from '../db/figures';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';

@@ -2,7 +2,7 @@ import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { signatureHeaders } from '../../domain/webhook-signature';
-import { generateKeyPair } from '../../db/endpoints/key-pair';
+import { generateKeyPair } from '../../db/endpoints/key-pairs';
 import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';
 import { readConfig } from '../../runtime/config/config';

@@ -1,5 +1,5 @@
 import { listApplications } from '../../db/applications/read';
-import { backlog, deliveryFigures } from '../../db/notifications/figures';
+import { backlog, deliveryFigures } from '../../db/figures';
 import { listForPartner } from '../../db/notifications/partner';
 import { listNotifications } from '../../db/notifications/operator';
 import { median, type Figures } from '../harness/rounds';

@@ -55,22 +55,3 @@ export async function applyOverdueEvents(
     return event;
   });
 }
-
-type WaitingFigures = {
-  waiting: number;
-  /** Seconds since the oldest of them was received; 0 when none waits. */
-  oldestSeconds: number;
-  /** Seconds since the first wait was over that a worker has not ended yet; 0 when there is none. */
-  overdueSeconds: number;
-};
-
-/** What waits, as metrics show it. */
-export async function waitingFigures(db: DbOrTransaction): Promise<WaitingFigures> {
-  const [row] = await db.execute<WaitingFigures>(sql`
-    select count(*)::int as waiting,
-      coalesce(extract(epoch from service_now() - min(received_at)), 0)::float8 as "oldestSeconds",
-      greatest(coalesce(extract(epoch from service_now() - min(waits_until)), 0), 0)::float8 as "overdueSeconds"
-    from lender_events where waits_until is not null`);
-  if (row === undefined) throw new Error('the figures of waiting events came back empty');
-  return row;
-}

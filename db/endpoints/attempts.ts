@@ -1,14 +1,14 @@
 import type { Tenant } from '../../domain/tenant';
 import { ATTEMPT, type AttemptSummary } from '../notifications/operator';
 import type { DbOrTransaction } from '../postgres/connect';
-import { rowsOf } from '../postgres/prepared';
+import { msText, rowsOf, runPrepared, type Reader } from '../postgres/prepared';
 import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
-/** Attempts are found through the notifications of their partner: this many of the newest of each kind are looked at. */
+/** Attempts are found through the notifications of their partner: through this many of the newest of each kind. */
 const NOTIFICATIONS_LOOKED_AT = 100;
 
-/** More than are under way to one endpoint at a time: its retries fill slots of each worker. */
+/** More attempts than can be under way to one endpoint: its retries fill the slots of every worker. */
 const SENDS_LOOKED_AT = 100;
 
 const OWN = 'partner_id = $1 and environment = $2';
@@ -17,8 +17,8 @@ const newest = (table: string, status: string, value: string) => `(
     order by notification_id desc limit ${NOTIFICATIONS_LOOKED_AT})`;
 const ENDED = '(select * from notifications where end_state is not null) n';
 
-// Notifications that can have had an attempt lately, however many newer ones wait: those that have one of the endpoint's slots, and the
-// newest that are retried, held or have ended. Each part is a range of an index.
+// Notifications that may have had an attempt lately: those with one of the endpoint's slots, and the newest that are retried, held or
+// have ended. Each part is a range of an index, so that a long queue costs nothing.
 const LAST = `
   select ${ATTEMPT} from delivery_attempts n
   where n.endpoint_id = $3 and n.notification_id in (
@@ -65,4 +65,53 @@ export async function endpointHistory(db: DbOrTransaction, { partnerId, environm
     endpointId: endpoint.endpointId,
     attempts: ended.flatMap(({ outcome, durationMs }) => (outcome === null ? [] : [{ outcome, durationMs }])),
   };
+}
+
+/** Notifications that wait, and the oldest of them. */
+interface Queued {
+  readonly count: number;
+  /** Of the notifications' creation, first attempt, pause or hold; null when there are none. */
+  readonly since: Date | null;
+}
+
+/** Notifications that wait. `pending`: no attempt has failed; `retrying`: one has; `paused` ones are in neither. */
+export type QueueFigures = Readonly<Record<'pending' | 'retrying' | 'paused' | 'held', Queued>>;
+
+/** An endpoint with the notifications that wait for its partner and environment. */
+export type EndpointWithQueue = WebhookEndpoint & { readonly queue: QueueFigures };
+
+const NOTHING: Queued = { count: 0, since: null };
+const EMPTY: QueueFigures = { pending: NOTHING, retrying: NOTHING, paused: NOTHING, held: NOTHING };
+
+const QUEUES = `
+  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "sinceMs"
+  from (
+    select d.partner_id, d.environment,
+      case when d.state = 'held' then 'held' when d.paused_at is not null then 'paused' when d.step > 0 then 'retrying' else 'pending' end
+        as what,
+      coalesce(d.held_at, d.paused_at, case when d.step > 0 then d.first_attempt_at end, n.created_at) as since
+    from deliveries d join notifications n using (notification_id) where d.partner_id = any($1::text[])) q
+  group by 1, 2, 3`;
+
+/** Adds the notifications that wait. A removed endpoint has none: they wait for the one in its place. */
+export async function withQueue(
+  reader: Reader,
+  endpoints: readonly WebhookEndpoint[],
+): Promise<EndpointWithQueue[]> {
+  const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
+  const rows = await runPrepared<{
+    partnerId: string;
+    environment: string;
+    what: keyof QueueFigures;
+    count: number;
+    sinceMs: number;
+  }>(reader, QUEUES, [partners]);
+  return endpoints.map((one) => {
+    if (one.state === 'removed') return { ...one, queue: EMPTY };
+    const mine = rows.filter((row) => row.partnerId === one.partnerId && row.environment === one.environment);
+    const figures = mine.map(
+      ({ what, count, sinceMs }) => [what, { count, since: new Date(sinceMs) }] as const,
+    );
+    return { ...one, queue: { ...EMPTY, ...Object.fromEntries(figures) } };
+  });
 }

@@ -1,19 +1,19 @@
 import { ulid } from 'ulid';
+import { judgeFailing } from '../../domain/delivery-outcome';
+import type { Tenant } from '../../domain/tenant';
+import type { OperatorEvent } from '../audit/operator-events';
 import type { DbOrTransaction } from '../postgres/connect';
-import { columns, rowsOf, runPrepared } from '../postgres/prepared';
-import type { KeyEnvironment } from '../keys/key';
-import type { webhookEndpoints, webhookSecrets } from '../schema';
+import { columns, rowsOf, runPrepared, type Reader } from '../postgres/prepared';
 import { Refused } from '../refused';
+import type { webhookEndpoints } from '../schema';
 import { ensureKeyPair } from './key-pairs';
-import type { KeyRing, Sealed } from './key-ring';
+import type { KeyRing } from './key-ring';
+import { addSecret } from './secrets';
 
-/** Channel on which keepers hear that an endpoint has come or gone (trigger notify_endpoint). */
+/** Channel on which a trigger notifies keepers when an endpoint is added, or its state changes (notify_endpoint). */
 export const ENDPOINTS_CHANNEL = 'endpoints';
 
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
-
-/** A secret as stored: sealed, and bound to its endpoint and its own id. */
-export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
 
 const SELECT = `select ${columns('e', [
   'endpoint_id',
@@ -30,42 +30,37 @@ const SELECT = `select ${columns('e', [
   'updated_at',
 ])} from webhook_endpoints e`;
 
-/** Where it is to be sent, and the secret that its deliveries are signed with. */
-interface NewEndpoint {
-  readonly partnerId: string;
-  readonly environment: KeyEnvironment;
+interface NewEndpoint extends Tenant {
   readonly url: string;
   /** `whsec_…`, new. */
   readonly secret: string;
-  /** Seals it, and the private key. */
+  /** Seals the secret, and the private key of a new key pair. */
   readonly keyRing: Pick<KeyRing, 'seal'>;
+  /** Whether the present endpoint is replaced. */
+  readonly replace: boolean;
 }
-
-/** Seals a new secret for the ids it is stored under. */
-export type SealSecret = (place: { readonly endpointId: string; readonly secretId: string }) => Sealed;
 
 const REMOVE = `update webhook_endpoints set state = 'removed', updated_at = service_now() where endpoint_id = $1`;
 const INSERT =
   'insert into webhook_endpoints (endpoint_id, partner_id, environment, url) values ($1, $2, $3, $4)';
 
 /**
- * Registers the endpoint of a partner and environment, whose key pair is made with the first one. One that is there is replaced when
- * that is wanted, with its secrets: who may read a new address must not be given what signs for the old one. The key pair stays: what
- * receivers have of it signs nothing.
+ * Registers the endpoint of a partner and environment, and makes their key pair when there is none. A replaced endpoint is removed with
+ * its secrets, so that nobody who reads the new address learns what signed for the old one. The key pair stays: receivers have its
+ * public half alone.
+ * @returns `newKeyPairId`: of the key pair, when it was made now.
  * @throws Refused when the partner does not exist, or there is an endpoint and `replace` is false.
  */
 export async function registerEndpoint(
   tx: DbOrTransaction,
-  wanted: NewEndpoint & { readonly replace: boolean },
+  { partnerId, environment, url, secret, keyRing, replace }: NewEndpoint,
 ): Promise<{
   endpoint: WebhookEndpoint;
   secretId: string;
-  /** Of the key pair, when it was made now. */
   newKeyPairId: string | null;
   replaced: WebhookEndpoint | null;
 }> {
-  const { partnerId, environment, url, secret, keyRing, replace } = wanted;
-  // Locked, so that two registrations take turns.
+  // Two registrations take turns.
   const partner = await runPrepared(tx, 'select 1 from partners where partner_id = $1 for update', [
     partnerId,
   ]);
@@ -85,36 +80,29 @@ export async function registerEndpoint(
   return { endpoint: await existingEndpoint(tx, endpointId), secretId, newKeyPairId, replaced: old };
 }
 
-/** Stores a new secret of an endpoint; returns its id. */
-export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: SealSecret): Promise<string> {
-  const secretId = `whs_${ulid()}`;
-  const { keyId, ciphertext } = seal({ endpointId, secretId });
-  await runPrepared(tx, INSERT_SECRET, [secretId, endpointId, keyId, Buffer.from(ciphertext)]);
-  return secretId;
-}
-
-const INSERT_SECRET =
-  'insert into webhook_secrets (secret_id, endpoint_id, key_id, ciphertext) values ($1, $2, $3, $4::bytea)';
-
 /** The endpoint of a partner and environment that has not been removed; null when there is none. */
 export async function findEndpoint(
   db: DbOrTransaction,
   partnerId: string,
-  environment: KeyEnvironment,
+  environment: Tenant['environment'],
 ): Promise<WebhookEndpoint | null> {
   const text = `${SELECT} where e.partner_id = $1 and e.environment = $2 and e.state <> 'removed'`;
   const [row] = await rowsOf<WebhookEndpoint>(db, text, [partnerId, environment]);
   return row ?? null;
 }
 
-/** Whether there is an endpoint to send to. API processes may know no more of it. */
-export async function activeEndpointExists(
-  db: DbOrTransaction,
-  { partnerId, environment }: Pick<WebhookEndpoint, 'partnerId' | 'environment'>,
-): Promise<boolean> {
-  const text = `select 1 from webhook_endpoints where partner_id = $1 and environment = $2 and state = 'active'`;
-  return (await runPrepared(db, text, [partnerId, environment])).length > 0;
-}
+/** True in SQL when there is an active endpoint for the partner and environment of the row `t`. */
+export const hasActiveEndpoint = (t: string) => `exists (
+  select 1 from webhook_endpoints e
+  where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;
+
+/** A row for a statement whose first parameters are a partner and an environment. */
+export const TENANT = '(values ($1::text, $2::text)) tenant (partner_id, environment)';
+const IS_ACTIVE = `select 1 from ${TENANT} where ${hasActiveEndpoint('tenant')}`;
+
+/** Whether there is an endpoint to send to. API processes have no right to read more of it. */
+export const activeEndpointExists = async (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
+  (await runPrepared(db, IS_ACTIVE, [partnerId, environment])).length > 0;
 
 /** @throws Refused when there is no such endpoint. */
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
@@ -123,7 +111,7 @@ export async function existingEndpoint(db: DbOrTransaction, endpointId: string):
   return row;
 }
 
-/** Endpoints, those that were removed only when asked for. */
+/** @param filter.removed whether removed ones are listed too. */
 export async function listEndpoints(
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; removed: boolean },
@@ -133,13 +121,12 @@ export async function listEndpoints(
   return rowsOf<WebhookEndpoint>(db, text, [filter.partnerId ?? null, filter.removed]);
 }
 
-/** The same, locked until the transaction ends. */
-export async function lockEndpoint(tx: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
+async function lockEndpoint(tx: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
   await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);
   return existingEndpoint(tx, endpointId);
 }
 
-// Enabled, it begins anew; disabled, its record stays for people to read.
+// An endpoint that is enabled starts with a clean record; a disabled one keeps its record, for people to read.
 const SET_STATE = `
   update webhook_endpoints
   set state = $2, disabled_reason = $3, updated_at = service_now(),
@@ -149,8 +136,8 @@ const SET_STATE = `
   where endpoint_id = $1`;
 
 /**
- * Disables or enables an endpoint; the same again is no change. An operator who disables one that the service has disabled takes it
- * over: nobody is to be alerted of it any more.
+ * Disables or enables an endpoint; the same again is no change. When an operator disables one that the service has disabled already, its
+ * reason changes, which ends the alert.
  * @throws Refused when it does not exist or was removed.
  */
 export async function setEndpointState(
@@ -170,12 +157,47 @@ export async function setEndpointState(
   return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
 }
 
-const LIVE_SECRETS = `
-  select ${columns('s', ['secret_id', 'endpoint_id', 'key_id', 'ciphertext', 'created_at', 'expires_at'])}
-  from webhook_secrets s where s.endpoint_id = $1 and (s.expires_at is null or s.expires_at > service_now())
-  order by s.created_at desc, s.secret_id desc`;
+/** The health of an endpoint after a failure, with that failure. */
+export interface EndpointHealth extends Tenant {
+  readonly endpointId: string;
+  readonly failures: number;
+  /** Since the first failure after the last success. */
+  readonly hours: number;
+  /** Hours of failing that operators have been warned of. */
+  readonly warnedHours: number;
+  readonly lastSuccessAt: string | null;
+}
 
-/** The secrets that sign now, newest first. */
-export async function liveSecrets(db: DbOrTransaction, endpointId: string): Promise<SealedSecret[]> {
-  return rowsOf<SealedSecret>(db, LIVE_SECRETS, [endpointId]);
+// The change of state or warning and its event are written together: without the change there is no event.
+const NOTE = `
+  with noted as (
+    update webhook_endpoints
+    set state = case when $2::boolean then 'disabled' else state end, disabled_reason = case when $2 then 'failing' else disabled_reason end,
+      updated_at = case when $2 then service_now() else updated_at end, warned_hours = coalesce($3::smallint, warned_hours)
+    where endpoint_id = $1 and state = 'active' and ($2 or warned_hours < $3::smallint)
+    returning 1)
+  insert into operator_events (kind, partner_id, environment, endpoint_id, details)
+  select $4, $5, $6, $1, $7::text::jsonb from noted returning 1`;
+
+/**
+ * Decides what a failure other than a 410 means for its endpoint (domain/delivery-outcome.ts): operators are warned, or it is disabled.
+ * record_attempt has counted the failure, and handles a 410 and a success itself.
+ * @returns the event for operators, which has been written.
+ */
+export async function noteHealth(
+  reader: Reader,
+  { endpointId, partnerId, environment, failures, hours, warnedHours, lastSuccessAt }: EndpointHealth,
+): Promise<OperatorEvent | null> {
+  const verdict = judgeFailing({ hours, failures, warnedHours });
+  if (verdict === null) return null;
+  const about = { partnerId, environment, endpointId };
+  const known = { hours: Math.floor(hours), failures, last_success_at: lastSuccessAt };
+  const disable = verdict.kind === 'disable';
+  const event: OperatorEvent = disable
+    ? { kind: 'endpoint_disabled', ...about, details: { reason: 'failing', ...known } }
+    : { kind: 'endpoint_failing', ...about, details: known };
+  const warnedOf = disable ? null : verdict.hours;
+  const details = JSON.stringify(event.details);
+  const written = [endpointId, disable, warnedOf, event.kind, partnerId, environment, details];
+  return (await runPrepared(reader, NOTE, written)).length > 0 ? event : null;
 }

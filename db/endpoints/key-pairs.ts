@@ -1,13 +1,28 @@
-import type { Tenant } from '../../domain/tenant';
+import { generateKeyPairSync } from 'node:crypto';
 import { ulid } from 'ulid';
+import type { Tenant } from '../../domain/tenant';
+import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX } from '../../domain/webhook-signature';
+import { checkOverlap } from '../keys/key';
 import type { DbOrTransaction } from '../postgres/connect';
 import { columns, rowsOf, runPrepared } from '../postgres/prepared';
-import type { KeyEnvironment } from '../keys/key';
 import { Refused } from '../refused';
 import type { webhookKeyPairs } from '../schema';
-import { generateKeyPair } from './key-pair';
 import type { KeyRing } from './key-ring';
-import { checkOverlap, MOST_LIVE } from '../overlap';
+import { refuseFourth } from './secrets';
+
+/** An Ed25519 key pair as Standard Webhooks writes it down. */
+export interface KeyPair {
+  /** `whpk_` and base64 of 32 bytes. */
+  readonly publicKey: string;
+  /** `whsk_` and base64 of 32 bytes (RFC 8032's private key, of which the rest is made). Never shown, and stored only sealed. */
+  readonly privateKey: string;
+}
+
+export function generateKeyPair(): KeyPair {
+  const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  const base64 = (text: string) => Buffer.from(text, 'base64url').toString('base64');
+  return { publicKey: PUBLIC_KEY_PREFIX + base64(x), privateKey: PRIVATE_KEY_PREFIX + base64(d) };
+}
 
 /** A key pair as stored: the private key sealed, and bound to its owner and its public key. */
 export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
@@ -24,17 +39,15 @@ const live = (names: readonly string[]) => `
   where k.partner_id = $1 and k.environment = $2 and ${LIVE} order by ${NEWEST_FIRST}`;
 
 /** The key pairs that sign now, newest first. */
-export async function liveKeyPairs(db: DbOrTransaction, owner: Tenant): Promise<SealedKeyPair[]> {
-  return rowsOf<SealedKeyPair>(db, live([...SUMMARY, 'ciphertext']), [owner.partnerId, owner.environment]);
-}
+export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
+  rowsOf<SealedKeyPair>(db, live([...SUMMARY, 'ciphertext']), [partnerId, environment]);
 
-/** Of these the public half, which is all that an API process may read. */
-export async function livePublicKeys(db: DbOrTransaction, owner: Tenant): Promise<PublicKey[]> {
-  return rowsOf<PublicKey>(db, live(PUBLIC), [owner.partnerId, owner.environment]);
-}
+/** Their public halves, which are all that an API process may read. */
+export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
+  rowsOf<PublicKey>(db, live(PUBLIC), [partnerId, environment]);
 
 /**
- * Makes the key pair of a partner and environment, unless there is one. Call it where two of the same cannot run at once.
+ * Makes the key pair of a partner and environment, unless there is one. The caller holds a lock that keeps a second call out.
  * @returns its id; null when there was one.
  */
 export async function ensureKeyPair(
@@ -46,17 +59,17 @@ export async function ensureKeyPair(
   return found === undefined ? (await addKeyPair(tx, owner, keyRing)).keyPairId : null;
 }
 
-// So that two rotations take turns.
+// Two rotations take turns.
 const LOCK = 'select 1 from webhook_key_pairs where partner_id = $1 and environment = $2 for update';
 const END = `
   update webhook_key_pairs set expires_at = least(expires_at, service_now() + make_interval(secs => $3::float8))
   where partner_id = $1 and environment = $2`;
 
 /**
- * Adds a key pair. The present ones sign on for the overlap, each delivery with all of them: a receiver that still has the list of
- * before verifies one signature, and a receiver that has read it since another. An earlier end of their own stands.
+ * Adds a key pair. For the overlap each delivery is signed with the new pair and the present ones, unless those end before: a receiver
+ * verifies one of the signatures whether or not it has read the list again.
  * @param wanted.overlapSeconds 0 (a private key leaked: the old ones end now) to 7 days.
- * @throws Refused when there is no key pair yet, or three would outlive the overlap's start.
+ * @throws Refused when there is no key pair yet, or three would be alive at the start of the overlap.
  */
 export async function rotateKeyPair(
   tx: DbOrTransaction,
@@ -72,13 +85,7 @@ export async function rotateKeyPair(
     throw new Refused('not_found', `${partnerId} has no ${environment} key pair: ${why}.`);
   }
   await runPrepared(tx, END, [partnerId, environment, overlapSeconds]);
-  const before = await livePublicKeys(tx, owner);
-  if (before.length >= MOST_LIVE) {
-    throw new Refused(
-      'conflict',
-      `${before.length} ${environment} key pairs of ${partnerId} are alive; at most ${MOST_LIVE} may be. Wait for one to end, or use --overlap 0.`,
-    );
-  }
+  refuseFourth((await livePublicKeys(tx, owner)).length, `${environment} key pairs of ${partnerId}`);
   const added = await addKeyPair(tx, owner, keyRing);
   return { ...added, live: await livePublicKeys(tx, owner) };
 }
@@ -109,9 +116,10 @@ const LIST = `
   order by k.partner_id, k.environment, ${NEWEST_FIRST}`;
 
 /** All key pairs, those that have ended too, newest first for each partner and environment. */
-export async function listKeyPairs(
+export const listKeyPairs = (
   db: DbOrTransaction,
-  filter: { readonly partnerId?: string | undefined; readonly environment?: KeyEnvironment | undefined },
-): Promise<KeyPairSummary[]> {
-  return rowsOf<KeyPairSummary>(db, LIST, [filter.partnerId ?? null, filter.environment ?? null]);
-}
+  filter: {
+    readonly partnerId?: string | undefined;
+    readonly environment?: Tenant['environment'] | undefined;
+  },
+) => rowsOf<KeyPairSummary>(db, LIST, [filter.partnerId ?? null, filter.environment ?? null]);

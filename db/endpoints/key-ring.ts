@@ -5,11 +5,11 @@ const KEY_BYTES = 32;
 /** Drawn at random: safe for 2^32 seals under one key. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Short, so that a key put in the place of its id is refused. */
+/** Short, so that a key that was written where its id belongs is refused. */
 const KEY_ID = /^[a-z0-9][a-z0-9_-]{0,15}$/;
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{43}=?$/;
 
-/** The row that a sealed secret belongs to, of an endpoint or of a key pair: it opens nowhere else. */
+/** The row that a sealed secret belongs to, of an endpoint or of a key pair: in another row it does not open. */
 export type SealedFor =
   | { readonly endpointId: string; readonly secretId: string }
   | {
@@ -26,10 +26,9 @@ export interface Sealed {
   readonly ciphertext: Uint8Array;
 }
 
-/** Seals with its first key, opens with any. Keys stay inside: printing or logging a ring shows none. */
+/** Seals with its first key, opens with any. Printing or logging a ring shows no key. */
 export interface KeyRing {
   readonly currentKeyId: string;
-  readonly keyIds: readonly string[];
   seal(secret: string, place: SealedFor): Sealed;
   /** @throws KeyRingError when the key is not in the ring, or the ciphertext was changed or belongs elsewhere. */
   open(sealed: Sealed, place: SealedFor): string;
@@ -42,7 +41,7 @@ export class KeyRingError extends Error {
 
 /**
  * Reads a key ring: `id1:base64key,id2:base64key`, the first of which seals. Keys are 32 bytes.
- * @throws KeyRingError that says which entry is at fault by its position, never by its text.
+ * @throws KeyRingError that names a faulty entry by its position, never by its text.
  */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, KeyObject>();
@@ -70,7 +69,6 @@ function keyRing(keys: ReadonlyMap<string, KeyObject>): KeyRing {
   const [currentKeyId, currentKey] = current;
   return {
     currentKeyId,
-    keyIds: [...keys.keys()],
     seal: (secret, place) => {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, currentKey, nonce, { authTagLength: TAG_BYTES });

@@ -1,16 +1,17 @@
+import type { Db, DbOrTransaction } from '../postgres/connect';
 import { runPrepared, type Reader } from '../postgres/prepared';
-import type { Sealed, SealedFor } from './key-ring';
+import { KeyRingError, type KeyRing, type Sealed, type SealedFor } from './key-ring';
 
-/** A table whose rows hold something that the key ring has sealed. */
-export interface SealedTable {
+/** A table whose rows contain something that the key ring has sealed. */
+interface SealedTable {
   readonly name: string;
   readonly id: string;
   /** JSON of the row as `SealedFor` names it. */
   readonly place: string;
 }
 
-/** All there are: what a new key must reach, and what a backup must be able to open. */
-export const SEALED_TABLES: readonly SealedTable[] = [
+/** All of them: a new key must reach each row, and the key ring of a backup must open each. */
+const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'webhook_secrets',
     id: 'secret_id',
@@ -25,21 +26,21 @@ export const SEALED_TABLES: readonly SealedTable[] = [
 ];
 
 /** A secret or a private key, with the row that it belongs to. */
-export interface SealedRow extends Sealed {
+interface SealedRow extends Sealed {
   readonly id: string;
   readonly place: SealedFor;
 }
 
 interface Wanted {
-  /** Only those behind this id. */
+  /** Only ids after this one. */
   readonly after: string;
   readonly limit: number;
-  /** Only those that another key than this one has sealed; they are locked. */
+  /** Only rows that were sealed with another key than this; they are locked. */
   readonly otherThan?: string;
 }
 
 /** Rows of a table, by id; those of removed endpoints and of ended key pairs too. */
-export async function readSealed(
+async function readSealed(
   reader: Reader,
   { name, id, place }: SealedTable,
   { after, limit, otherThan }: Wanted,
@@ -52,4 +53,117 @@ export async function readSealed(
   type Row = Omit<SealedRow, 'place'> & { readonly place: string };
   const rows = await runPrepared<Row>(reader, text, [after, otherThan ?? null, limit]);
   return rows.map((row) => ({ ...row, place: JSON.parse(row.place) as SealedFor }));
+}
+
+/** A secret or private key that the key ring does not open, and why. The reason contains no secret. */
+export interface Unreadable {
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** What a row contains, or why the key ring does not open it. */
+function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } | Unreadable {
+  try {
+    return { secret: keyRing.open(row, row.place) };
+  } catch (error) {
+    if (error instanceof KeyRingError) return { id: row.id, reason: error.message };
+    throw error;
+  }
+}
+
+/** Rows read by one statement of a check. */
+const CHECKED_AT_ONCE = 1_000;
+
+interface SecretsChecked {
+  readonly found: number;
+  /** How many are sealed with which key. */
+  readonly byKey: Readonly<Record<string, number>>;
+  readonly unreadable: readonly Unreadable[];
+}
+
+/** Opens every webhook secret and private key: whether a key ring fits a database, for example after a restore. Changes nothing. */
+export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promise<SecretsChecked> {
+  const byKey: Record<string, number> = {};
+  const unreadable: Unreadable[] = [];
+  let found = 0;
+  for (const table of SEALED_TABLES) {
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const rows = await readSealed(db, table, { after, limit: CHECKED_AT_ONCE });
+      for (const row of rows) {
+        byKey[row.keyId] = (byKey[row.keyId] ?? 0) + 1;
+        const opened = openRow(keyRing, row);
+        if ('reason' in opened) unreadable.push(opened);
+      }
+      found += rows.length;
+      after = rows.at(-1)?.id;
+    }
+  }
+  return { found, byKey, unreadable };
+}
+
+/** Rows of one transaction: few, so that no rotation waits long. */
+const RESEALED_AT_ONCE = 100;
+
+export interface ResealReport {
+  /** Secrets and private keys that another key than the current one had sealed. */
+  readonly found: number;
+  /** Sealed anew under the current key; with a dry run those that could be. */
+  readonly resealed: number;
+  readonly unreadable: readonly Unreadable[];
+}
+
+interface ResealOptions {
+  readonly keyRing: KeyRing;
+  /** Opens everything, changes nothing. */
+  readonly dryRun: boolean;
+  /** In the transaction of each batch that changed something. */
+  readonly record: (tx: DbOrTransaction, resealed: number) => Promise<void>;
+  readonly onProgress: (done: number, found: number) => void;
+}
+
+/**
+ * Seals every webhook secret and private key again that is not under the current key, in batches; those of removed endpoints too, so
+ * that an old key can be given up. A row that cannot be opened stays as it is. The next run continues an interrupted one.
+ */
+export async function resealSecrets(db: Db, options: ResealOptions): Promise<ResealReport> {
+  const { currentKeyId } = options.keyRing;
+  let found = 0;
+  for (const { name } of SEALED_TABLES) {
+    const text = `select count(*)::int as stale from ${name} where key_id <> $1`;
+    const [row] = await runPrepared<{ stale: number }>(db, text, [currentKeyId]);
+    found += row?.stale ?? 0;
+  }
+  const unreadable: Unreadable[] = [];
+  let resealed = 0;
+  for (const table of SEALED_TABLES) {
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const batch = await resealBatch(db, table, after, options);
+      unreadable.push(...batch.unreadable);
+      resealed += batch.changed;
+      after = batch.last;
+      if (after !== undefined) options.onProgress(resealed + unreadable.length, found);
+    }
+  }
+  return { found, resealed, unreadable };
+}
+
+async function resealBatch(db: Db, table: SealedTable, after: string, options: ResealOptions) {
+  const { keyRing, dryRun, record } = options;
+  const wanted = { after, limit: RESEALED_AT_ONCE, otherThan: keyRing.currentKeyId };
+  return db.transaction(async (tx) => {
+    const rows = await readSealed(tx, table, wanted);
+    const unreadable: Unreadable[] = [];
+    for (const row of rows) {
+      const opened = openRow(keyRing, row);
+      if ('reason' in opened) unreadable.push(opened);
+      else if (!dryRun) {
+        const { keyId, ciphertext } = keyRing.seal(opened.secret, row.place);
+        const text = `update ${table.name} set key_id = $2, ciphertext = $3::bytea where ${table.id} = $1`;
+        await runPrepared(tx, text, [row.id, keyId, Buffer.from(ciphertext)]);
+      }
+    }
+    const changed = rows.length - unreadable.length;
+    if (changed > 0 && !dryRun) await record(tx, changed);
+    return { changed, unreadable, last: rows.at(-1)?.id };
+  });
 }

@@ -1,13 +1,13 @@
 import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { Tenant } from '../../domain/tenant';
+import type { PartnerState } from '../catalogue/partners';
 import type { DbOrTransaction } from '../postgres/connect';
 import { msText, runPrepared, type Reader } from '../postgres/prepared';
+import { Refused } from '../refused';
 import { apiKeys, partners } from '../schema';
 import { given, isExpired } from '../schema/columns';
-import { Refused } from '../refused';
-import type { PartnerState } from '../catalogue/partners';
-import type { KeySummary } from './key-changes';
-
-export { hashKey } from './key';
+import { expiryIn, generateKey, hashKey, keyChanges, type Issued, type KeySummary } from './key';
 
 type ApiKey = Readonly<typeof apiKeys.$inferSelect>;
 
@@ -80,3 +80,40 @@ export async function findKey(db: DbOrTransaction, keyId: string): Promise<ApiKe
   const [row] = await summaries(db).where(eq(apiKeys.keyId, keyId));
   return row ?? null;
 }
+
+/**
+ * Issues a key. An inactive partner may have one; it answers 401 until the partner is active.
+ * @param expiresInSeconds life of the key by the database's clock; null: no end.
+ */
+export async function issueKey(
+  db: DbOrTransaction,
+  { partnerId, environment, expiresInSeconds }: Tenant & { readonly expiresInSeconds: number | null },
+): Promise<Issued<ApiKeySummary>> {
+  const expiresAt = expiryIn(expiresInSeconds);
+  const partner = await db.execute(sql`select 1 from partners where partner_id = ${partnerId} for share`);
+  if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  const key = generateKey(environment);
+  const keyId = `key_${ulid()}`;
+  await db.insert(apiKeys).values({
+    keyId,
+    partnerId,
+    environment,
+    keyHash: hashKey(key),
+    lastFour: key.slice(-4),
+    expiresAt,
+  });
+  const summary = await findKey(db, keyId);
+  if (summary === null) throw new Error(`${keyId} is gone as soon as it was issued`);
+  return { key, summary };
+}
+
+export const {
+  rotate: rotateKey,
+  revoke: revokeKey,
+  setState: setKeyState,
+} = keyChanges<ApiKeySummary>({
+  table: 'api_keys',
+  find: findKey,
+  issueSuccessor: (tx, { partnerId, environment }, expiresInSeconds) =>
+    issueKey(tx, { partnerId, environment, expiresInSeconds }),
+});

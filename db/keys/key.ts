@@ -1,6 +1,11 @@
 import { createHash, randomInt } from 'node:crypto';
+import { sql, type SQL } from 'drizzle-orm';
+import type { Tenant } from '../../domain/tenant';
+import type { DbOrTransaction } from '../postgres/connect';
+import { Refused } from '../refused';
+import type { apiKeys } from '../schema';
 
-export type KeyEnvironment = 'sandbox' | 'live';
+export type KeyEnvironment = Tenant['environment'];
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 32 of 62 characters are 190 bits: never guessed, so a fast hash without salt is enough to store it. */
@@ -8,19 +13,143 @@ const RANDOM_LENGTH = 32;
 /** By what a key opens: the public API in one environment, or the internal listener. */
 const PREFIXES = { sandbox: 'sk_test_', live: 'sk_live_', service: 'svc_' } as const;
 
-/**
- * A new key. `crypto.randomInt` draws without modulo bias.
- * @param draw an integer below the given bound; replaced in tests only.
- */
-export function generateKey(
-  opens: KeyEnvironment | 'service',
-  draw: (bound: number) => number = randomInt,
-): string {
-  const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62.charAt(draw(BASE62.length)));
+/** A new key. `crypto.randomInt` draws without modulo bias. */
+export function generateKey(opens: KeyEnvironment | 'service'): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length)));
   return PREFIXES[opens] + random.join('');
 }
 
 /** SHA-256 of a whole key: what is stored and looked up. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key, 'utf8').digest();
+}
+
+/** An old key, webhook secret or key pair stays valid for a day beside the new one: time to roll the new one out. */
+export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
+const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
+
+/** @throws Refused when an overlap is not 0 to 7 days. */
+export function checkOverlap(seconds: number): void {
+  if (seconds >= 0 && seconds <= LONGEST_OVERLAP_SECONDS) return;
+  throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
+}
+
+/** What keys of every kind have in common, as people see them. */
+export interface KeySummary extends Readonly<
+  Omit<typeof apiKeys.$inferSelect, 'partnerId' | 'environment' | 'keyHash'>
+> {
+  /** By the database's clock. */
+  readonly expired: boolean;
+}
+
+export interface Issued<S extends KeySummary> {
+  /** The key itself: hand it over, never log it. */
+  readonly key: string;
+  readonly summary: S;
+}
+
+export interface Changed<S extends KeySummary> {
+  readonly changed: boolean;
+  readonly summary: S;
+}
+
+/** A kind of keys: its table, how one is read, and how a successor of one is made. */
+interface KeyKind<S extends KeySummary> {
+  readonly table: 'api_keys' | 'service_keys';
+  readonly find: (db: DbOrTransaction, keyId: string) => Promise<S | null>;
+  readonly issueSuccessor: (
+    tx: DbOrTransaction,
+    old: S,
+    expiresInSeconds: number | null,
+  ) => Promise<Issued<S>>;
+}
+
+interface Rotation {
+  readonly keyId: string;
+  readonly overlapSeconds?: number | undefined;
+  /** Life of the successor; absent: the old key's whole life, so that a key that is changed every year stays one. Null: no end. */
+  readonly expiresInSeconds?: number | null | undefined;
+}
+
+const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
+
+/**
+ * The moment at which a new key expires, by the database's clock; null: never.
+ * @throws Refused unless that is in the future.
+ */
+export function expiryIn(seconds: number | null): SQL | null {
+  if (seconds !== null && !(seconds > 0)) throw new Refused('invalid', 'A key must expire in the future.');
+  return seconds === null ? null : inSeconds(seconds);
+}
+
+export type KeyChanges<S extends KeySummary> = ReturnType<typeof keyChanges<S>>;
+
+/** Rotation, revocation and switching off of one kind of keys. */
+export function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }: KeyKind<S>) {
+  const table = sql.identifier(name);
+  const existing = async (db: DbOrTransaction, keyId: string) => {
+    const found = await find(db, keyId);
+    if (found === null) throw new Refused('not_found', `Key ${keyId} does not exist.`);
+    return found;
+  };
+  const locked = async (tx: DbOrTransaction, keyId: string) => {
+    await tx.execute(sql`select 1 from ${table} where key_id = ${keyId} for update`);
+    return existing(tx, keyId);
+  };
+  const update = async (tx: DbOrTransaction, keyId: string, changes: SQL) => {
+    await tx.execute(sql`update ${table} set ${changes} where key_id = ${keyId}`);
+    return existing(tx, keyId);
+  };
+
+  return {
+    /**
+     * Issues a successor. The old key stays valid for the overlap, unless it expires before. Only an active, unexpired key
+     * without a successor can be rotated.
+     */
+    async rotate(
+      db: DbOrTransaction,
+      { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
+    ): Promise<Issued<S> & { readonly replaced: S }> {
+      checkOverlap(overlapSeconds);
+      return db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        refuseRotation(old);
+        const life = expiresInSeconds === undefined ? lifeOf(old) : expiresInSeconds;
+        const issued = await issueSuccessor(tx, old, life);
+        const successor = issued.summary.keyId;
+        const expiry = sql`expires_at = least(expires_at, ${inSeconds(overlapSeconds)}), replaced_by = ${successor}`;
+        return { ...issued, replaced: await update(tx, keyId, expiry) };
+      });
+    },
+    /** Revokes for good; again is no change. */
+    revoke: (db: DbOrTransaction, keyId: string): Promise<Changed<S>> =>
+      db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        if (old.state === 'revoked') return { changed: false, summary: old };
+        const summary = await update(tx, keyId, sql`state = 'revoked', revoked_at = service_now()`);
+        return { changed: true, summary };
+      }),
+    /** Switches a key off or on again. */
+    setState: (db: DbOrTransaction, keyId: string, state: 'active' | 'inactive'): Promise<Changed<S>> =>
+      db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        if (old.state === 'revoked')
+          throw new Refused('conflict', `Key ${keyId} is revoked, and stays so: issue a new one.`);
+        if (old.state === state) return { changed: false, summary: old };
+        return { changed: true, summary: await update(tx, keyId, sql`state = ${state}`) };
+      }),
+  };
+}
+
+/** In seconds; null: no end. */
+function lifeOf({ createdAt, expiresAt }: KeySummary): number | null {
+  return expiresAt === null ? null : Math.round((expiresAt.getTime() - createdAt.getTime()) / 1_000);
+}
+
+function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void {
+  if (state !== 'active')
+    throw new Refused('conflict', `Key ${keyId} is ${state}: only an active key rotates.`);
+  if (expired) throw new Refused('conflict', `Key ${keyId} has expired: issue a new one.`);
+  if (replacedBy !== null)
+    throw new Refused('conflict', `Key ${keyId} was already replaced by ${replacedBy}: rotate that one.`);
 }

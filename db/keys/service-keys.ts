@@ -1,13 +1,20 @@
 import { asc, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
-import { generateKey, hashKey, type KeyEnvironment } from './key';
-import { serviceKeys } from '../schema';
-import { isExpired } from '../schema/columns';
-import { expiryIn, keyChanges, type Issued, type KeySummary } from './key-changes';
 import { TEST_LENDERS } from '../../domain/test-merchants';
 import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
+import { serviceKeys } from '../schema';
+import { isExpired } from '../schema/columns';
+import {
+  expiryIn,
+  generateKey,
+  hashKey,
+  keyChanges,
+  type Issued,
+  type KeyEnvironment,
+  type KeySummary,
+} from './key';
 
 /** What a service key gives access to: applications of one lender in one environment. */
 export interface KeyBinding {

@@ -3,7 +3,8 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import type { notifications } from '../schema';
-import { hasActiveEndpoint, noEndpointReason, SOMETHING_IS_DUE } from './notification';
+import { hasActiveEndpoint, TENANT } from '../endpoints/endpoints';
+import { noEndpointReason, SOMETHING_IS_DUE } from './notification';
 import { addMonth, monthUse, OF_THIS_MONTH, TAKE_UNIT, TEST_LIMIT_PER_MONTH, type MonthUse } from './quota';
 
 type Stored = typeof notifications.$inferSelect;
@@ -71,19 +72,17 @@ export type TestNotificationAnswer =
   | { readonly kind: 'no_endpoint' }
   | ({ readonly kind: 'limit_reached'; readonly limit: number } & MonthUse);
 
-const ACTIVE = `exists (select 1 from webhook_endpoints
-  where partner_id = $1 and environment = $2 and state = 'active')`;
-
 const STORE_TEST = `
-  with unit as (${TAKE_UNIT} and ${ACTIVE} returning month),
+  with unit as (${TAKE_UNIT} and ${hasActiveEndpoint('monthly_counts')} returning month),
   stored as (
     insert into notifications (partner_id, environment, event_type, notification_id, event_id, body, request_id, trace_parent)
     select $1, $2, $3, $4, $5, $6, $7, $8 from unit returning notification_id),
   queued as (
     insert into deliveries (notification_id, partner_id, environment, test, reserved_month)
     select notification_id, $1, $2, true, month from stored, unit returning 1)
-  select ${ACTIVE} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
-    exists (select 1 from queued) as stored`;
+  select ${hasActiveEndpoint('tenant')} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
+    exists (select 1 from queued) as stored
+  from ${TENANT}`;
 
 /**
  * Stores a test notification with its unit of the month's limit in one statement, and then wakes the dispatcher: the calls

@@ -4,13 +4,8 @@ import type { Db, DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import { runPrepared, type Reader } from '../postgres/prepared';
 import { endNotification } from './attempt';
-import {
-  hasActiveEndpoint,
-  noEndpointReason,
-  SOMETHING_IS_DUE,
-  updateText,
-  type NotificationRef,
-} from './notification';
+import { hasActiveEndpoint } from '../endpoints/endpoints';
+import { noEndpointReason, SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
 
 /** So long a notification is held; then it is of no more use to anybody. */
 export const HELD_FOR_DAYS = 30;

@@ -96,11 +96,6 @@ export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): 
 export const fromText = (event: DeliveryEvent): string =>
   `d.state in (${DELIVERY_CHANGES[event].from.map((state) => `'${state}'`).join(', ')})`;
 
-/** True in SQL when there is an active endpoint for the partner and environment of `t`. */
-export const hasActiveEndpoint = (t: string) => `exists (
-  select 1 from webhook_endpoints e
-  where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;
-
 /**
  * Why a notification is held, and why a test without an active endpoint fails, in SQL for the partner and environment of `t`: there is
  * none, or why it is disabled. Partners see the first of all of them (api/notifications/test-status.ts). open.sql has the same.

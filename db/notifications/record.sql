@@ -157,7 +157,7 @@ BEGIN
     END IF;
   END IF;
 
-  -- With the change that operators should know of. What needs a judgement is left to the caller (db/endpoints/health.ts).
+  -- With the change that operators should know of. What needs a judgement is left to the caller (noteHealth in db/endpoints/endpoints.ts).
   IF gone AND health.endpoint_id IS NOT NULL THEN
     news := json_build_object('kind', 'endpoint_disabled', 'details', json_build_object('reason', 'gone',
       'hours', floor(extract(epoch FROM moment - health.failing_since) / 3600), 'failures', health.failures_since_success,

@@ -3,13 +3,13 @@ import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { pauseUntil } from '../../timing/pause-until';
 import { appendChange } from '../audit/change-log';
-import { activeEndpointExists } from '../endpoints/endpoints';
+import { activeEndpointExists, hasActiveEndpoint } from '../endpoints/endpoints';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import { msText, runPrepared, type Reader } from '../postgres/prepared';
 import { Refused } from '../refused';
 import { ENDED_STATUS_SQL } from '../schema';
-import { hasActiveEndpoint, recoveryIsWanted } from './notification';
+import { recoveryIsWanted } from './notification';
 import { resendChange, resendNotification } from './resend';
 
 /** 36,000 an hour, and far from what one worker delivers beside its live traffic. */

@@ -49,6 +49,17 @@ export async function runPrepared<Row>(
   return [...rows] as unknown as Row[];
 }
 
+/** The row of a statement that always returns one. */
+export async function oneRow<Row>(
+  reader: Reader,
+  text: string,
+  parameters: readonly Parameter[] = [],
+): Promise<Row> {
+  const [row] = await runPrepared<Row>(reader, text, parameters);
+  if (row === undefined) throw new Error(`no row came back from: ${text.trim().slice(0, 100)}`);
+  return row;
+}
+
 /** What drizzle runs its own statements on: the pool, or the connection of the transaction. */
 function clientOf(reader: DbOrTransaction): Sql {
   return (reader._.session as unknown as { readonly client: Sql }).client;

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { LIMIT_SHARES, type DeliveryFigures } from '../../db/notifications/figures';
+import { LIMIT_SHARES, type DeliveryFigures } from '../../db/figures';
 import { by, sharedGauges } from './shared-gauges';
 
 /** What is owed and what was sent, read from Postgres at each scrape: every worker shows the same. */

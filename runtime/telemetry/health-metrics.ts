@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { HealthFigures } from '../../db/endpoints/figures';
+import type { HealthFigures } from '../../db/figures';
 import { by, sharedGauges } from './shared-gauges';
 
 /**

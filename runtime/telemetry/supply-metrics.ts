@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
-import type { DatabaseFigures } from '../../db/postgres/figures';
+import type { DatabaseFigures } from '../../db/figures';
 import type { TemporalTarget } from '../temporal/temporal-target';
 import { sharedGauges } from './shared-gauges';
 

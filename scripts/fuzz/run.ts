@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDatabase } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys/api-key-changes';
+import { issueKey } from '../../db/keys/api-keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';

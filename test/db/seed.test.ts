@@ -1,8 +1,8 @@
 import { listChanges } from '../../db/audit/change-log';
 import { listProducts } from '../../db/catalogue/products';
 import { listMerchants, loadMerchants } from '../../db/catalogue/merchants';
-import { revokeKey } from '../../db/keys/api-key-changes';
-import { findKeyByHash, hashKey } from '../../db/keys/api-keys';
+import { revokeKey, findKeyByHash } from '../../db/keys/api-keys';
+import { hashKey } from '../../db/keys/key';
 import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
 import { completeMerchant } from '../../domain/product';

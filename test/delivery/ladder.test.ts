@@ -1,8 +1,7 @@
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { rotateSecret } from '../../db/endpoints/secrets';
+import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { restartNotification } from '../../db/notifications/claim';
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
 import {
   pauseSignal,

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { generateKeyPair, type KeyPair } from '../../db/endpoints/key-pair';
+import { generateKeyPair, type KeyPair } from '../../db/endpoints/key-pairs';
 import { decodeSecret, encodeSecret, signatureHeaders } from '../../domain/webhook-signature';
 import { signEd25519 } from '../../outbound/ed25519';
 import { hmacSha256 } from '../../outbound/hmac';

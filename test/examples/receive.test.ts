@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
+import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { freePort } from '../support/free-port';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';

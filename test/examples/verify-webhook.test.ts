@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { rotateSecret } from '../../db/endpoints/secrets';
-import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
+import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { startTestService, type TestService } from '../support/service';
 import type { TestApi } from '../support/api';
 import { needs } from '../support/needs';
@@ -10,8 +9,7 @@ import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import type { Received, WebhookReceiver } from '../support/webhook-receiver';
-import { rotateKeyPair } from '../../db/endpoints/key-pairs';
-import { generateKeyPair } from '../../db/endpoints/key-pair';
+import { rotateKeyPair, generateKeyPair } from '../../db/endpoints/key-pairs';
 import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './verifiers';
 
 // What the partner guide prints, run on what the real service sends: every language, every form of the signature.

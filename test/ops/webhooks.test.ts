@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
-import { liveSecrets } from '../../db/endpoints/endpoints';
+import { liveSecrets } from '../../db/endpoints/secrets';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 

@@ -2,7 +2,7 @@ import { chmod, copyFile, readdir, readFile, rename, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import postgres from 'postgres';
-import { databaseFigures } from '../../db/postgres/figures';
+import { databaseFigures } from '../../db/figures';
 import { connectDatabase } from '../../db/postgres/connect';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { startTestApi, type TestApi } from '../support/api';

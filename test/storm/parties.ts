@@ -1,5 +1,5 @@
 import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys/api-key-changes';
+import { issueKey } from '../../db/keys/api-keys';
 import { issueServiceKey } from '../../db/keys/service-keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';

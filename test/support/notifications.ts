@@ -14,7 +14,7 @@ import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { hint } from '../../db/postgres/hints';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
-import { generateWebhookSecret } from '../../db/endpoints/webhook-secret';
+import { generateWebhookSecret } from '../../db/endpoints/secrets';
 
 /** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
 export function newKeyRingText(): string {

@@ -2,11 +2,8 @@ import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-ch
 import { applicationEventText } from '../../../contracts/application-event';
 import { applicationEventSchema } from '../../../contracts/webhook-event';
 import { findApplication } from '../../../db/applications/read';
-import {
-  applyOverdueEvents,
-  overdueApplications,
-  waitingFigures,
-} from '../../../db/applications/apply-overdue-events';
+import { applyOverdueEvents, overdueApplications } from '../../../db/applications/apply-overdue-events';
+import { waitingFigures } from '../../../db/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import {

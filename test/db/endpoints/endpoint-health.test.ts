@@ -1,6 +1,6 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { openAttempt, recordAttempt } from '../../../db/notifications/attempt';
-import { healthFigures } from '../../../db/endpoints/figures';
+import { healthFigures } from '../../../db/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import { setEndpointState } from '../../../db/endpoints/endpoints';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { KeyRingError, parseKeyRing } from '../../../db/endpoints/key-ring';
-import { generateWebhookSecret } from '../../../db/endpoints/webhook-secret';
+import { generateWebhookSecret } from '../../../db/endpoints/secrets';
 import { decodeSecret } from '../../../domain/webhook-signature';
 
 const key = () => randomBytes(32).toString('base64');
@@ -27,7 +27,6 @@ test('the first key seals and every key opens', () => {
   const sealedBefore = ring.seal('secret', place);
   const rotated = parseKeyRing(`k2:${newKey}, k1:${oldKey}`);
   expect(rotated.currentKeyId).toBe('k2');
-  expect(rotated.keyIds).toEqual(['k2', 'k1']);
   expect(rotated.open(sealedBefore, place)).toBe('secret');
   expect(rotated.seal('secret', place).keyId).toBe('k2');
 });

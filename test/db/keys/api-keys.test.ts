@@ -1,7 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { generateKey } from '../../../db/keys/key';
-import { issueKey, revokeKey, rotateKey, setKeyState } from '../../../db/keys/api-key-changes';
-import { findKey, findKeyByHash, hashKey, loadAllKeys, loadKeysOfPartner } from '../../../db/keys/api-keys';
+import { generateKey, hashKey } from '../../../db/keys/key';
+import {
+  issueKey,
+  revokeKey,
+  rotateKey,
+  setKeyState,
+  findKey,
+  findKeyByHash,
+  loadAllKeys,
+  loadKeysOfPartner,
+} from '../../../db/keys/api-keys';
 import { createPartner, setPartnerState } from '../../../db/catalogue/partners';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 
@@ -31,7 +39,7 @@ test('makes keys of 32 random base62 characters, and says where they work', () =
   expect(new Set(keys).size).toBe(200);
   for (const key of keys) expect(key).toMatch(/^sk_test_[0-9A-Za-z]{32}$/);
   expect(new Set(keys.join('').replaceAll('sk_test_', '')).size).toBe(62);
-  expect(generateKey('live', (bound) => bound - 1)).toBe(`sk_live_${'z'.repeat(32)}`);
+  expect(generateKey('live')).toMatch(/^sk_live_[0-9A-Za-z]{32}$/);
 });
 
 test('stores a hash and the last four only', async () => {

@@ -1,4 +1,4 @@
-import { backlog } from '../../../db/notifications/figures';
+import { backlog } from '../../../db/figures';
 import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { createRecordResult, type AttemptResult } from '../../../activities/record-result';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';

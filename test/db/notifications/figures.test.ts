@@ -1,6 +1,6 @@
 import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
 import { createPartner } from '../../../db/catalogue/partners';
-import { deliveryFigures } from '../../../db/notifications/figures';
+import { deliveryFigures } from '../../../db/figures';
 import { endNotification } from '../../../db/notifications/attempt';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { addEndpoint, putInState, newKeyRingText, storeStatus, storeTest } from '../../support/notifications';

@@ -9,7 +9,7 @@ import {
   queuesToRelease,
   releaseHeld,
 } from '../../../db/notifications/hold';
-import { healthFigures } from '../../../db/endpoints/figures';
+import { healthFigures } from '../../../db/figures';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
 import { storeStatusNotification } from '../../../db/notifications/create';

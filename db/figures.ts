@@ -1,0 +1,176 @@
+import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
+import { WARN_AFTER_HOURS } from '../domain/delivery-outcome';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
+import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
+import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
+import { oneRow, runPrepared, type Reader } from './postgres/prepared';
+
+/** Shares of the monthly limit that metrics tell apart, in per cent. */
+export const LIMIT_SHARES = [50, 80, 100] as const;
+
+/** Notifications under way and the counts of the month, for all partners together. */
+export interface DeliveryFigures {
+  /** Not delivered yet, by state. */
+  readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
+  /** Milliseconds since the oldest pause began; 0 when nothing is paused. */
+  readonly oldestPausedMs: number;
+  /** Of this UTC month. */
+  readonly month: readonly {
+    readonly environment: 'sandbox' | 'live';
+    readonly delivered: number;
+    readonly failed: number;
+    /** Partners that have used at least so much of their test notifications, in the order of `LIMIT_SHARES`. */
+    readonly limitUsed: readonly number[];
+  }[];
+}
+
+const UNDELIVERED = `
+  select (count(*) filter (where state = 'queued'))::int as queued, (count(*) filter (where state = 'started'))::int as started,
+    (count(*) filter (where state = 'held'))::int as held,
+    coalesce(extract(epoch from service_now() - min(paused_at)) * 1000, 0)::float8 as "oldestPausedMs"
+  from deliveries`;
+
+const MONTH = `
+  select environment, coalesce(sum(delivered), 0)::int as delivered, coalesce(sum(failed), 0)::int as failed,
+    json_build_array(${LIMIT_SHARES.map(
+      (share) => `count(*) filter (
+      where event_type = '${TEST_EVENT_TYPE}' and (delivered + reserved) * 100 >= ${share * TEST_LIMIT_PER_MONTH})`,
+    ).join(', ')}) as "limitUsed"
+  from unnest(array['sandbox', 'live']) environment
+  left join (select * from monthly_counts where month = service_month()) c using (environment)
+  group by environment`;
+
+export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
+  type UnderWay = DeliveryFigures['undelivered'] & Pick<DeliveryFigures, 'oldestPausedMs'>;
+  const { oldestPausedMs, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
+  const month = await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH);
+  return { undelivered, oldestPausedMs, month };
+}
+
+/** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */
+export interface Backlog {
+  readonly pending: number;
+  /** Only of queues whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
+  readonly oldestMs: number;
+  /** Those that are due while their endpoint has no free slot. */
+  readonly capped: number;
+  readonly oldestCappedMs: number;
+}
+
+const BACKLOG = `
+  with queued as (
+    select partner_id, environment, count(*) as pending, min(notification_id) as oldest,
+      count(*) filter (where due_at <= service_now()) as due, min(due_at) as due_since
+    from deliveries where state = 'queued' group by 1, 2),
+  of_queue as (
+    select q.*, q.due > 0 and (
+        select free <= 0 from delivery_queue_1(q.partner_id, q.environment, ${SENDS_PER_ENDPOINT}, service_now())) as capped,
+      -- Started rows only: one that is claimed and not started may be waiting for Temporal.
+      ${SENDS_PER_ENDPOINT} = (select count(*) from (
+        select from deliveries d
+        where d.partner_id = q.partner_id and d.environment = q.environment and d.taken_at is not null and d.state = 'started'
+        limit ${SENDS_PER_ENDPOINT}) s) as slow
+    from queued q)
+  select coalesce(sum(pending), 0)::int as pending, coalesce(sum(due) filter (where of_queue.capped), 0)::int as capped,
+    coalesce(extract(epoch from service_now() - (
+      select created_at from notifications where notification_id = min(oldest) filter (where not slow))) * 1000, 0)::float8
+      as "oldestMs",
+    coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
+  from of_queue`;
+
+/** Reads all rows of deliveries. */
+export const backlog = (reader: Reader) => oneRow<Backlog>(reader, BACKLOG);
+
+/** Endpoints and held notifications. */
+export interface HealthFigures {
+  readonly held: number;
+  /** Milliseconds since the oldest of them was held; 0 when there is none. */
+  readonly oldestHeldMs: number;
+  /** Those that expire within seven days. */
+  readonly expiring: number;
+  readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
+  /** Those that the service itself disabled, the latest `GIVEN_UP_SHOWN` at most. */
+  readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
+  /** Active endpoints without a success for at least so many hours of failing. */
+  readonly failing: readonly { readonly hours: number; readonly count: number }[];
+  /** Partners whose live endpoint has only failed for an hour while events of applications are being retried. */
+  readonly partnersFailing: number;
+}
+
+/** Each is a series of a metric. More than this at a time means that the fault is ours; the figures by reason show them. */
+const GIVEN_UP_SHOWN = 50;
+const SOON_DAYS = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
+const FAILING_HOURS = [0, ...WARN_AFTER_HOURS];
+const HEALTH = `
+  select h.*, e.*, g.*, p.* from (
+    select count(*)::int as held,
+      coalesce(extract(epoch from service_now() - min(held_at)) * 1000, 0)::float8 as "oldestHeldMs",
+      (count(*) filter (where held_at <= service_now() - make_interval(days => ${SOON_DAYS})))::int as expiring
+    from deliveries where state = 'held') h,
+  (
+    select json_build_object(
+        'operator', count(*) filter (where state = 'disabled' and disabled_reason = 'operator'),
+        'gone', count(*) filter (where state = 'disabled' and disabled_reason = 'gone'),
+        'failing', count(*) filter (where state = 'disabled' and disabled_reason = 'failing')) as disabled,
+      json_build_array(${FAILING_HOURS.map(
+        (hours) => `count(*) filter (
+          where state = 'active' and failing_since <= service_now() - make_interval(hours => ${hours}))`,
+      ).join(', ')}) as counts
+    from webhook_endpoints) e,
+  (
+    select coalesce(json_agg(one), '[]') as "givenUp" from (
+      select endpoint_id as endpoint, disabled_reason as reason from webhook_endpoints
+      where state = 'disabled' and disabled_reason in ('gone', 'failing')
+      order by updated_at desc limit ${GIVEN_UP_SHOWN}) one) g,
+  (
+    select count(*)::int as "partnersFailing" from webhook_endpoints w
+    where environment = 'live' and state = 'active' and failing_since <= service_now() - interval '1 hour'
+      and exists (
+        select from deliveries d
+        where d.partner_id = w.partner_id and d.environment = w.environment
+          and d.application_id is not null and d.next_attempt_at is not null)) p`;
+
+export async function healthFigures(reader: Reader): Promise<HealthFigures> {
+  type Row = Omit<HealthFigures, 'failing'> & { readonly counts: readonly number[] };
+  const { counts, ...figures } = await oneRow<Row>(reader, HEALTH);
+  return { ...figures, failing: FAILING_HOURS.map((hours, at) => ({ hours, count: counts[at] ?? 0 })) };
+}
+
+/** Lenders' events that wait for the steps before them. */
+export interface WaitingFigures {
+  readonly waiting: number;
+  /** Seconds since the oldest of them was received; 0 when none waits. */
+  readonly oldestSeconds: number;
+  /** Seconds for which a worker has left an event whose wait is over; 0 when there is none. */
+  readonly overdueSeconds: number;
+}
+
+const WAITING = `
+  select count(*)::int as waiting, coalesce(extract(epoch from service_now() - min(received_at)), 0)::float8 as "oldestSeconds",
+    greatest(coalesce(extract(epoch from service_now() - min(waits_until)), 0), 0)::float8 as "overdueSeconds"
+  from lender_events where waits_until is not null`;
+
+export const waitingFigures = (reader: Reader) => oneRow<WaitingFigures>(reader, WAITING);
+
+/** The database itself. */
+export interface DatabaseFigures {
+  /** Whole months after the present one that every table has partitions for; 12, or 11 shortly after a month has begun. */
+  readonly monthsAhead: number;
+  /** Milliseconds since the write-ahead log was last archived, while its last attempt has failed; else 0, as without an archive. */
+  readonly archiveFailingMs: number;
+}
+
+const DATABASE = `
+  select (
+      select min(ahead)::int from (
+        select (
+          select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
+          where i.inhparent = to_regclass(parent) and c.relname ~ '_[0-9]{4}_[0-9]{2}$'
+            and right(c.relname, 7) > to_char(service_now() at time zone 'UTC', 'YYYY_MM')) as ahead
+        from unnest(array['quotes', 'notifications', 'delivery_attempts']) parent) months) as "monthsAhead",
+    case when last_failed_time > coalesce(last_archived_time, '-infinity')
+      then extract(epoch from clock_timestamp() - coalesce(last_archived_time, stats_reset)) * 1000
+      else 0 end::float8 as "archiveFailingMs"
+  from pg_stat_archiver`;
+
+export const databaseFigures = (reader: Reader) => oneRow<DatabaseFigures>(reader, DATABASE);
