@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { Refused } from '../db/refused';
 import { endedConnection } from '../db/postgres/driver/server-socket';
-import { ImportRefused, type Fault } from './import/faults';
+import { ImportRefused, type Fault } from './import/rows';
 
 /** What the process ends with (docs/operations/every-day.md, "The ops command"). */
 export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;

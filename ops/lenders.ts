@@ -5,8 +5,8 @@ import { Refused } from '../db/refused';
 import { idOf, newIdOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { text } from './import/fields';
-import { takeImportTurn } from './import/import-turn';
+import { text } from './import/row-schemas';
+import { takeImportTurn } from './import/rows';
 import { listed, snakeCased } from './output';
 
 const EXAMPLES = `

@@ -4,12 +4,11 @@ import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/product';
 import { idOf, newIdOf } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
-import { ImportRefused } from './import/faults';
-import { addImportCommand } from './import/import-command';
-import { importMerchants } from './import/import-merchants';
-import { toFields } from './import/merchant-schema';
+import { addImportCommand } from './import/command';
+import { importMerchants, toFields } from './import/merchants';
+import { ImportRefused } from './import/rows';
 import { rowFromOptions, setUpOptions, type SetUp } from './merchant-options';
-import { merchantView } from './merchant-view';
+import { merchantView } from './catalogue-view';
 import { facts, listed, snakeCased, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
 

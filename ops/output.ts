@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import type { Answer } from './call';
-import type { Fault } from './import/faults';
+import type { Fault } from './import/rows';
 
 export type Cell = string | number | boolean | Date | null | undefined;
 

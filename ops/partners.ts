@@ -12,7 +12,7 @@ import { Refused } from '../db/refused';
 import { idOf, newIdOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { text as textField } from './import/fields';
+import { text as textField } from './import/row-schemas';
 import { facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `

@@ -4,12 +4,11 @@ import { Refused } from '../db/refused';
 import { idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { differences, differenceText } from './differences';
-import { addImportCommand } from './import/import-command';
-import { importProducts } from './import/import-products';
+import { differences, differenceText, productTable, productView, versionView } from './catalogue-view';
+import { addImportCommand } from './import/command';
+import { importProducts } from './import/products';
 import { facts, moment, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
-import { productTable, productView, versionView } from './product-view';
 import { ukDay } from '../domain/product';
 
 const EXAMPLES = `

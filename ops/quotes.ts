@@ -6,7 +6,7 @@ import { wholeNumber, idOf } from './arguments';
 import { handle, type Answer, type OpsDeps } from './call';
 import { facts, listed, snakeCased, table } from './output';
 import { inPages, paged, type Page } from './paging';
-import { versionView } from './product-view';
+import { versionView } from './catalogue-view';
 
 const EXAMPLES = `
 Examples:

@@ -122,15 +122,6 @@ export function toColumns(definition: ProductDefinition): VersionColumns {
   };
 }
 
-/** Names of the columns in which two definitions differ; none: the same version. */
-export function changedColumns(
-  before: ProductDefinition,
-  after: ProductDefinition,
-): (keyof VersionColumns)[] {
-  const [old, new_] = [toColumns(before), toColumns(after)];
-  return (Object.keys(new_) as (keyof VersionColumns)[]).filter((column) => old[column] !== new_[column]);
-}
-
 /** A maximum that states no share leaves the whole price. */
 const [, WHOLE_PRICE] = PRODUCT_BOUNDS.depositBasisPoints;
 

@@ -1,4 +1,4 @@
-import type { MerchantFileRow } from '../../ops/import/merchant-schema';
+import type { MerchantFileRow } from '../../ops/import/row-schemas';
 import * as products from './products';
 import type { SeedProduct } from './products';
 

@@ -1,4 +1,4 @@
-import type { ProductFileRow } from '../../ops/import/product-schema';
+import type { ProductFileRow } from '../../ops/import/row-schemas';
 
 /** A product before it belongs to a merchant. */
 export type SeedProduct = Omit<ProductFileRow, 'merchant_id'>;

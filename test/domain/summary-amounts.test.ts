@@ -12,8 +12,8 @@ import { formatPounds } from '../../domain/money';
 import { planRepayments } from '../../domain/repayment-plan';
 import { visibleText } from '../support/visible-text';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import { applyRow, merchantRowSchema } from '../../ops/import/merchant-schema';
-import { productRowSchema, toProductDefinition } from '../../ops/import/product-schema';
+import { applyRow } from '../../ops/import/merchants';
+import { merchantRowSchema, productRowSchema, toProductDefinition } from '../../ops/import/row-schemas';
 import {
   anyDepositMin,
   anyLoan,
@@ -140,7 +140,7 @@ describe('a price in the summary can be had at the amounts of its link', () => {
 
 describe('the merchants of the demo and the designated ones', () => {
   const demo = seedMerchants('P100001', 'P100002').map(({ merchant: row, products }) => ({
-    ...applyRow(merchantRowSchema.parse(row), null),
+    ...applyRow(merchantRowSchema.parse(row)),
     products: products.map((product, index): Product => ({
       ...toProductDefinition(productRowSchema.parse({ merchant_id: row.merchant_id, ...product })),
       lenderName: 'Lender',

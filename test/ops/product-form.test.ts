@@ -1,4 +1,4 @@
-import { checkProducts } from '../../ops/import/check-products';
+import { checkProducts } from '../../ops/import/products';
 import { PRODUCT_ROW } from './product-row';
 
 /** Fields at fault in a products file of one row. */

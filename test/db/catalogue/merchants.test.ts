@@ -3,8 +3,8 @@ import { connectDatabase } from '../../../db/postgres/connect';
 import { loadMerchant, loadMerchants } from '../../../db/catalogue/merchants';
 import { createPartner } from '../../../db/catalogue/partners';
 import { completeMerchant } from '../../../domain/product';
-import { importMerchants } from '../../../ops/import/import-merchants';
-import { importProducts } from '../../../ops/import/import-products';
+import { importMerchants } from '../../../ops/import/merchants';
+import { importProducts } from '../../../ops/import/products';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { TERMS } from '../../support/terms';
 

@@ -1,0 +1,154 @@
+import { appendChanges } from '../../db/audit/change-log';
+import { existingPartnerIds, saveMerchants } from '../../db/catalogue/merchant-changes';
+import { loadMerchants, type MerchantFields, type StoredMerchant } from '../../db/catalogue/merchants';
+import type { DbOrTransaction } from '../../db/postgres/connect';
+import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import { differences, merchantView, type Difference } from '../catalogue-view';
+import { merchantRowSchema, type MerchantRow } from './row-schemas';
+import {
+  checkForm,
+  refuseFaults,
+  reportOf,
+  takeImportTurn,
+  type Fault,
+  type ImportOptions,
+  type ImportReport,
+  type ParsedRow,
+  type ReportedChange,
+} from './rows';
+
+interface PlannedMerchant {
+  readonly row: number;
+  readonly after: MerchantFields;
+  readonly isNew: boolean;
+  /** Names of the fields that change, and their values; empty when the merchant is new. */
+  readonly changed: readonly string[];
+  readonly fields: readonly Difference[];
+}
+
+/**
+ * Creates and changes merchants, all or none, in one transaction. The form of the rows is checked before it opens.
+ * @throws ImportRefused with every fault; nothing has been written then.
+ */
+export async function importMerchants(
+  db: DbOrTransaction,
+  rows: readonly unknown[],
+  options: ImportOptions,
+): Promise<ImportReport> {
+  const { parsed, faults } = checkForm(rows, merchantRowSchema, ['merchant_id']);
+  for (const { row, value } of parsed) {
+    const message = 'is a designated test merchant, whose answers are fixed';
+    if (TEST_MERCHANTS.has(value.merchant_id)) faults.push({ row, field: 'merchant_id', message });
+  }
+  return db.transaction(async (tx) => {
+    await takeImportTurn(tx);
+    const planned = await planMerchants(tx, parsed);
+    refuseFaults([...faults, ...(await checkPartners(tx, parsed, planned))]);
+    const writing = planned.filter(({ isNew, changed }) => isNew || changed.length > 0);
+    if (!options.dryRun) await write(tx, writing, options);
+    return reportOf(planned.length, writing.map(reported), options);
+  });
+}
+
+async function planMerchants(
+  tx: DbOrTransaction,
+  parsed: readonly ParsedRow<MerchantRow>[],
+): Promise<PlannedMerchant[]> {
+  const ids = parsed.map(({ value }) => value.merchant_id);
+  const stored = new Map((await loadMerchants(tx, ids)).map((one) => [one.setup.merchantId, one]));
+  return parsed.map(({ row, value }) => {
+    const before = stored.get(value.merchant_id);
+    if (before === undefined) return { row, after: applyRow(value), isNew: true, changed: [], fields: [] };
+    const old = toFields(before);
+    const after = applyRow(value, old);
+    const fields = differences(merchantView(old), merchantView(after));
+    const changed = new Set(fields.map(({ field }) => field));
+    // A floor that cannot be read counts as none, and is written anew.
+    if (before.setup.corruptFields.includes('deposit_floor')) changed.add('deposit_floor');
+    return { row, after, isNew: false, changed: [...changed], fields };
+  });
+}
+
+const NEW: Omit<MerchantFields, 'merchantId'> = {
+  tradingName: null,
+  fcaAuthorised: null,
+  showProducts: true,
+  summaryStyle: 'offer',
+  depositFloor: null,
+  partnerAccess: 'all',
+  partnerIds: [],
+};
+
+/** What a merchant is after a row has been applied to it. */
+export function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> = NEW): MerchantFields {
+  const partnerAccess = row.partner_access ?? before.partnerAccess;
+  // Opened to all, a merchant keeps no list.
+  const kept = partnerAccess === 'restricted' ? before.partnerIds : [];
+  return {
+    merchantId: row.merchant_id,
+    tradingName: row.trading_name === undefined ? before.tradingName : row.trading_name,
+    fcaAuthorised: row.fca_authorised === undefined ? before.fcaAuthorised : row.fca_authorised,
+    showProducts: row.show_products ?? before.showProducts,
+    summaryStyle: row.summary_style ?? before.summaryStyle,
+    depositFloor: row.deposit_floor === undefined ? before.depositFloor : row.deposit_floor,
+    partnerAccess,
+    partnerIds: row.partners?.toSorted() ?? kept,
+  };
+}
+
+/** A stored merchant's own set-up, without its products. */
+export function toFields({ setup, partnerAccess, partnerIds }: StoredMerchant): MerchantFields {
+  const { products: _products, corruptFields: _corrupt, ...own } = setup;
+  return { ...own, partnerAccess, partnerIds: partnerIds.toSorted() };
+}
+
+async function checkPartners(
+  tx: DbOrTransaction,
+  parsed: readonly ParsedRow<MerchantRow>[],
+  planned: readonly PlannedMerchant[],
+): Promise<Fault[]> {
+  const named = new Set(parsed.flatMap(({ value }) => value.partners ?? []));
+  const known = await existingPartnerIds(tx, [...named]);
+  return planned.flatMap(({ row, after }, at) => {
+    const { partnerAccess, partnerIds } = after;
+    const unknown = parsed[at]?.value.partners?.filter((id) => !known.has(id)) ?? [];
+    const faults: Fault[] = unknown.map((id) => ({
+      row,
+      field: 'partners',
+      message: `${id} does not exist`,
+    }));
+    if (partnerAccess === 'restricted' && partnerIds.length === 0) {
+      const message = 'must name at least one partner when partner_access is restricted';
+      faults.push({ row, field: 'partners', message });
+    }
+    if (partnerAccess === 'all' && partnerIds.length > 0) {
+      faults.push({ row, field: 'partner_access', message: 'must be restricted when partners are named' });
+    }
+    return faults;
+  });
+}
+
+async function write(
+  tx: DbOrTransaction,
+  writing: readonly PlannedMerchant[],
+  { actor, action }: ImportOptions,
+): Promise<void> {
+  await saveMerchants(
+    tx,
+    writing.map(({ after }) => after),
+  );
+  const changes = writing.map(({ after, isNew, changed }) => {
+    const now = Object.entries(merchantView(after)).filter(([name]) => isNew || changed.includes(name));
+    const details = { change: isNew ? 'created' : 'updated', ...Object.fromEntries(now) };
+    return { actor, action, subject: after.merchantId, details };
+  });
+  await appendChanges(tx, changes);
+}
+
+const reported = ({ row, after, isNew, changed, fields }: PlannedMerchant): ReportedChange => ({
+  row,
+  subject: after.merchantId,
+  change: isNew ? 'created' : `changed: ${changed.join(', ')}`,
+  fields,
+  warning: null,
+});

@@ -1,0 +1,225 @@
+import { listLenders } from '../../db/applications/lenders';
+import { appendChanges, type Change } from '../../db/audit/change-log';
+import { loadMerchants } from '../../db/catalogue/merchants';
+import type { ProductDefinition } from '../../db/catalogue/product-row';
+import {
+  addVersion,
+  insertProducts,
+  loadProductsOf,
+  setProductPlace,
+  type StoredProduct,
+} from '../../db/catalogue/products';
+import type { DbOrTransaction } from '../../db/postgres/connect';
+import { checkProduct } from '../../domain/product-check';
+import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
+import { differences, versionView, type Difference } from '../catalogue-view';
+import { snakeCase } from '../output';
+import {
+  productRowSchema,
+  toProductDefinition,
+  toPublishedExample,
+  type ProductRow,
+  type StatedProduct,
+} from './row-schemas';
+import {
+  checkForm,
+  refuseFaults,
+  reportOf,
+  takeImportTurn,
+  type Fault,
+  type ImportOptions,
+  type ImportReport,
+  type ParsedRow,
+  type ReportedChange,
+} from './rows';
+
+/** A row whose figures were found sound. */
+interface CheckedProduct {
+  readonly row: number;
+  readonly merchantId: string;
+  readonly definition: StatedProduct;
+  /** Null: a new product comes last, and a stored one keeps its place. */
+  readonly displayOrder: number | null;
+  readonly active: boolean;
+}
+
+interface PlannedProduct extends CheckedProduct {
+  readonly definition: ProductDefinition;
+  readonly displayOrder: number;
+  /** Null: it is new. */
+  readonly stored: StoredProduct | null;
+  /** Names of terms that differ from the stored version; any of them makes a new version. */
+  readonly terms: readonly string[];
+  /** Values that differ from the stored ones: terms, order and activity. */
+  readonly fields: readonly Difference[];
+  /** Whether order or activity, which are no terms, change. */
+  readonly placeChanges: boolean;
+}
+
+/**
+ * Creates and changes products, all or none, in one transaction. A product whose terms differ gets a new version; one
+ * that is the same is left alone; one that the file does not name stays as it is. Figures are checked before the transaction opens.
+ * @throws ImportRefused with every fault; nothing has been written then.
+ */
+export async function importProducts(
+  db: DbOrTransaction,
+  rows: readonly unknown[],
+  options: ImportOptions,
+): Promise<ImportReport> {
+  const { checked, faults } = checkProducts(rows);
+  return db.transaction(async (tx) => {
+    await takeImportTurn(tx);
+    const ids = [...new Set(checked.map(({ merchantId }) => merchantId))];
+    const known = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
+    const lenderNames = new Map((await listLenders(tx)).map(({ lender, name }) => [lender, name]));
+    for (const { row, merchantId, definition } of checked) {
+      if (!known.has(merchantId))
+        faults.push({ row, field: 'merchant_id', message: `${merchantId} does not exist` });
+      if (!lenderNames.has(definition.lender)) {
+        const message = `${definition.lender} is no lender's key: ops lenders list shows them`;
+        faults.push({ row, field: 'lender', message });
+      }
+    }
+    refuseFaults(faults);
+    const planned = plan(checked, await loadProductsOf(tx, ids), lenderNames);
+    const writing = planned.filter(
+      ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
+    );
+    if (!options.dryRun) await write(tx, writing, options);
+    return reportOf(planned.length, writing.map(reported), options);
+  });
+}
+
+/** Everything about a products file that needs no database: form, duplicates, and whether the figures agree with the APR. */
+export function checkProducts(rows: readonly unknown[]): { checked: CheckedProduct[]; faults: Fault[] } {
+  const { parsed, faults } = checkForm(rows, productRowSchema, ['merchant_id', 'credit_product']);
+  // Merchants of a chain share their products: figures that were checked once need not be checked again.
+  const known = new Map<string, ReturnType<typeof checkProduct>>();
+  for (const one of parsed) faults.push(...checkRow(one, known));
+  const checked = parsed.map(({ row, value }) => ({
+    row,
+    merchantId: value.merchant_id,
+    definition: toProductDefinition(value),
+    displayOrder: value.display_order ?? null,
+    active: value.active ?? true,
+  }));
+  return { checked, faults };
+}
+
+function checkRow(
+  { row, value }: ParsedRow<ProductRow>,
+  known: Map<string, ReturnType<typeof checkProduct>>,
+): Fault[] {
+  const definition = toProductDefinition(value);
+  const example = toPublishedExample(value);
+  const terms = JSON.stringify([definition, example]);
+  const found = known.get(terms) ?? checkProduct(definition, example);
+  known.set(terms, found);
+  const faults: Fault[] = found.map(({ field, message }) => ({
+    row,
+    field: fileName(field),
+    message: message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, fileName),
+  }));
+  const { validFrom, validTo } = definition;
+  if (validFrom !== null && validTo !== null && validTo < validFrom)
+    faults.push({ row, field: 'valid_to', message: 'must not be before valid_from' });
+  if (TEST_LENDERS.has(value.lender))
+    faults.push({ row, field: 'lender', message: 'is a lender of the designated test merchants' });
+  if (TEST_MERCHANTS.has(value.merchant_id)) {
+    const message = 'is a designated test merchant, whose answers are fixed';
+    faults.push({ row, field: 'merchant_id', message });
+  }
+  return faults;
+}
+
+/** Fields of the domain that a file does not call by the same words. */
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  aprBasisPoints: 'apr',
+  ratePpm: 'rate',
+  settlementFeePence: 'settlement_fee',
+  minLoanPence: 'minimum_loan_amount',
+  maxLoanPence: 'maximum_loan_amount',
+  depositMin: 'minimum_deposit',
+  depositMax: 'maximum_deposit',
+  publishedExample: 'representative_example',
+};
+
+const fileName = (field: string) => FILE_NAMES[field] ?? snakeCase(field);
+
+const identity = (merchantId: string, creditProduct: string) => JSON.stringify([merchantId, creditProduct]);
+
+function plan(
+  checked: readonly CheckedProduct[],
+  stored: readonly StoredProduct[],
+  lenderNames: ReadonlyMap<string, string>,
+): PlannedProduct[] {
+  const before = new Map(stored.map((one) => [identity(one.merchantId, one.creditProduct), one]));
+  const lastPlace = new Map<string, number>();
+  const seen = (merchantId: string, place: number) =>
+    lastPlace.set(merchantId, Math.max(lastPlace.get(merchantId) ?? 0, place));
+  for (const product of stored) seen(product.merchantId, product.displayOrder);
+  return checked.map((product) => {
+    const { merchantId, active } = product;
+    const lenderName = lenderNames.get(product.definition.lender) ?? '';
+    const definition = { ...product.definition, lenderName };
+    const old = before.get(identity(merchantId, definition.creditProduct)) ?? null;
+    const displayOrder = product.displayOrder ?? old?.displayOrder ?? (lastPlace.get(merchantId) ?? 0) + 1;
+    seen(merchantId, displayOrder);
+    const planned = { ...product, definition, displayOrder, stored: old };
+    if (old === null) return { ...planned, terms: [], fields: [], placeChanges: false };
+    const place = differences(
+      { display_order: old.displayOrder, active: old.active },
+      { display_order: displayOrder, active },
+    );
+    const placeChanges = place.length > 0;
+    if (old.definition === null)
+      return { ...planned, terms: ['every term, as the stored version is lost'], fields: [], placeChanges };
+    const terms = differences(versionView(old.definition), versionView(definition));
+    return { ...planned, terms: terms.map(({ field }) => field), fields: [...terms, ...place], placeChanges };
+  });
+}
+
+async function write(
+  tx: DbOrTransaction,
+  writing: readonly PlannedProduct[],
+  { actor, action }: ImportOptions,
+): Promise<void> {
+  const changes: Change[] = [];
+  const log = (product: PlannedProduct, subject: string, change: Record<string, unknown>) => {
+    const { merchantId, definition } = product;
+    const details = { merchant_id: merchantId, credit_product: definition.creditProduct, ...change };
+    changes.push({ actor, action, subject, details });
+  };
+  const fresh = writing.filter(({ stored }) => stored === null);
+  const ids = await insertProducts(tx, fresh);
+  for (const [place, product] of fresh.entries())
+    log(product, ids[place] ?? '', { change: 'created', version: 1 });
+  for (const product of writing) {
+    const { stored, terms, placeChanges, active, displayOrder, definition } = product;
+    if (stored === null) continue;
+    const version = terms.length > 0 ? await addVersion(tx, stored, definition) : stored.version;
+    if (placeChanges) await setProductPlace(tx, stored.productId, { active, displayOrder });
+    const now = { version, terms, active, display_order: displayOrder };
+    log(product, stored.productId, { change: 'updated', ...now });
+  }
+  await appendChanges(tx, changes);
+}
+
+/** A larger step is most likely a slip of the decimal point: 9.9 for 99. In basis points. */
+const LARGEST_APR_STEP = 500;
+
+function reported({ row, merchantId, definition, stored, terms, fields }: PlannedProduct): ReportedChange {
+  const before = stored?.definition?.aprBasisPoints ?? definition.aprBasisPoints;
+  const step = Math.abs(definition.aprBasisPoints - before);
+  const updated = terms.length > 0 ? `new version: ${terms.join(', ')}` : 'changed: place or activity';
+  return {
+    row,
+    subject: `${merchantId} ${definition.creditProduct}`,
+    change: stored === null ? 'created' : updated,
+    fields,
+    warning:
+      step > LARGEST_APR_STEP
+        ? `its APR moves by ${(step / 100).toFixed(1)} percentage points: is that meant?`
+        : null,
+  };
+}

@@ -1,0 +1,187 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { DbOrTransaction } from '../../db/postgres/connect';
+import type { Difference } from '../catalogue-view';
+
+/** One thing that is wrong with a file. */
+export interface Fault {
+  /** 1-based position in the file's list; null: the file as a whole. */
+  readonly row: number | null;
+  /** Name as in the file, a dot before each inner name; null: the row as a whole. */
+  readonly field: string | null;
+  readonly message: string;
+  /** The refused value; absent when there is none, or it is no single value. */
+  readonly value?: string | number | boolean | null;
+  /** Of a CSV file: its line, 1-based, the heading included. */
+  readonly line?: number;
+}
+
+/** A file that is refused: nothing of it was written. */
+export class ImportRefused extends Error {
+  override readonly name = 'ImportRefused';
+
+  constructor(readonly faults: readonly Fault[]) {
+    super(`${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} found; nothing was written.`);
+  }
+}
+
+/** Refuses a file as a whole. */
+export function refuseFile(message: string): never {
+  throw new ImportRefused([{ row: null, field: null, message }]);
+}
+
+/** @throws ImportRefused with all faults in the order of the file, when there are any. */
+export function refuseFaults(faults: readonly Fault[]): void {
+  if (faults.length > 0) throw new ImportRefused(faults.toSorted((a, b) => (a.row ?? 0) - (b.row ?? 0)));
+}
+
+export interface ImportOptions {
+  /** Who imports, for the change log. */
+  readonly actor: string;
+  /** `<noun>.<verb>` for the change log. */
+  readonly action: string;
+  /** True: report what would happen and write nothing. */
+  readonly dryRun: boolean;
+}
+
+/** What an import did, or with a dry run would do. */
+export interface ImportReport {
+  readonly dryRun: boolean;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  /** What was created and updated, in the order of the file. */
+  readonly changes: readonly ReportedChange[];
+}
+
+export interface ReportedChange {
+  /** 1-based position in the file's list; of a CSV file its line, the heading included. */
+  readonly row: number;
+  readonly subject: string;
+  /** `created`, or what changed. */
+  readonly change: string;
+  /** Old and new values; empty for what is new. */
+  readonly fields: readonly Difference[];
+  /** What somebody should check before it is imported. */
+  readonly warning: string | null;
+}
+
+/** @param planned how many rows the file has. */
+export function reportOf(
+  planned: number,
+  changes: readonly ReportedChange[],
+  { dryRun }: ImportOptions,
+): ImportReport {
+  const created = changes.filter(({ change }) => change === 'created').length;
+  const [updated, unchanged] = [changes.length - created, planned - changes.length];
+  return { dryRun, created, updated, unchanged, changes };
+}
+
+/** Imports run one after the other: two at once could each decide by data that the other changes. */
+export async function takeImportTurn(tx: DbOrTransaction): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtext('ops.import'))`);
+}
+
+/** A row that has the right form. */
+export interface ParsedRow<T> {
+  /** 1-based. */
+  readonly row: number;
+  readonly value: T;
+}
+
+/** What a fault of a name that the format does not have begins with. */
+export const UNKNOWN_FIELD = 'is not a field of this format';
+
+/**
+ * Checks the form of every row; every fault of every row is named.
+ * @param identity fields that together must not occur twice in a file; the last is named when they do.
+ */
+export function checkForm<S extends z.ZodType>(
+  rows: readonly unknown[],
+  schema: S,
+  identity: readonly string[],
+): { readonly parsed: ParsedRow<z.output<S>>[]; readonly faults: Fault[] } {
+  const parsed: ParsedRow<z.output<S>>[] = [];
+  const faults: Fault[] = [];
+  const firstRowOf = new Map<string, number>();
+  for (const [index, sent] of rows.entries()) {
+    const row = index + 1;
+    if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) {
+      faults.push({ row, field: null, message: 'must be an object: { … }' });
+      continue;
+    }
+    const names = identity.map((field) => (sent as Record<string, unknown>)[field]);
+    if (names.every((name) => typeof name === 'string')) {
+      const first = firstRowOf.get(JSON.stringify(names));
+      if (first === undefined) firstRowOf.set(JSON.stringify(names), row);
+      else faults.push({ row, field: identity.at(-1) ?? null, message: `is the same as in row ${first}` });
+    }
+    const result = schema.safeParse(sent);
+    if (result.success) parsed.push({ row, value: result.data });
+    else faults.push(...result.error.issues.flatMap((issue) => toFaults(row, issue, sent, schema)));
+  }
+  return { parsed, faults };
+}
+
+function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, schema: z.ZodType): Fault[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => {
+      const meant = didYouMean(key, fieldsAt(schema, path));
+      const hint = meant === undefined ? '' : `: did you mean ${[...path, meant].join('.')}?`;
+      return { row, field: [...path, key].join('.'), message: `${UNKNOWN_FIELD}${hint}` };
+    });
+  }
+  const value = path.reduce<unknown>(
+    (inner, name) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, name)
+        ? (inner as Record<string, unknown>)[name]
+        : undefined,
+    sent,
+  );
+  const single = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  const field = path.length === 0 ? null : path.join('.');
+  return [{ row, field, message: issue.message, ...(single && { value }) }];
+}
+
+/** Names of the fields of the object that a path leads to; none where there is no object. */
+function fieldsAt(schema: unknown, path: readonly string[]): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return fieldsAt(schema.unwrap(), path);
+  if (schema instanceof z.ZodPipe) return fieldsAt(schema.in, path);
+  if (!(schema instanceof z.ZodObject)) return [];
+  const [first, ...rest] = path;
+  return first === undefined ? Object.keys(schema.shape) : fieldsAt(schema.shape[first], rest);
+}
+
+/** Most mistakes that a misspelt name may have. */
+const MOST_MISTAKES = 3;
+
+/** The known name that is nearest to a misspelt one; undefined when none is near. */
+function didYouMean(name: string, known: readonly string[]): string | undefined {
+  const plain = (text: string) =>
+    text
+      .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+      .toLowerCase()
+      .split(/[^a-z0-9]+/)
+      .filter((word) => word !== '')
+      .join('_');
+  return known
+    .map((one) => ({ one, mistakes: distance(plain(name), plain(one)) }))
+    .filter(({ one, mistakes }) => mistakes <= Math.min(MOST_MISTAKES, one.length / 3))
+    .toSorted((a, b) => a.mistakes - b.mistakes)[0]?.one;
+}
+
+/** Letters to add, leave out or change (Levenshtein). */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (const [place, letter] of [...one].entries()) {
+    const next = [place + 1];
+    for (let at = 1; at < row.length; at += 1) {
+      const changed = (row[at - 1] ?? 0) + (other[at - 1] === letter ? 0 : 1);
+      next.push(Math.min(changed, (row[at] ?? 0) + 1, (next[at - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
