@@ -11,8 +11,8 @@ import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
 import { environmentOption, sinceOption, idOf } from './arguments';
-import { handle, type Answer, type OpsDeps } from './call';
-import { facts, listed, snakeCased, withTables } from './output';
+import { handle, type OpsDeps } from './call';
+import { facts, listed, snakeCased, withTables, type Answer } from './output';
 import { inPages, paged, type Page } from './paging';
 
 const EXAMPLES = `

@@ -5,6 +5,7 @@ import type { Database, Db } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
 import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './known-ids';
+import type { Answer } from './output';
 
 /** What the command line needs from its surroundings. */
 export interface OpsDeps {
@@ -117,14 +118,6 @@ export interface Call<Own = object> {
   readonly options: SharedOptions & Readonly<Own>;
   /** Arguments as they were typed, for a command that is to be repeated with something else. */
   readonly args: readonly string[];
-}
-
-/** What a command says: a document for scripts, and text for people. */
-export interface Answer {
-  readonly json: unknown;
-  readonly text: string;
-  /** The text with tables as wide as they are; absent when that is the same. */
-  readonly wide?: string;
 }
 
 /** Gives a command its work: opens the database, runs, prints the answer in the form that was asked for, closes. */

@@ -3,8 +3,7 @@ import type { ProductDefinition } from '../db/catalogue/product-row';
 import type { StoredProduct } from '../db/catalogue/products';
 import { formatPence } from '../domain/money';
 import type { DepositRule } from '../domain/product';
-import type { Answer } from './call';
-import { listed, printable, snakeCased } from './output';
+import { listed, snakeCased, type Answer } from './output';
 
 /** A percentage without needless zeros: units per percent are 100 for basis points, 10,000 for millionths. */
 const percent = (value: number, unitsPerPercent: number) => String(value / unitsPerPercent);
@@ -108,24 +107,3 @@ export const merchantView = ({ depositFloor, partnerIds, ...rest }: MerchantFiel
   deposit_floor: depositView(depositFloor),
   partners: partnerIds,
 });
-
-/** A field in which two views of a thing differ, in the words of an import file. */
-export interface Difference {
-  readonly field: string;
-  readonly from: unknown;
-  readonly to: unknown;
-}
-
-/** In which fields a view differs from an earlier one. */
-export const differences = (
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-) =>
-  Object.entries(after)
-    .map(([field, to]): Difference => ({ field, from: before[field] ?? null, to }))
-    .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));
-
-/** `apr: 9.9 to 12.9` */
-export const differenceText = ({ field, from, to }: Difference) => `${field}: ${said(from)} to ${said(to)}`;
-
-const said = (value: unknown) => printable(typeof value === 'string' ? value : JSON.stringify(value));

@@ -4,8 +4,9 @@ import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
 import { environmentOption, HIGHEST_PER_SECOND, wholeNumber, idOf, idsOf } from './arguments';
-import { handle, type Answer, type Call, type DeliveryOrder, type OpsDeps } from './call';
+import { handle, type Call, type DeliveryOrder, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
+import type { Answer } from './output';
 import { deliveryUnderWay, giveOrder, noWorkflow, type Delivery } from './give-order';
 import { orderAll, orderNamed, type ManyOrder } from './order-many';
 

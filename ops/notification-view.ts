@@ -6,9 +6,9 @@ import type {
   StoredNotification,
 } from '../db/notifications/operator';
 import type { DeliveryNow } from '../domain/delivery-now';
-import type { Answer, OpsDeps } from './call';
+import type { OpsDeps } from './call';
 import { nowText, nowView } from './delivery-now-text';
-import { facts, listed, moment, printable, snakeCased, withTables } from './output';
+import { facts, listed, moment, printable, snakeCased, withTables, type Answer } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,

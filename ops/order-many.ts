@@ -5,9 +5,9 @@ import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { listUnderWay, type UnderWayKind } from '../db/notifications/operator';
 import { Refused } from '../db/refused';
 import { pauseUntil } from '../timing/pause-until';
-import type { Answer, Call, DeliveryOrder } from './call';
+import type { Call, DeliveryOrder } from './call';
 import { deliveryUnderWay, giveOrder, type Delivery } from './give-order';
-import { listed } from './output';
+import { listed, type Answer } from './output';
 
 /** Which deliveries an order to many is for: an order for those that it would change nothing of is none. */
 const FOR: Readonly<Record<Exclude<DeliveryOrder, 'cancel'>, { kind: UnderWayKind; what: string }>> = {

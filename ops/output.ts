@@ -1,6 +1,12 @@
 import Table from 'cli-table3';
-import type { Answer } from './call';
-import type { Fault } from './import/rows';
+
+/** What a command says: a document for scripts, and text for people. */
+export interface Answer {
+  readonly json: unknown;
+  readonly text: string;
+  /** The text with tables as wide as they are; absent when that is the same. */
+  readonly wide?: string;
+}
 
 export type Cell = string | number | boolean | Date | null | undefined;
 
@@ -99,26 +105,6 @@ export function facts(entries: readonly (readonly [string, Cell])[]): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join('\n');
 }
 
-/** Faults of a file, one to a line. */
-export function faultLines(faults: readonly Fault[]): string {
-  return faults.map((fault) => `${place(fault)}${fault.message}${found(fault)}`).join('\n');
-}
-
-function place({ row, line, field }: Fault): string {
-  const where = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
-  const parts = [where, field].filter((part) => part !== null);
-  return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
-}
-
-/** Enough to find it again. */
-const LONGEST_VALUE = 60;
-
-function found({ value }: Fault): string {
-  if (value === undefined) return '';
-  const text = JSON.stringify(value);
-  return ` (it is ${printable(text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`)})`;
-}
-
 function cell(value: Cell): string {
   if (value === null || value === undefined) return '-';
   if (value instanceof Date) return moment(value);
@@ -141,3 +127,24 @@ export function age(moment: Date, now: Date): string {
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
 }
+
+/** A field in which two views of a thing differ, in the words of an import file. */
+export interface Difference {
+  readonly field: string;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+/** In which fields a view differs from an earlier one. */
+export const differences = (
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+) =>
+  Object.entries(after)
+    .map(([field, to]): Difference => ({ field, from: before[field] ?? null, to }))
+    .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));
+
+/** `apr: 9.9 to 12.9` */
+export const differenceText = ({ field, from, to }: Difference) => `${field}: ${said(from)} to ${said(to)}`;
+
+const said = (value: unknown) => printable(typeof value === 'string' ? value : JSON.stringify(value));

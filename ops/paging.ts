@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { idOf, wholeNumber, type IdKind } from './arguments';
-import type { Answer, Call } from './call';
+import type { Call } from './call';
+import type { Answer } from './output';
 
 /** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
 const DEFAULT_LIMIT = 50;

@@ -4,10 +4,10 @@ import { Refused } from '../db/refused';
 import { idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
-import { differences, differenceText, productTable, productView, versionView } from './catalogue-view';
+import { productTable, productView, versionView } from './catalogue-view';
 import { addImportCommand } from './import/command';
 import { importProducts } from './import/products';
-import { facts, moment, type Cell } from './output';
+import { differences, differenceText, facts, moment, type Cell } from './output';
 import { inPages, paged, type Page } from './paging';
 import { ukDay } from '../domain/product';
 

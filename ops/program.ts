@@ -9,7 +9,7 @@ import { addKeyCommands } from './keys';
 import { addLenderCommands } from './lenders';
 import { addMerchantCommands } from './merchants';
 import { addNotificationCommands } from './notifications';
-import { faultLines } from './output';
+import { faultLines } from './import/rows';
 import { addPartnerCommands } from './partners';
 import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';

@@ -3,8 +3,8 @@ import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../d
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
 import { wholeNumber, idOf } from './arguments';
-import { handle, type Answer, type OpsDeps } from './call';
-import { facts, listed, snakeCased, table } from './output';
+import { handle, type OpsDeps } from './call';
+import { facts, listed, snakeCased, table, type Answer } from './output';
 import { inPages, paged, type Page } from './paging';
 import { versionView } from './catalogue-view';
 

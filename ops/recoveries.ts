@@ -21,8 +21,8 @@ import {
   type MomentOrAgo,
   idOf,
 } from './arguments';
-import { handle, type Answer, type Call, type OpsDeps } from './call';
-import { listed } from './output';
+import { handle, type Call, type OpsDeps } from './call';
+import { listed, type Answer } from './output';
 import { limited } from './paging';
 import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import { resolveSpan } from './recover-span';

@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { countExpired, type RetentionCount } from '../db/retention/count';
 import { appendChange, lastRemovals } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
-import { handle, type Answer, type Call, type OpsDeps } from './call';
+import { handle, type Call, type OpsDeps } from './call';
 import { TemporalUnreachable } from './exit-codes';
-import { table } from './output';
+import { table, type Answer } from './output';
 
 const EXAMPLES = `
 Examples:

@@ -12,8 +12,8 @@ import {
   type MonthlyCount,
 } from '../db/notifications/quota';
 import { environmentOption, month as monthArgument, idOf } from './arguments';
-import { handle, type Answer, type OpsDeps } from './call';
-import { listed, snakeCased, withTables } from './output';
+import { handle, type OpsDeps } from './call';
+import { listed, snakeCased, withTables, type Answer } from './output';
 
 const EXAMPLES = `
 Examples:

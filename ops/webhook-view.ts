@@ -2,9 +2,9 @@ import type { AttemptSummary } from '../db/notifications/operator';
 import type { EndpointWithQueue, QueueFigures } from '../db/endpoints/attempts';
 import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import type { SecretSummary } from '../db/endpoints/secrets';
-import type { Answer } from './call';
+
 import { describeAttempt } from './notification-view';
-import { age, facts, listed, snakeCased, withTables } from './output';
+import { age, facts, listed, snakeCased, withTables, type Answer } from './output';
 
 const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
 

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type { DbOrTransaction } from '../../db/postgres/connect';
-import { handle, type Answer, type OpsDeps } from '../call';
-import { differenceText } from '../catalogue-view';
-import { printable } from '../output';
+import { handle, type OpsDeps } from '../call';
+import { differenceText, printable, type Answer } from '../output';
 import { csvFaults, looksLikeCsv, parseCsv, parseJson, readText, type CsvRows, type CsvTypes } from './files';
 import {
   ImportRefused,

@@ -3,7 +3,8 @@ import { existingPartnerIds, saveMerchants } from '../../db/catalogue/merchant-c
 import { loadMerchants, type MerchantFields, type StoredMerchant } from '../../db/catalogue/merchants';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import { differences, merchantView, type Difference } from '../catalogue-view';
+import { merchantView } from '../catalogue-view';
+import { differences, type Difference } from '../output';
 import { merchantRowSchema, type MerchantRow } from './row-schemas';
 import {
   checkForm,

@@ -12,8 +12,8 @@ import {
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { checkProduct } from '../../domain/product-check';
 import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
-import { differences, versionView, type Difference } from '../catalogue-view';
-import { snakeCase } from '../output';
+import { versionView } from '../catalogue-view';
+import { differences, snakeCase, type Difference } from '../output';
 import {
   productRowSchema,
   toProductDefinition,

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { DbOrTransaction } from '../../db/postgres/connect';
-import type { Difference } from '../catalogue-view';
+import { printable, type Difference } from '../output';
 
 /** One thing that is wrong with a file. */
 export interface Fault {
@@ -23,6 +23,26 @@ export class ImportRefused extends Error {
   constructor(readonly faults: readonly Fault[]) {
     super(`${faults.length} ${faults.length === 1 ? 'fault' : 'faults'} found; nothing was written.`);
   }
+}
+
+/** Faults of a file, one to a line. */
+export function faultLines(faults: readonly Fault[]): string {
+  return faults.map((fault) => `${place(fault)}${fault.message}${found(fault)}`).join('\n');
+}
+
+function place({ row, line, field }: Fault): string {
+  const where = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
+  const parts = [where, field].filter((part) => part !== null);
+  return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
+}
+
+/** Enough to find it again. */
+const LONGEST_VALUE = 60;
+
+function found({ value }: Fault): string {
+  if (value === undefined) return '';
+  const text = JSON.stringify(value);
+  return ` (it is ${printable(text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`)})`;
 }
 
 /** Refuses a file as a whole. */
