@@ -1,15 +1,16 @@
 /**
- * Puts the signed test event into the pages for partners, and the state diagrams into the page on architecture. With `--check` it writes
- * nothing, and fails when a page would change.
+ * Puts the signed test event and the retry ladder into the pages for partners, and the state diagrams into the page on architecture. With
+ * `--check` it writes nothing, and fails when a page would change.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withLadder } from './documentation/ladder';
 import { withSignedCommand, withSignedRequest } from './documentation/signed-example';
 import { withStateDiagrams } from './documentation/state-diagrams';
 
 const root = join(__dirname, '..');
 const PAGES: Record<string, (page: string) => string> = {
-  'docs/partner-guide.md': withSignedRequest,
+  'docs/partner-guide.md': (page) => withLadder(withSignedRequest(page)),
   'examples/verify-webhook/README.md': withSignedCommand,
   'docs/architecture.md': withStateDiagrams,
 };
