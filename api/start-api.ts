@@ -11,7 +11,7 @@ import { useCertificate, type TlsFiles } from './server-options';
 import { connectDatabase } from '../db/postgres/connect';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
 import { withTimeout } from '../timing/timeout';
-import { openTogether, type Closers } from '../runtime/closers';
+import { openTogether, type Closers } from '../runtime/process';
 import type { Config } from '../runtime/config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
 import { connectRedis } from '../runtime/redis';

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { describeConfig, readConfig, retentionDays } from '../runtime/config/config';
-import { warnOfOldNode } from '../runtime/node-release';
+import { warnOfOldNode, runUntilSignal } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
-import { runUntilSignal } from '../runtime/run';
 import { startApi } from '../api/start-api';
 import { main } from './main';
 

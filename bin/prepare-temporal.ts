@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../runtime/config/config';
-import { connectTemporal, type Temporal } from '../runtime/temporal/connect';
-import { ensureNamespace } from '../runtime/temporal/temporal-namespace';
+import { ensureNamespace } from '../runtime/temporal/namespace';
+import { temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
+import { openNativeConnection } from '../worker/session';
 import { main } from './main';
 
 /** What a delivery leaves behind in Temporal is looked at for some days at most; Postgres keeps it for years. */
 const KEEP_DAYS = 7;
-/** For a server that is just starting. */
-const CONNECT_PATIENCE_MS = 60_000;
+/** Longest wait for a server that is just starting. */
+const CONNECT_TIMEOUT_MS = 60_000;
 
 const HELP = {
   usage: 'node dist/bin/prepare-temporal.js',
@@ -15,12 +16,11 @@ const HELP = {
     'Registers the namespace and its search attributes at TEMPORAL_ADDRESS where they are missing, and ends.',
 };
 
-async function untilThere(temporal: Temporal): Promise<void> {
-  const deadline = Date.now() + CONNECT_PATIENCE_MS;
+async function connect({ connection }: TemporalTarget) {
+  const deadline = Date.now() + CONNECT_TIMEOUT_MS;
   for (;;) {
     try {
-      await temporal.workerConnection();
-      return;
+      return await openNativeConnection(connection);
     } catch (error) {
       if (Date.now() > deadline) throw error;
       await sleep(500);
@@ -28,16 +28,17 @@ async function untilThere(temporal: Temporal): Promise<void> {
   }
 }
 
-/** Registers the namespace and its search attributes, where they are missing, and ends: a job before the first worker. */
+/** A job that runs before the first worker. */
 main('prepare-temporal', HELP, async () => {
   const config = readConfig();
   if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');
-  const temporal = connectTemporal(config);
+  const target = temporalTarget(config);
+  const { namespace } = target;
+  const connection = await connect(target);
   try {
-    await untilThere(temporal);
-    await ensureNamespace(temporal.client.connection, { namespace: temporal.namespace, keepDays: KEEP_DAYS });
-    console.log(`prepare-temporal: namespace ${temporal.namespace} and its search attributes are there`);
+    await ensureNamespace(connection, { namespace, keepDays: KEEP_DAYS });
+    console.log(`prepare-temporal: namespace ${namespace} and its search attributes are there`);
   } finally {
-    await temporal.close();
+    await connection.close();
   }
 });

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { startLoop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';
-import { missingSearchAttributes } from '../runtime/temporal/search-attributes';
+import { missingSearchAttributes } from '../runtime/temporal/namespace';
 import type { WorkerDispatch } from './dispatch';
 import { openWorkerSession, type WorkerSession, type WorkerSessionOptions } from './session';
 

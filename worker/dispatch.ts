@@ -17,7 +17,7 @@ import { createDeliveryStarter } from './delivery-starter';
 import { startDispatcher, type Dispatcher } from './dispatcher';
 import type { FastPath } from './fast-path';
 import { startReconciler } from './reconciler';
-import { repeatedWarnings } from '../runtime/telemetry/repeated-warnings';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
 import type { WorkerEvents } from './events';
 import type { WorkerMetrics } from './metrics';

@@ -4,7 +4,7 @@ import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../workflows/names';
-import { repeatedWarnings } from '../runtime/telemetry/repeated-warnings';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { createDeliverySpans, type DeliverySpansDeps } from './delivery-spans';
 import type { Tracing } from '../runtime/telemetry/tracing';
 import type { WorkerMetrics } from './metrics';

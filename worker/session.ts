@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import {
+  NativeConnection,
   Worker,
-  type NativeConnection,
   type NativeConnectionOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { createActivities } from '../activities';
 import type { Build } from './build-watch';
 import { sendsQueueOf } from '../workflows/names';
-import { openNativeConnection } from '../runtime/temporal/native-connection';
 import { workflowCode } from '../runtime/temporal/workflow-code';
+import { withTimeout } from '../timing/timeout';
 
 /** Above the activity timeout of 40 s: a stop finishes what is being sent. */
 const SHUTDOWN_GRACE = '45 seconds';
@@ -49,6 +49,37 @@ function codeOf(workflows: WorkerSessionOptions['workflows']) {
   if ('bundle' in workflows) return { workflowBundle: workflows.bundle };
   const { workflowsPath, preloadModules } = workflowCode(workflows.folder);
   return { workflowsPath, bundlerOptions: { preloadModules } };
+}
+
+/** Temporal's own client would wait for a server that accepts a connection and says nothing. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/**
+ * Opens a worker's connection.
+ * @throws with the address and the kind of our credentials: a server that demands a certificate closes the connection without a reason.
+ */
+export async function openNativeConnection(
+  options: NativeConnectionOptions,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): Promise<NativeConnection> {
+  const connecting = NativeConnection.connect(options);
+  try {
+    return await withTimeout(connecting, timeoutMs, 'Temporal');
+  } catch (error) {
+    // A connection that opens after the timeout is closed.
+    connecting.then((late) => late.close()).catch(() => undefined);
+    const { message } = error as Error;
+    throw new Error(`no connection to Temporal at ${options.address} ${protection(options)}: ${message}`, {
+      cause: error,
+    });
+  }
+}
+
+function protection({ tls, apiKey }: NativeConnectionOptions): string {
+  if (apiKey !== undefined) return 'with an API key';
+  if (tls === undefined || tls === null || tls === false) return 'without TLS';
+  const certificate = tls !== true && tls.clientCertPair !== undefined;
+  return `with TLS and ${certificate ? 'a' : 'no'} client certificate`;
 }
 
 export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {

@@ -27,7 +27,7 @@ import { startWorkerKeeper } from './keeper';
 import { startWorkerRecoverer } from './recoverer';
 import { startWorkerOverdueEvents } from './overdue-events';
 import type { WorkerSessionOptions } from './session';
-import { openTogether, type Closers } from '../runtime/closers';
+import { openTogether, type Closers } from '../runtime/process';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import type { Tracing } from '../runtime/telemetry/tracing';
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { keepAuthority, keepCertificate } from '../../runtime/certificates/keep';
+import { keepAuthority, keepCertificate } from '../../runtime/certificates/issue';
 import type { DevelopmentTls } from './types';
 
 const OWN = {

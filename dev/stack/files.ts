@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { writeAtomically } from '../../runtime/certificates/keep';
+import { writeAtomically } from '../../runtime/certificates/issue';
 import { LOGINS, type Login } from './database';
 import type { DemoData, StackInfo } from './types';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { ensureNamespace } from '../../runtime/temporal/temporal-namespace';
+import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { freeLowPorts, freePort } from '../free-port';
 import { openLog } from '../log-file';
 import { startPostgres, type RunningPostgres } from '../postgres';

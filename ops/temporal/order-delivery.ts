@@ -1,7 +1,7 @@
 import { Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { DeliveryOrder, DeliveryRef, OrderAnswer } from '../call';
 import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../../workflows/names';
-import { overOwnConnection } from '../../runtime/temporal/temporal-absence';
+import { overOwnConnection } from '../../runtime/temporal/connect';
 import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 
 /** A person waits: Temporal answers in milliseconds, or is not there. */

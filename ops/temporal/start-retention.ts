@@ -1,7 +1,7 @@
 import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RetentionStartAnswer } from '../call';
 import { RETENTION_LIMIT, retentionScheduleId } from '../../runtime/temporal/retention-schedule';
-import { overOwnConnection } from '../../runtime/temporal/temporal-absence';
+import { overOwnConnection } from '../../runtime/temporal/connect';
 import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 
 /** A person waits: Temporal answers in milliseconds, or is not there. */

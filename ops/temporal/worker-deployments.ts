@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, type Connection } from '@temporalio/client';
 import type { DeploymentAnswer, DeploymentOrders, DeploymentState } from '../call';
-import { overOwnConnection } from '../../runtime/temporal/temporal-absence';
+import { overOwnConnection } from '../../runtime/temporal/connect';
 import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 
 /** A change waits until the queues of the build have it. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isIssuedBy } from './issue';
 import {
+  isIssuedBy,
   daysLeft,
   keepAuthority,
   keepCertificate,
@@ -9,7 +9,7 @@ import {
   writeAtomically,
   type CertificateFiles,
   type WantedCertificate,
-} from './keep';
+} from './issue';
 
 /**
  * Each release runs the job, so a certificate that is renewed a year before its end has a year in which its process is

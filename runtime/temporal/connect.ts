@@ -1,65 +1,49 @@
-import { Client, Connection } from '@temporalio/client';
-import type { NativeConnection } from '@temporalio/worker';
-import { withTimeout } from '../../timing/timeout';
-import type { Config } from '../config/config';
-import { openNativeConnection } from './native-connection';
-import { CHANNEL, temporalTarget } from './temporal-target';
-import type { TemporalSettings } from '../config/settings';
+import { Connection, isGrpcServiceError } from '@temporalio/client';
+import { CHANNEL, type TemporalTarget } from './temporal-target';
 
-/** Nothing is opened before it is asked for. */
-export interface Temporal {
-  readonly address: string;
-  readonly namespace: string;
-  /** Connects at its first call, and again after a loss. Without a deadline of the caller's a call waits for long. */
-  readonly client: Client;
-  /**
-   * The worker's connection, which a client may share (`new Client({ connection })`): then workflows start eagerly.
-   * Opened once; a failure is not remembered.
-   * @throws when Temporal does not answer within the time.
-   */
-  workerConnection(timeoutMs?: number): Promise<NativeConnection>;
-  /** Whether the namespace is there. @throws what is wrong, within the time. */
-  check(timeoutMs?: number): Promise<void>;
-  close(): Promise<void>;
+/** The gRPC status that a call to Temporal failed with, if that is what an error is. */
+export function grpcStatus(error: unknown): number | undefined {
+  return isGrpcServiceError(error) ? error.code : undefined;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
-const CHECK_TIMEOUT_MS = 1_000;
+/** In gRPC's numbering. */
+const DEADLINE_EXCEEDED = 4;
+/** The deadline, permission denied, unavailable, unauthenticated. */
+const UNREACHABLE = new Set([DEADLINE_EXCEEDED, 7, 14, 16]);
 
-/** @throws ConfigError when the settings do not fit together. Whether Temporal is there shows later. */
-export function connectTemporal(config: TemporalSettings & Pick<Config, 'STACK_PORT'>): Temporal {
-  const { namespace, connection: options } = temporalTarget(config);
-  const connection = Connection.lazy({ ...options, ...CHANNEL, connectTimeout: CONNECT_TIMEOUT_MS });
-  let opening: Promise<NativeConnection> | undefined;
-
-  async function open(timeoutMs: number): Promise<NativeConnection> {
-    const connecting = openNativeConnection(options);
-    const late = () => new Error(`Temporal at ${options.address} does not answer within ${timeoutMs} ms`);
-    try {
-      return await withTimeout(connecting, timeoutMs, late);
-    } catch (error) {
-      opening = undefined;
-      // It may come too late.
-      connecting.then((late) => late.close()).catch(() => undefined);
-      throw error;
-    }
+/** Calls Temporal over a connection of its own, which is closed afterwards. @throws what `work` throws. */
+export async function withConnection<T>(
+  { connection: options }: TemporalTarget,
+  connectTimeoutMs: number,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = Connection.lazy({ ...options, ...CHANNEL, connectTimeout: connectTimeoutMs });
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
   }
-  return {
-    address: options.address,
-    namespace,
-    client: new Client({ connection, namespace }),
-    workerConnection: (timeoutMs = CONNECT_TIMEOUT_MS) => (opening ??= open(timeoutMs)),
-    check: async (timeoutMs = CHECK_TIMEOUT_MS) => {
-      await connection.withDeadline(Date.now() + timeoutMs, () =>
-        connection.workflowService.describeNamespace({ namespace }),
-      );
-    },
-    close: async () => {
-      await connection.close();
-      await opening?.then(
-        (native) => native.close(),
-        () => undefined,
-      );
-    },
-  };
+}
+
+/** As `withConnection`, for a person who waits. @throws what `work` throws, unless Temporal cannot be reached. */
+export async function overOwnConnection<T>(
+  target: TemporalTarget,
+  deadlineMs: number,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T | { readonly kind: 'unreachable'; readonly address: string; readonly why: string }> {
+  try {
+    return await withConnection(target, deadlineMs, work);
+  } catch (error) {
+    const why = reasonOfAbsence(error, deadlineMs);
+    if (why === null) throw error;
+    return { kind: 'unreachable', address: target.connection.address, why };
+  }
+}
+
+/** Why Temporal cannot be reached; null for any other error. */
+function reasonOfAbsence(error: unknown, deadlineMs: number): string | null {
+  const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
+  if (!isGrpcServiceError(cause) || !UNREACHABLE.has(cause.code)) return null;
+  // gRPC describes a missed deadline by its internal states.
+  return cause.code === DEADLINE_EXCEEDED ? `no answer within ${deadlineMs / 1_000} s` : cause.details;
 }

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
-import { repeatedWarnings } from '../telemetry/repeated-warnings';
+import { repeatedWarnings } from '../telemetry/logger';
 
 /** Levels of the SDK as those of ours. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;

@@ -56,7 +56,7 @@ export interface Stage {
 }
 
 export async function openStage(temporal: TestTemporal): Promise<Stage> {
-  // The Java server knows this call, and not the queries by which runtime/temporal/search-attributes.ts finds out what is missing.
+  // The Java server knows this call, and not the queries by which runtime/temporal/namespace.ts finds out what is missing.
   await temporal.env.connection.operatorService.addSearchAttributes({
     namespace: temporal.namespace,
     searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTES.map((name) => [name, KEYWORD])),

@@ -8,7 +8,7 @@ import type { StackInfo } from '../../dev/stack';
 import { stackPorts } from '../../dev/ports';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
 import { findTemporal, startTemporal } from '../../dev/temporal';
-import { missingSearchAttributes } from '../../runtime/temporal/search-attributes';
+import { missingSearchAttributes } from '../../runtime/temporal/namespace';
 import { freePort } from '../support/free-port';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';

@@ -14,8 +14,9 @@ import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
-import { connectTemporal } from '../../runtime/temporal/connect';
+import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { readConfig } from '../../runtime/config/config';
+import { openNativeConnection } from '../../worker/session';
 import { createTestTls, type TestTls } from '../support/tls';
 import { startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
 import { startWorkerProcess } from '../support/worker-process';
@@ -106,14 +107,12 @@ test('a process of ours says what is wrong: no certificate, another name', async
     ...without
   } = temporal.environment;
   const reason = async (environment: Readonly<Record<string, string>>) => {
-    const opened = connectTemporal(readConfig(environment));
+    const { connection } = temporalTarget(readConfig(environment));
     try {
-      await opened.workerConnection(5_000);
+      await (await openNativeConnection(connection, 5_000)).close();
       return 'let in';
     } catch (error) {
       return (error as Error).message;
-    } finally {
-      await opened.close();
     }
   };
   expect(await reason(temporal.environment)).toBe('let in');

@@ -3,10 +3,12 @@ import { createSecureServer } from 'node:http2';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
+import type { ConnectionLike } from '@temporalio/client';
 import { describeConfig, readConfig } from '../../runtime/config/config';
-import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/temporal/search-attributes';
-import { connectTemporal } from '../../runtime/temporal/connect';
+import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/temporal/namespace';
+import { withConnection } from '../../runtime/temporal/connect';
 import { externalTemporal, temporalTarget } from '../../runtime/temporal/temporal-target';
+import { openNativeConnection } from '../../worker/session';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -36,6 +38,7 @@ async function listen(server: Server): Promise<string> {
   return `localhost:${(server.address() as AddressInfo).port}`;
 }
 
+const missing = (connection: ConnectionLike) => missingSearchAttributes(connection, 'default');
 const settings = (environment: Record<string, string>) => readConfig(environment);
 
 test('means the embedded server when nothing is set', () => {
@@ -73,18 +76,16 @@ test('reaches a server behind TLS whose authority it was given, as client and as
     for (const end of [socket, upstream]) end.on('error', () => undefined);
   });
   const address = await listen(proxy);
-  const trusting = connectTemporal(
+  const trusting = temporalTarget(
     settings({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile }),
   );
-  await trusting.check(5_000);
-  const native = await trusting.workerConnection();
-  expect(await trusting.workerConnection()).toBe(native);
-  expect(await missingSearchAttributes(native, trusting.namespace)).toEqual([]);
-  await trusting.close();
+  expect(await withConnection(trusting, 5_000, missing)).toEqual([]);
+  const native = await openNativeConnection(trusting.connection);
+  expect(await missing(native)).toEqual([]);
+  await native.close();
 
-  const distrusting = connectTemporal(settings({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS: 'true' }));
-  await expect(distrusting.check()).rejects.toThrow(/\w/);
-  await distrusting.close();
+  const distrusting = temporalTarget(settings({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS: 'true' }));
+  await expect(withConnection(distrusting, 1_000, missing)).rejects.toThrow(/\w/);
 });
 
 test('sends the API key as a bearer token', async () => {
@@ -98,31 +99,26 @@ test('sends the API key as a bearer token', async () => {
     );
   });
   const address = await listen(cloud);
-  const connection = connectTemporal(
+  const target = temporalTarget(
     settings({
       TEMPORAL_ADDRESS: address,
       TEMPORAL_API_KEY: 'secret-key',
       TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile,
     }),
   );
-  await expect(connection.check()).rejects.toMatchObject({ code: 7 });
+  await expect(withConnection(target, 5_000, missing)).rejects.toMatchObject({ code: 7 });
   expect(seen[0]).toBe('Bearer secret-key');
-  await connection.close();
 });
 
-test('gives up in time on a server that hangs, and tries anew when asked again', async () => {
-  const silent = createTcpServer((socket) => socket.on('error', () => undefined));
+test('gives up in time on a server that hangs', async () => {
   const sockets = new Set<{ destroy(): void }>();
-  silent.on('connection', (socket) => sockets.add(socket));
-  const address = await listen(silent);
-  const connection = connectTemporal(settings({ TEMPORAL_ADDRESS: address }));
-  const startedAt = Date.now();
-  await expect(connection.check(500)).rejects.toThrow(/\w/);
-  await expect(connection.workerConnection(500)).rejects.toThrow(`Temporal at ${address} does not answer`);
-  expect(Date.now() - startedAt).toBeLessThan(5_000);
-  await expect(connection.workerConnection(100)).rejects.toThrow('within 100 ms');
+  const silent = createTcpServer((socket) => void sockets.add(socket.on('error', () => undefined)));
+  const { connection } = temporalTarget(settings({ TEMPORAL_ADDRESS: await listen(silent) }));
+  await expect(withConnection({ namespace: 'default', connection }, 500, missing)).rejects.toThrow(/\w/);
+  await expect(openNativeConnection(connection, 500)).rejects.toThrow(
+    `no connection to Temporal at ${connection.address} without TLS: Temporal: no answer within 500 ms`,
+  );
   for (const socket of sockets) socket.destroy();
-  await connection.close();
 });
 
 test('registers search attributes where they are missing, two processes at once too', async () => {

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
-import { grpcStatus } from '../../runtime/temporal/temporal-absence';
+import { grpcStatus } from '../../runtime/temporal/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { expectExactlyOne } from './exactly-one';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';

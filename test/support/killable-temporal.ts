@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { readConfig } from '../../runtime/config/config';
-import { ensureNamespace } from '../../runtime/temporal/temporal-namespace';
+import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import type { OwnTemporal } from './own-temporal';
 import { openProductionTemporal } from './production-temporal';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import Long from 'long';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
-import { ensureSearchAttributes } from '../../runtime/temporal/search-attributes';
+import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';

@@ -7,7 +7,7 @@ import { watchBuild, type BuildWatch } from '../../worker/build-watch';
 import { workerDeployment } from '../../ops/temporal/worker-deployments';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { ensureSearchAttributes } from '../../runtime/temporal/search-attributes';
+import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
 import { deploymentsOf } from '../support/deployments';
 import { prebuiltBundle, randomTaskQueue, testTemporal } from '../support/temporal';

@@ -47,3 +47,54 @@ function leave(logger: Logger, code: number): void {
   setTimeout(() => process.exit(code), 1_000).unref();
   logger.flush(() => process.exit(code));
 }
+
+export interface Closers {
+  /** @param close is called once, after everything that was opened later has been closed. */
+  add(close: () => unknown): void;
+  /**
+   * Closes what is open, the last opened first. One that fails keeps no other open.
+   * @throws the first failure, after all have been closed.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens what belongs together: `open` adds a closer for each thing that it has opened. When it fails, what is open by then is
+ * closed.
+ * @throws what `open` throws.
+ */
+export async function openTogether<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
+  const stack: (() => unknown)[] = [];
+  let closing: Promise<void> | undefined;
+  async function closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of stack.toReversed()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+  const closers: Closers = {
+    add: (close) => void stack.push(close),
+    close: () => (closing ??= closeAll()),
+  };
+  try {
+    return await open(closers);
+  } catch (error) {
+    // The failure to open is what the caller has to know.
+    await closers.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The oldest major release of Node that gets security fixes; 20 got its last on 30 April 2026. */
+const OLDEST_SUPPORTED = 22;
+
+/** Warns once, at the start, when this process runs on a Node that gets no security fixes any more. */
+export function warnOfOldNode(logger: Pick<Logger, 'warn'>, version: string): void {
+  if (Number(version.split('.')[0]) >= OLDEST_SUPPORTED) return;
+  logger.warn({ node: version }, 'this Node is out of support and gets no security fixes: use Node 24');
+}

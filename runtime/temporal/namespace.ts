@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConnectionLike } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
+import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
+import type { Config } from '../config/config';
+import { grpcStatus, withConnection } from './connect';
+import { externalTemporal } from './temporal-target';
+
+const CALL_TIMEOUT_MS = 5_000;
+/** Every host of Temporal knows a new namespace, or a new search attribute, once it has read its caches again: a minute at most. */
+const NAMESPACE_TIMEOUT_MS = 60_000;
+const ATTRIBUTES_TIMEOUT_MS = 90_000;
+/** In gRPC's numbering. */
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+const ALREADY_EXISTS = 6;
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+const DAY_MS = 86_400_000;
+
+/**
+ * Registers the namespace, where it is missing, with our search attributes, and waits until both can be used. What exists stays
+ * as it is; any number of processes may do this at once.
+ * @param keepDays How long ended workflows are kept, 1 or more; for a namespace that is new.
+ * @throws when Temporal cannot be reached or does not let us.
+ */
+export async function ensureNamespace(
+  connection: ConnectionLike,
+  { namespace, keepDays }: { readonly namespace: string; readonly keepDays: number },
+): Promise<void> {
+  if (!(await exists(connection, namespace))) {
+    const workflowExecutionRetentionPeriod = msToTs(keepDays * DAY_MS);
+    await ask(connection, () =>
+      connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod }),
+    ).catch((error: unknown) => {
+      if (grpcStatus(error) !== ALREADY_EXISTS) throw error;
+    });
+    const deadline = Date.now() + NAMESPACE_TIMEOUT_MS;
+    while (!(await exists(connection, namespace))) {
+      if (Date.now() > deadline) throw new Error(`namespace ${namespace} was registered and does not appear`);
+      await sleep(200);
+    }
+  }
+  await ensureSearchAttributes(connection, namespace);
+}
+
+async function exists(connection: ConnectionLike, namespace: string): Promise<boolean> {
+  try {
+    await ask(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query: '' }));
+    return true;
+  } catch (error) {
+    if (grpcStatus(error) !== NOT_FOUND) throw error;
+    return false;
+  }
+}
+
+/**
+ * Which of our search attributes the namespace lacks. They are looked for by queries, because Temporal Cloud refuses the operator API.
+ * @throws when Temporal cannot be asked.
+ */
+export async function missingSearchAttributes(
+  connection: ConnectionLike,
+  namespace: string,
+): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of SEARCH_ATTRIBUTES) {
+    try {
+      await ask(connection, () =>
+        connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
+      );
+    } catch (error) {
+      if (grpcStatus(error) !== INVALID_ARGUMENT) throw error;
+      missing.push(name);
+    }
+  }
+  return missing;
+}
+
+/**
+ * Registers those that the namespace lacks, and waits until they can be used. Any number of processes may do this at once.
+ * @throws naming them, when this Temporal does not let us.
+ */
+export async function ensureSearchAttributes(connection: ConnectionLike, namespace: string): Promise<void> {
+  const deadline = Date.now() + ATTRIBUTES_TIMEOUT_MS;
+  let missing = await missingSearchAttributes(connection, namespace);
+  let refusal = '';
+  while (missing.length > 0) {
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+    try {
+      await ask(connection, () =>
+        connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
+      );
+    } catch (error) {
+      // Another process may be registering them too: what counts is whether they appear.
+      refusal = (error as Error).message;
+    }
+    missing = await missingSearchAttributes(connection, namespace);
+    const refused = refusal !== '' && !/exist/i.test(refusal);
+    if (missing.length > 0 && (refused || Date.now() > deadline))
+      throw new Error(
+        `Namespace ${namespace} lacks the search attributes ${missing.join(', ')} (type Keyword), and registering them ` +
+          `failed (${refusal || 'they do not appear'}). Register them with the Temporal CLI or, in Temporal Cloud, with tcld.`,
+      );
+    if (missing.length > 0) await sleep(250);
+  }
+}
+
+const ask = <T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> =>
+  connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+
+/**
+ * The Temporal that the settings name, and what makes it ready for a worker.
+ * @returns undefined when they name none. `prepare` throws when it cannot be reached or lacks what it does not let us add.
+ */
+export function prepareExternalTemporal(
+  config: Config,
+): { readonly address: string; prepare(): Promise<void> } | undefined {
+  const target = externalTemporal(config);
+  if (target === undefined) return undefined;
+  return {
+    address: target.connection.address,
+    prepare: () =>
+      withConnection(target, 10_000, (connection) => ensureSearchAttributes(connection, target.namespace)),
+  };
+}
