@@ -1,6 +1,10 @@
-import { TEST_APPLICATION_ID, TEST_REFERENCE, TEST_SEQUENCE } from '../contracts/test-event';
-import { TEST_EVENT_TYPE, type ApplicationEvent } from '../contracts/webhook-event';
-import { ULID_PATTERN } from '../domain/notification-states';
+import { TEST_EVENT_TYPE, ULID_PATTERN } from '../domain/notification-states';
+import {
+  TEST_APPLICATION_ID,
+  TEST_REFERENCE,
+  TEST_SEQUENCE,
+  type ApplicationEvent,
+} from '../contracts/webhook-event';
 import { signatureHeaders } from '../domain/webhook-signature';
 import { KeyRingError } from '../db/endpoints/key-ring';
 import {

@@ -1,5 +1,10 @@
-import type { ErrorCode, ErrorDetails } from '../contracts/errors';
-import type { AnyErrorBody, InternalErrorCode, InternalErrorDetails } from '../contracts/internal-errors';
+import type {
+  ErrorCode,
+  ErrorDetails,
+  AnyErrorBody,
+  InternalErrorCode,
+  InternalErrorDetails,
+} from '../contracts/errors';
 
 /** A failure the caller is told of in the contract's form. Throw it from any hook or handler. */
 export class ApiError extends Error {

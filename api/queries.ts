@@ -1,6 +1,6 @@
 import type { AppDeps } from './app';
 import type { ApplicationRoutesDeps } from './internal-app';
-import { applicationEventText } from '../contracts/application-event';
+import { applicationEventText } from '../contracts/webhook-event';
 import { createApplication, warnOfCrowdedQuote } from '../db/applications/create';
 import { applicationExists, findApplication } from '../db/applications/read';
 import { recordLenderEvent } from '../db/applications/record-lender-event';

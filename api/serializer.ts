@@ -1,8 +1,8 @@
+import { ANSWERED_AMOUNT } from '../contracts/fields';
 import fastJson, { type Schema } from 'fast-json-stringify';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { ANSWERED_AMOUNT } from '../contracts/amount';
-import { FINANCE_URL_PATTERN } from '../contracts/finance-url';
+import { FINANCE_URL_PATTERN } from '../contracts/quote-request';
 
 /** What they allow needs no escaping in JSON: no quote, no backslash, no control character. */
 const PLAIN: readonly unknown[] = [ANSWERED_AMOUNT, FINANCE_URL_PATTERN];

@@ -1,13 +1,13 @@
+import { answeredAmount, answerSchema, inOurTime } from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
+import { APPLICATION_STATES } from '../domain/application-states';
 import { linkParameters } from '../domain/finance-link';
-import { amountSchema } from './amount';
-import { financeUrlFault } from './finance-url';
-import { merchantReferenceSchema } from './quote-request';
+import { amountSchema, financeUrlFault, merchantReferenceSchema } from './quote-request';
 import { bodyValidator, type Validated, type Violation } from './validate';
 
 /** What identifiers of others may be made of, so that they can stand in any log and any database. */
-export const visibleText = (field: string, longest: number) =>
+const visibleText = (field: string, longest: number) =>
   z
     .string()
     .regex(
@@ -132,3 +132,123 @@ function expandLink(body: unknown): Validated<unknown> {
 function violation(code: Violation['code'], message: string, field: string): { violation: Violation } {
   return { violation: { code, message, details: { field } } };
 }
+
+const STATES = APPLICATION_STATES.join(', ');
+
+/** How far ahead of ours a lender's clock may be: more is a fault of its clock or a date that is no report. */
+export const MOST_MINUTES_AHEAD = 5;
+
+/** Body of `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
+export const lenderEventRequestSchema = z
+  .object({
+    lender_event_id: visibleText('lender_event_id', 128).meta({
+      description: "The lender's own id of the event: the same again answers the same.",
+      examples: ['9f1c-0042'],
+    }),
+    status: z
+      .enum(APPLICATION_STATES, `status must be one of ${STATES}.`)
+      .meta({ description: 'State that the application is in now, as the lender sees it.' }),
+    occurred_at: z.iso
+      .datetime({
+        offset: true,
+        error: 'occurred_at must be a moment of ISO 8601, such as 2026-11-21T12:00:00Z.',
+      })
+      .refine(inOurTime, 'occurred_at must lie between the years 2000 and 2099.')
+      .transform((text) => new Date(text))
+      .meta({
+        description: `When the lender says it happened, with Z or an offset; kept to the millisecond. At most ${MOST_MINUTES_AHEAD} minutes in the future.`,
+        examples: ['2026-11-21T11:59:58.000Z'],
+      }),
+  })
+  .meta({ id: 'LenderEventRequest', description: 'Other fields are ignored and not stored.' });
+
+export const readLenderEvent = bodyValidator(lenderEventRequestSchema);
+
+const VERDICTS = ['applied', 'same_state', 'waiting', 'not_applied'] as const;
+
+const state = () => z.enum(APPLICATION_STATES);
+const moment = (description: string) => z.iso.datetime().meta({ description });
+
+const told = {
+  lender_event_id: z.string(),
+  status: state().meta({ description: 'What the lender told.' }),
+  occurred_at: moment('When the lender says it happened.'),
+  received_at: moment('When it arrived here.'),
+} as const;
+
+/** The answer to a lender's event; the same for the same event, whatever has happened since. */
+export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
+  credit_application_id: z.string(),
+  ...told,
+  outcome: z.enum(VERDICTS).meta({
+    description:
+      '`applied`: the application came into this state, and its partner is told. `same_state`: it was in it already. ' +
+      '`waiting`: a step before it is missing; it is applied once that is told, or without it when the wait is over. ' +
+      '`not_applied`: it lies behind, or can never follow. All are stored.',
+  }),
+  application_status: state().meta({ description: 'State of the application once this was taken in.' }),
+});
+
+export type LenderEventBody = z.infer<typeof lenderEventResponseSchema>;
+
+export const lenderEventSchema = z
+  .object({
+    ...told,
+    outcome: z.enum(VERDICTS).meta({ description: 'What has become of it by now.' }),
+    previous_status: state().nullable().meta({ description: 'State that it replaced; null unless applied.' }),
+    sequence: z.int().nullable().meta({ description: 'Sequence of its notification; null unless applied.' }),
+    applied_at: moment('When it was applied; null unless it was.').nullable(),
+    waits_until: moment(
+      'While it is `waiting`: when it is applied without the steps that are missing. Null otherwise.',
+    ).nullable(),
+  })
+  .meta({ id: 'LenderEvent' });
+
+const money = () => answeredAmount('900.00');
+
+const application = {
+  credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  environment: z.enum(['sandbox', 'live']).meta({ description: 'That of the key that made the quote.' }),
+  partner_id: z.string(),
+  merchant_id: z.string(),
+  service_quote_id: z.string(),
+  merchant_reference: z.string().nullable().meta({ description: "The partner's own, from the quote." }),
+  lender: z.string(),
+  lender_reference: z.string(),
+  loan_amount: money(),
+  customer_deposit: money(),
+  credit_product: z.string().nullable().meta({ description: 'Null when the link named none.' }),
+  created_at: moment('When it was opened.'),
+} as const;
+
+/** The answer to opening an application; the same for the same request, whatever has happened since. */
+export const createdApplicationSchema = answerSchema('CreatedApplication', application);
+
+export type CreatedApplicationBody = z.infer<typeof createdApplicationSchema>;
+
+export const applicationResponseSchema = answerSchema('ApplicationResponse', {
+  ...application,
+  status: state(),
+  updated_at: moment('When it came into this state.'),
+  lender_events: z.array(lenderEventSchema).meta({
+    description: 'All that the lender told, in the order of arrival, applied or not.',
+  }),
+  notifications: z
+    .array(
+      z.object({
+        notification_id: z.string(),
+        event_id: z.string(),
+        event_type: z.string(),
+        sequence: z.int().nullable(),
+        state: z.string().meta({
+          description: '`queued`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
+        }),
+        end_reason: z.string().nullable().meta({ description: 'Why it is held, or ended undelivered.' }),
+        created_at: moment('When it was made.'),
+        delivered_at: moment('The first 2xx.').nullable(),
+      }),
+    )
+    .meta({ description: 'What the partner is told, in order. Those of dropped months are missing.' }),
+});
+
+export type ApplicationBody = z.infer<typeof applicationResponseSchema>;

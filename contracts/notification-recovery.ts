@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { answerSchema } from './answer';
-import { count, momentField, sentMoment } from './partner-fields';
+import { answerSchema, count, momentField, sentMoment } from './fields';
 import { bodyValidator } from './validate';
 
 /** Held notifications expire after as long; later, bodies may be gone. */

@@ -1,6 +1,151 @@
+import { toASCII } from 'tr46';
 import { z } from 'zod';
-import { amountSchema } from './amount';
-import { FINANCE_URL_PATTERN, financeUrlFault, isTooLong, LONGEST_FINANCE_URL } from './finance-url';
+import { amountText, parsePence, type AmountFault } from '../domain/money';
+import { parsedUrl } from '../domain/webhook-url';
+
+/** An amount as sent. */
+export interface Amount {
+  /** Integer pence; `Infinity` past twelve integer digits, which only a loan may have (it is then too high). */
+  readonly pence: number;
+  /** The figure in pounds as a JSON number, for `details`. */
+  readonly pounds: number;
+}
+
+/** What the document says of each rule; the check itself is below, because its error codes are finer than a schema's. */
+const DOCUMENTED = {
+  positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
+  'not negative': {
+    pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$',
+    minimum: 0,
+    maximum: 999_999_999_999.99,
+  },
+} as const;
+
+/**
+ * An amount in pounds: a string of digits with at most two decimals, or a JSON number.
+ * More than two decimals is `INVALID_AMOUNT_FORMAT`, anything else wrong is `INVALID_REQUEST`.
+ */
+export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
+  const example = rule === 'positive' ? '1000.00' : '0.00';
+  const { pattern, ...range } = DOCUMENTED[rule];
+  const wire = z.union([
+    z.string().meta({ pattern, examples: [example] }),
+    z.number().meta({
+      ...range,
+      description: 'Accepted for older clients, with at most two decimal places; send a string.',
+    }),
+  ]);
+  return wire
+    .transform((sent, context): Amount => {
+      const text = amountText(sent);
+      const parsed = parsePence(text);
+      if (parsed.ok && (parsed.pence > 0 || rule === 'not negative')) {
+        return { pence: parsed.pence, pounds: parsed.pence / 100 };
+      }
+      const fault = parsed.ok ? 'zero' : parsed.reason;
+      if (fault === 'too_large' && rule === 'positive') {
+        return { pence: Infinity, pounds: Math.min(Number(text), Number.MAX_VALUE) };
+      }
+      const code = fault === 'decimals' ? 'INVALID_AMOUNT_FORMAT' : 'INVALID_REQUEST';
+      const message = `${field} ${complaint(fault, text, example)}`;
+      context.addIssue({ code: 'custom', message, params: { code } });
+      return z.NEVER;
+    })
+    .meta({ description: about });
+}
+
+/** What is wrong with an amount, as the rest of a sentence that begins with its field. */
+function complaint(fault: AmountFault | 'zero', text: string, example: string): string {
+  if (fault === 'zero') return 'must be greater than zero.';
+  if (fault === 'decimals') return 'must have at most two decimal places.';
+  if (fault === 'too_large') return 'is too large.';
+  if (text.startsWith('-')) return 'must not be negative.';
+  return `must be a plain amount in pounds such as "${example}": no comma, symbol or exponent.`;
+}
+
+/** Longest finance page that a partner may send, in code points; a link made of it is longer. */
+export const LONGEST_FINANCE_URL = 2_048;
+
+/**
+ * Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
+ * by parsers silently, and some end an HTML attribute: control characters, Unicode's White_Space, a byte order mark,
+ * `"<>\^{|}` and the backtick. Spelled out, because the pattern below is published.
+ */
+const NOT_IN_URL =
+  '\\u0000-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"<>\\\\^`{|}';
+
+/** A finance page's URL as it is sent and comes back; letters beyond ASCII may stand in it as they are. */
+export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#@${NOT_IN_URL}]+([/?#][^${NOT_IN_URL}]*)?$`;
+
+/** Half a surrogate pair. Not in the pattern above: it is published, and RE2 and Rust's regex cannot read such a class. */
+const LONE_SURROGATE = '\\ud800-\\udfff';
+
+const FORBIDDEN = new RegExp(`[${NOT_IN_URL}${LONE_SURROGATE}]`, 'u');
+const SCHEME = /^https:\/\//i;
+const AUTHORITY_END = /[/?#]/;
+/** Host and port; an IPv6 address has colons of its own. */
+const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
+const HIGHEST_PORT = 65_535;
+
+/**
+ * What is wrong with a finance page's URL, as the end of a sentence that begins with the field's name; null when it is a
+ * full https:// URL without user name and password. The answer is the same on every version of Node.
+ */
+export function financeUrlFault(text: string): string | null {
+  if (!SCHEME.test(text)) return 'must be a full URL that begins with https://.';
+  const forbidden = FORBIDDEN.exec(text)?.[0];
+  if (forbidden !== undefined)
+    return `must not contain the character ${nameOf(forbidden)}: percent-encode it or leave it out.`;
+  const rest = text.slice('https://'.length);
+  const end = rest.search(AUTHORITY_END);
+  const authority = end < 0 ? rest : rest.slice(0, end);
+  if (authority.includes('@'))
+    return 'must not contain a user name or a password: there is an @ before its host.';
+  const [, host = '', port] = HOST_AND_PORT.exec(authority) ?? [];
+  if (port !== undefined && (!/^\d*$/.test(port) || Number(port) > HIGHEST_PORT))
+    return `must have a port from 0 to ${HIGHEST_PORT}, or none.`;
+  if (!isFinanceHost(host))
+    return 'must have a valid host: a domain name without empty labels, or an IP address.';
+  return null;
+}
+
+/** Every check that UTS 46 knows, which is what the WHATWG's URL standard calls strict. */
+const STRICT = {
+  checkHyphens: true,
+  checkBidi: true,
+  checkJoiners: true,
+  useSTD3ASCIIRules: true,
+  verifyDNSLength: true,
+};
+const LONGEST_NAME = 253;
+/** Names that UTS 46 leaves as they are: lower-case labels, none with hyphens in both the third and fourth position. */
+const PLAIN_NAME =
+  /^(?:(?!..--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!..--)[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** A last label that makes a URL parser read the host as an IPv4 address. */
+const NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
+
+/**
+ * Whether a URL's host, without its port, is a domain name that UTS 46 accepts under its strict rules, or an IP address as
+ * a URL parser reads it. Names are never put to Node's parser: since Node 24 it takes Punycode that decodes to nothing, and
+ * what it knows of Unicode differs between versions.
+ */
+export function isFinanceHost(host: string): boolean {
+  if (host.length <= LONGEST_NAME && PLAIN_NAME.test(host)) return true;
+  if (host.startsWith('[')) return parsedUrl(`https://${host}/`) !== undefined;
+  const name = toASCII(host, STRICT);
+  return name !== null && (!NUMBER.test(name) || parsedUrl(`https://${name}/`) !== undefined);
+}
+
+/** The code point, and the character itself where it can be seen: U+007B ({). */
+function nameOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return code > 0x20 && code < 0x7f ? `${name} (${character})` : name;
+}
+
+export function isTooLong(text: string): boolean {
+  return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
+}
 
 /** `P` and six digits. */
 const partnerIdSchema = z

@@ -1,7 +1,6 @@
+import { answeredAmount, answerSchema } from './fields';
 import { z } from 'zod';
-import { answerSchema } from './answer';
-import { answeredAmount } from './amount';
-import { FINANCE_URL_PATTERN } from './finance-url';
+import { FINANCE_URL_PATTERN } from './quote-request';
 
 const money = (description: string) => answeredAmount('1000.00', description);
 

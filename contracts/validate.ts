@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ErrorCode, ErrorDetails } from './errors';
-import type { InternalErrorCode } from './internal-errors';
+import type { ErrorCode, ErrorDetails, InternalErrorCode } from './errors';
 
 export interface Violation {
   readonly code: ErrorCode | InternalErrorCode;

@@ -1,12 +1,20 @@
-import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { z } from 'zod';
+import type { ApplicationChange } from '../domain/application';
 import { APPLICATION_STATES } from '../domain/application-states';
-import { answeredAmount } from './amount';
+import { formatPence } from '../domain/money';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
+import {
+  answeredAmount,
+  answerSchema,
+  applicationIdField,
+  eventIdField,
+  momentField,
+  notificationIdField,
+  text,
+} from './fields';
 
 /** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
 export const MAX_EVENT_BYTES = 20_000;
-
-export { TEST_EVENT_TYPE };
 
 const money = (description: string) => answeredAmount('900.00', description);
 const moment = (description: string) =>
@@ -98,3 +106,147 @@ export const testEventSchema = z
   .meta({ id: 'TestEvent' });
 
 export type TestEvent = z.infer<typeof testEventSchema>;
+
+/**
+ * The body of a status notification. Its text is made once, stored, and sent byte for byte.
+ * @throws RangeError above 20 KB, which no field of ours allows.
+ */
+export function applicationEventText(change: ApplicationChange): string {
+  const event: ApplicationEvent = {
+    event_id: change.eventId,
+    event_type: `credit_application.${change.status}`,
+    api_version: 'v1',
+    environment: change.environment,
+    created_at: change.createdAt.toISOString(),
+    sequence: change.sequence,
+    data: {
+      credit_application_id: change.applicationId,
+      service_quote_id: change.quoteId,
+      merchant_reference: change.merchantReference,
+      merchant_id: change.merchantId,
+      lender: change.lender,
+      lender_reference: change.lenderReference,
+      status: change.status,
+      previous_status: change.previousStatus,
+      loan_amount: formatPence(change.loanPence),
+      customer_deposit: formatPence(change.depositPence),
+      occurred_at: change.occurredAt.toISOString(),
+      credit_product: change.creditProduct,
+    },
+  };
+  const text = JSON.stringify(event);
+  if (new TextEncoder().encode(text).length > MAX_EVENT_BYTES) {
+    throw new RangeError(`the event of ${change.applicationId} is larger than ${MAX_EVENT_BYTES} bytes`);
+  }
+  return text;
+}
+
+/** Lenders whose sample reference a test notification can carry. */
+export const testLenders = ['lender_a', 'lender_b'] as const;
+export type TestLender = (typeof testLenders)[number];
+
+/** Sample references: eight alphanumerics for `lender_a`, seven digits for `lender_b`. */
+const SAMPLES: Readonly<Record<TestLender, string>> = { lender_a: 'TE5T0000', lender_b: '0000000' };
+
+/** Of the right form, and never given to a real application, quote or merchant. */
+const NO_ULID = '0'.repeat(26);
+export const TEST_APPLICATION_ID = `app_${NO_ULID}`;
+export const TEST_REFERENCE = 'TEST';
+export const TEST_SEQUENCE = 1;
+
+/**
+ * The payload of a test notification.
+ * @param of.lender whose sample reference to carry; null for the standard payload.
+ */
+export function testEvent(of: {
+  readonly eventId: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly createdAt: Date;
+  readonly lender: TestLender | null;
+}): TestEvent {
+  const { eventId, environment, createdAt, lender } = of;
+  const at = createdAt.toISOString();
+  return {
+    event_id: eventId,
+    event_type: TEST_EVENT_TYPE,
+    api_version: 'v1',
+    environment,
+    created_at: at,
+    sequence: TEST_SEQUENCE,
+    data: {
+      credit_application_id: TEST_APPLICATION_ID,
+      service_quote_id: `qte_${NO_ULID}`,
+      merchant_reference: TEST_REFERENCE,
+      merchant_id: 'M000000',
+      lender: lender ?? 'test_lender',
+      lender_reference: lender === null ? 'TEST' : SAMPLES[lender],
+      status: 'test',
+      previous_status: null,
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+      occurred_at: at,
+      credit_product: 'TEST',
+    },
+  };
+}
+
+/** The answer of `GET /v1/credit-applications/{credit_application_id}`. */
+export const partnerApplicationSchema = answerSchema('CreditApplicationResponse', {
+  ...applicationFields,
+  credit_application_id: applicationIdField,
+  status: statusField.meta({ description: 'The state that it is in now.' }),
+  credit_product: creditProductField,
+  created_at: momentField('When it was opened.'),
+  updated_at: momentField('When it came into this state here.'),
+  events: z
+    .array(
+      z.object({
+        sequence: z
+          .int()
+          .min(1)
+          .meta({ examples: [3] }),
+        event_id: eventIdField,
+        notification_id: notificationIdField.meta({ description: 'The notification that brings it.' }),
+        event_type: z.string().meta({ examples: ['credit_application.accepted'] }),
+        status: statusField,
+        previous_status: statusField.nullable().meta({ description: 'Null for the first.' }),
+        occurred_at: momentField('When the lender says it happened.'),
+      }),
+    )
+    .meta({
+      description:
+        'Every event that you were or will be sent, in order. Those whose time of keeping is over are missing.',
+    }),
+});
+
+export type PartnerApplicationBody = z.infer<typeof partnerApplicationSchema>;
+
+/** The answer of `GET /v1/webhook-keys`. */
+export const webhookKeysSchema = answerSchema('WebhookKeysResponse', {
+  keys: z
+    .array(
+      z.object({
+        key_id: text('The key pair.', 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB'),
+        environment: z
+          .enum(['sandbox', 'live'])
+          .meta({ description: 'That of your API key: each environment has keys of its own.' }),
+        public_key: z
+          .string()
+          .regex(/^whpk_[A-Za-z0-9+/]{43}=$/)
+          .meta({
+            description: 'An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).',
+            examples: ['whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y='],
+          }),
+        not_after: momentField(
+          'From this moment on nothing is signed with it, and it is not listed any more. Null: no end is planned.',
+        ).nullable(),
+      }),
+    )
+    .meta({
+      description:
+        'Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key ' +
+        'listed. Empty before your first webhook address is registered.',
+    }),
+});
+
+export type WebhookKeysBody = z.infer<typeof webhookKeysSchema>;

@@ -108,7 +108,7 @@ interface LinkParameters {
 
 /**
  * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for
- * the caller to know (contracts/finance-url.ts).
+ * the caller to know (`financeUrlFault`).
  * @returns `repeated` names a parameter that stands there twice.
  */
 export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } {

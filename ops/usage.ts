@@ -1,5 +1,5 @@
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Command } from 'commander';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { KeyEnvironment } from '../db/keys/key';
 import { existingPartner } from '../db/catalogue/partners';
 import { countQuotes, type QuoteCount } from '../db/quotes/count';

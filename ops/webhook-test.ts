@@ -1,10 +1,9 @@
+import { testLenders, type TestLender, testEvent } from '../contracts/webhook-event';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { ulid } from 'ulid';
-import { testEvent } from '../contracts/test-event';
-import { testLenders, type TestLender } from '../contracts/test-notification';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { Db } from '../db/postgres/connect';
 import type { KeyEnvironment } from '../db/keys/key';
 import {

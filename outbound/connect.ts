@@ -1,10 +1,138 @@
-import { connect as connectTcp, isIPv6, type Socket } from 'node:net';
+import { Resolver } from 'node:dns/promises';
+import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
-import type { AddressGuard } from './addresses';
-import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
+import * as ipaddr from 'ipaddr.js';
 import { withTimeout } from '../timing/timeout';
+import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
-/** Tried of one name, each with an equal share of the time that is left. */
+/** Whether an address may be connected to. */
+export type AddressGuard = (address: string) => boolean;
+
+/** A public address by its number, but private in use: the metadata service of Azure hosts. */
+const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
+/** All IPv6 addresses allocated for the Internet. The upper half of 2000::/3 is reserved; 6bone's former 3ffe::/16 lies in it. */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
+
+/**
+ * Whether an address is a public one: outside every IANA special-purpose range, and not one that carries an IPv4 address
+ * in IPv6 (mapped, NAT64, 6to4, Teredo), whatever that address is. Text that is no address is not public.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (isIP(address) === 0) return false;
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() !== 'unicast') return false;
+  return parsed.kind() === 'ipv4' ? !matches(parsed, AZURE_METADATA) : matches(parsed, GLOBAL_IPV6);
+}
+
+/** Allows public addresses and the addresses of these CIDRs. @throws for a malformed CIDR. */
+export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuard {
+  const allowed = allowedCidrs.map(parseCidr);
+  return (address) => {
+    if (isPublicAddress(address)) return true;
+    if (isIP(address) === 0) return false;
+    const parsed = ipaddr.parse(address);
+    return allowed.some((cidr) => matches(parsed, cidr));
+  };
+}
+
+type Parsed = ReturnType<typeof ipaddr.parse>;
+type Cidr = ReturnType<typeof ipaddr.parseCIDR>;
+
+function parseCidr(text: string): Cidr {
+  // The library alone would accept `10/8`.
+  if (isIP(text.split('/', 1)[0] ?? '') === 0 || !ipaddr.isValidCIDR(text))
+    throw new Error(`not a CIDR such as 127.0.0.0/8: ${text}`);
+  return ipaddr.parseCIDR(text);
+}
+
+function matches(address: Parsed, cidr: Cidr): boolean {
+  return address.kind() === cidr[0].kind() && address.match(cidr);
+}
+
+/** The two questions we ask of DNS. Node's own `Resolver` is one. */
+export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
+
+/**
+ * Tries within the 5 s that a name may take, so that a lost packet does not fail the attempt. c-ares shortens the first try to
+ * a quarter of a second for a server that has been fast, and doubles it from try to try: with fewer tries, a name that
+ * takes a second would fail.
+ */
+const QUERY_TIMEOUT_MS = 2_000;
+const TRIES = 5;
+/** How long we wait for the second address family once the first has answered: both ask the same servers. */
+const OTHER_FAMILY_MS = 1_000;
+
+/**
+ * A resolver on c-ares. `dns.lookup` would occupy one of Node's four threads while it waits, so that one slow zone could
+ * block every delivery. c-ares does not read the hosts file.
+ * @param servers addresses with optional ports; by default the system's.
+ */
+export function createResolver(servers?: readonly string[]): Resolver {
+  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+  if (servers !== undefined) resolver.setServers(servers);
+  return resolver;
+}
+
+interface ResolveDeps {
+  readonly resolver: AddressResolver;
+  /** Names of the embedded stack, for which DNS is not asked. */
+  readonly hosts: ReadonlyMap<string, readonly string[]>;
+  readonly isAllowed: AddressGuard;
+  readonly dnsMs: number;
+}
+
+/**
+ * The addresses of a name, IPv4 first. All of them may be connected to: an answer that contains a blocked address is
+ * refused whole, because it is either a mistake or an attack.
+ * @throws DeliveryFault `dns` or `blocked_address`; any other error is ours.
+ */
+export async function resolveTarget(
+  hostname: string,
+  { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
+  signal?: AbortSignal,
+): Promise<readonly string[]> {
+  const addresses = isIP(hostname)
+    ? [hostname]
+    : (hosts.get(hostname) ??
+      (await withTimeout(
+        ask(hostname, resolver),
+        dnsMs,
+        () => new DeliveryFault('dns', 'no answer in time'),
+        signal,
+      )));
+  const blocked = addresses.find((address) => !isAllowed(address));
+  if (blocked !== undefined) throw new DeliveryFault('blocked_address', `${blocked} is not a public address`);
+  return addresses;
+}
+
+async function ask(hostname: string, resolver: AddressResolver): Promise<readonly string[]> {
+  const found: string[] = [];
+  const errors: Error[] = [];
+  const collect = (answer: Promise<string[]>) =>
+    answer.then(
+      (addresses) => void found.push(...addresses),
+      (error: unknown) => void errors.push(error as Error),
+    );
+  const families = [collect(resolver.resolve4(hostname)), collect(resolver.resolve6(hostname))];
+  await Promise.race(families);
+  const both = Promise.all(families);
+  if (found.length === 0) await both;
+  else await withTimeout(both, OTHER_FAMILY_MS, 'the other family').catch(() => undefined);
+  if (found.length === 0) throw noAddress(errors);
+  return found.toSorted((a, b) => isIP(a) - isIP(b));
+}
+
+/** Codes about the name or its servers. Any other code (no DNS server reachable, no memory) is our own fault. */
+const OF_THE_NAME = /^E(NODATA|NOTFOUND|SERVFAIL|REFUSED|NOTIMP|FORMERR|BADRESP|BADNAME|TIMEOUT)$/;
+
+function noAddress(errors: readonly Error[]): Error {
+  const ours = errors.find((error) => !OF_THE_NAME.test(codeOf(error)));
+  if (ours !== undefined) return ours;
+  const cause = errors.find((error) => codeOf(error) !== 'ENODATA') ?? errors[0];
+  return new DeliveryFault('dns', codeOf(cause), { cause });
+}
+
+/** Addresses tried for one name, each with an equal share of the remaining time. */
 const MOST_ADDRESSES = 4;
 
 interface OpenOptions {
@@ -31,7 +159,7 @@ export async function openConnection(options: OpenOptions, signal: AbortSignal):
     servername: options.hostname,
     secureContext: options.secureContext,
     ALPNProtocols: ['http/1.1'],
-    // The default, unless the environment says otherwise; it shall have no say.
+    // The default, stated so that NODE_TLS_REJECT_UNAUTHORIZED cannot change it.
     rejectUnauthorized: true,
   });
   const late = () => new DeliveryFault('connect', 'the TLS handshake took too long');
@@ -54,7 +182,7 @@ async function openTcp(options: OpenOptions, endsAt: number, signal: AbortSignal
       return await connectOne(address, share, options, signal);
     } catch (error) {
       fault = error;
-      // That is no matter of which address.
+      // Another address would not help.
       if (signal.aborted || (error instanceof DeliveryFault && error.failure === 'blocked_address')) break;
     }
   }
@@ -73,7 +201,7 @@ async function connectOne(
     await withTimeout(event(socket, 'connect'), ms, late, signal);
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) throw new DeliveryFault('reset', 'closed at once');
-    // Once more on the socket itself: whatever went on in between, nothing is written to another address.
+    // Checked again on the socket itself, so that nothing is ever written to another address.
     if (!isAllowed(remoteAddress)) throw new DeliveryFault('blocked_address', 'connected to another address');
     return socket;
   } catch (error) {
@@ -82,7 +210,7 @@ async function connectOne(
   }
 }
 
-/** Resolves at the event. Errors are heard for the life of the socket, so that a late one ends no process. */
+/** Resolves at the event. The error listener stays for the life of the socket: an unhandled late error would end the process. */
 function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(name, resolve);
@@ -91,9 +219,9 @@ function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void>
   });
 }
 
-/** Others are ours: too many open files, a firewall that forbids it. */
+/** The partner's faults. Others are ours: too many open files, a local firewall. */
 const UNREACHABLE = /^E(CONNREFUSED|CONNRESET|CONNABORTED|HOSTUNREACH|HOSTDOWN|NETUNREACH|TIMEDOUT)$/;
-/** This machine has no IPv6: for a name that has nothing else, no more than an unreachable network. */
+/** This machine has no IPv6. For a name with IPv6 addresses only, that equals an unreachable network. */
 const NO_IPV6 = /^E(ADDRNOTAVAIL|AFNOSUPPORT)$/;
 
 function faultOfConnecting(error: Error, address: string): Error {
@@ -103,7 +231,7 @@ function faultOfConnecting(error: Error, address: string): Error {
   return unreachable ? new DeliveryFault('connect', code, { cause: error }) : error;
 }
 
-/** In a handshake, all that does not end the connection is about certificates and versions. */
+/** An error of a handshake that is not the end of the connection is about certificates or versions. */
 function faultOfHandshake(error: Error): Error {
   const known = faultOfOpenConnection(error);
   return known instanceof DeliveryFault ? known : new DeliveryFault('tls', codeOf(error), { cause: error });

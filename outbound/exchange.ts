@@ -1,15 +1,15 @@
-import type { IncomingMessage, InformationEvent } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage, InformationEvent, ClientRequest } from 'node:http';
+import { request as httpsRequest, Agent, type RequestOptions } from 'node:https';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { ConnectionPool, PooledRequestOptions } from './connection-pool';
 import { DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
 /** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;
 
 /**
- * Informational answers (1xx) before the final one, and the bytes of all of them. Servers send one or two; an endpoint that sends
- * them for ever would hold up the deliveries of everybody else in this process.
+ * Most informational answers (1xx) before the final one, and most bytes of all of them. Servers send one or two. An endpoint that
+ * never stops sending them would delay all other deliveries of this process.
  */
 const MAX_INFORMATIONAL = 20;
 const MAX_INFORMATIONAL_BYTES = 16_384;
@@ -35,14 +35,13 @@ export interface ExchangeOptions {
   readonly onConnected: (address: string | null) => void;
 }
 
-/** A kept connection turned out to be closed. That is no failure of the partner's: send again on a new one. */
+/** A kept connection was closed meanwhile. That is not the partner's failure: the caller sends again on a new one. */
 export class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
 
 /**
- * Sends one POST and waits for the status and headers of the final answer. At most 20 informational answers (1xx) of 16 KiB
- * together are passed over. The body is the caller's to read.
+ * Sends one POST and waits for the status and headers of the final answer. The caller reads the body.
  * @throws DeliveryFault; StaleConnection; the signal's reason; any other error is ours.
  */
 export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
@@ -76,8 +75,8 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     const abort = () => fail(signal.reason as Error);
 
     let received = 0;
-    // Called after the parser has had the bytes: while there is no final answer, all of them are heads. The parser itself
-    // counts neither the heads of 1xx together nor the blanks around a value.
+    // The parser has read these bytes already: until the final answer, all of them belong to heads. The parser limits neither
+    // the heads of several 1xx together nor the blanks around a value.
     const count = (bytes: Uint8Array) => {
       received += bytes.length;
       if (!settled && received > MAX_INFORMATIONAL_BYTES + MAX_HEAD_BYTES)
@@ -93,7 +92,7 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
       socket.on('data', count);
     });
     request.on('information', (information) => {
-      // The parser goes on to the end of the bytes that it has been given, 16 KiB at most.
+      // After a failure the parser still reads to the end of its present chunk of at most 16 KiB.
       if (settled) return;
       informational += 1;
       informationalBytes += headBytes(information);
@@ -101,7 +100,7 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
         fail(new DeliveryFault('protocol', 'too many informational answers'));
     });
     request.once('response', (response) => {
-      // The parser lets a major version other than 1 pass.
+      // The parser accepts other major versions.
       if (response.httpVersionMajor !== 1) return fail(new DeliveryFault('protocol', 'not HTTP/1'));
       settle(() => resolve(response));
     });
@@ -109,7 +108,7 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
       socket.destroy();
       fail(new DeliveryFault('protocol', '101 to a request that asked for no upgrade'));
     });
-    // Not `once`: after the answer's headers a broken connection is told here, too, and then means nothing.
+    // Not `once`: a connection that breaks after the answer's headers is reported here too, and must not be unhandled.
     request.on('error', (error) => {
       const fault = faultOfOpenConnection(error);
       const stale = request.reusedSocket && fault instanceof DeliveryFault && fault.failure === 'reset';
@@ -121,10 +120,120 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
   });
 }
 
-/** Bytes of a status line and its headers; blanks around values are not among them. */
+/** Bytes of a status line and its headers, without blanks around values. */
 function headBytes({ statusMessage, rawHeaders }: InformationEvent): number {
-  // "HTTP/1.1 103 ", the end of that line and the empty line; ": " and the end of the line for each header.
+  // "HTTP/1.1 103 " and two line ends; for each header ": " and a line end.
   let bytes = 17 + statusMessage.length + 2 * rawHeaders.length;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
+}
+
+/** Stored of an answer: enough for a person to see what went wrong. */
+const KEPT_BYTES = 8 * 1_024;
+/** Reading an answer to its end keeps the connection usable; beyond this a new connection is cheaper. */
+const READ_BYTES = 64 * 1_024;
+
+/**
+ * Reads the body of an answer, for people. Never fails: it returns what arrived before the connection broke, the time was up
+ * or the signal aborted. Nothing is decompressed.
+ * @returns at most 8 KiB as text without NUL, which Postgres cannot store.
+ */
+export function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    const kept = Buffer.alloc(KEPT_BYTES);
+    let keptLength = 0;
+    let readLength = 0;
+    const finish = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      resolve(toText(response, kept.subarray(0, keptLength)));
+    };
+    const stop = () => {
+      response.destroy();
+      finish();
+    };
+    const timer = setTimeout(stop, bodyMs);
+    response.on('data', (chunk: Buffer) => {
+      keptLength += chunk.copy(kept, keptLength);
+      readLength += chunk.length;
+      if (readLength > READ_BYTES) stop();
+    });
+    response.once('end', finish);
+    response.once('close', finish);
+    response.on('error', finish);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}
+
+function toText(response: IncomingMessage, bytes: Uint8Array): string {
+  const encoding = response.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') return '(compressed, though identity was asked for)';
+  // `stream` leaves out a character that is cut off at the end.
+  return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
+}
+
+/** Shorter than the 5 s after which many servers close an idle connection, so that few requests use one that is just closing. */
+const IDLE_MS = 4_000;
+/** A new address, certificate or rule takes effect within this time, even where traffic never pauses. */
+const LONGEST_LIFE_MS = 30_000;
+/** As many as the concurrent deliveries to one endpoint. */
+const IDLE_PER_HOST = 16;
+
+export interface PooledRequestOptions extends RequestOptions {
+  readonly open: () => Promise<TLSSocket>;
+}
+
+type Provided = (error: Error | null, socket: Duplex) => void;
+
+function destroyThis(this: Duplex): void {
+  this.destroy();
+}
+
+/**
+ * Keeps connections for the next request to the same host and port. Each request brings its own guarded `open`, so that no
+ * connection bypasses the guard. TLS sessions are not resumed: each connection checks the certificate.
+ */
+export class ConnectionPool extends Agent {
+  readonly #openedAt = new WeakMap<Duplex, number>();
+  readonly #spent = new WeakSet<Duplex>();
+
+  /** @param reuse whether connections are kept at all. */
+  constructor(reuse: boolean) {
+    super({ keepAlive: reuse, maxFreeSockets: IDLE_PER_HOST, timeout: IDLE_MS, maxCachedSessions: 0 });
+  }
+
+  override createConnection(options: RequestOptions, callback: Provided = () => {}): undefined {
+    void this.#provide(options as PooledRequestOptions, callback);
+  }
+
+  async #provide({ open }: PooledRequestOptions, provided: Provided): Promise<void> {
+    try {
+      const socket = await open();
+      this.#openedAt.set(socket, performance.now());
+      provided(null, socket);
+    } catch (error) {
+      provided(error as Error, undefined as unknown as Duplex);
+    }
+  }
+
+  /** Closes this connection after its present request. */
+  spend(socket: Duplex): void {
+    this.#spent.add(socket);
+  }
+
+  override keepSocketAlive(socket: Duplex): boolean {
+    const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
+    if (this.#spent.has(socket) || age > LONGEST_LIFE_MS) return false;
+    // Node returns whether to keep it, which its types do not say.
+    const kept = (super.keepSocketAlive(socket) as unknown) === true;
+    // No request is under way. An endpoint that sends data now would be read without any limit.
+    if (kept) socket.once('data', destroyThis);
+    return kept;
+  }
+
+  override reuseSocket(socket: Duplex, request: ClientRequest): void {
+    socket.off('data', destroyThis);
+    super.reuseSocket(socket, request);
+  }
 }

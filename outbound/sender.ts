@@ -2,14 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { outcomeOfStatus, type DeliveryOutcome } from '../domain/delivery-outcome';
 import { parseHttpDate, parseRetryAfter } from '../domain/retry-schedule';
-import { checkWebhookUrl } from '../domain/webhook-url';
-import { createAddressGuard } from './addresses';
-import { openConnection } from './connect';
-import { ConnectionPool } from './connection-pool';
+import { checkWebhookUrl, type WebhookUrlFault } from '../domain/webhook-url';
+import { createAddressGuard, openConnection, resolveTarget, type AddressResolver } from './connect';
+import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
 import { DeliveryFault } from './delivery-fault';
-import { exchange, StaleConnection } from './exchange';
-import { readAnswer } from './read-answer';
-import { resolveTarget, type AddressResolver } from './resolve';
 
 /** All in milliseconds. */
 interface SendTimeouts {
@@ -17,7 +13,7 @@ interface SendTimeouts {
   readonly connectMs: number;
   /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
-  /** For the answer's body, which decides nothing any more: a slow one must not hold its place for long. */
+  /** For the answer's body. The outcome is decided by then, so that a slow body must not occupy a slot for long. */
   readonly bodyMs: number;
   readonly totalMs: number;
 }
@@ -31,12 +27,12 @@ export const SEND_TIMEOUTS: SendTimeouts = {
 };
 
 export interface SenderOptions {
-  /** Private targets that are allowed all the same; none in production. */
+  /** Private targets that are allowed; none in production. */
   readonly allowedCidrs: readonly string[];
   /** Ports allowed besides 443; none in production. */
   readonly allowedPorts: readonly number[];
   readonly resolver: AddressResolver;
-  /** Names, lower case, that DNS is not asked for: the embedded stack's own. Their addresses are guarded as any. */
+  /** Names of the embedded stack, lower case, for which DNS is not asked. Their addresses are guarded too. */
   readonly hosts?: ReadonlyMap<string, readonly string[]>;
   /** Authorities trusted besides the well-known ones, PEM. */
   readonly ca?: string;
@@ -59,7 +55,7 @@ export interface SendResult {
   readonly outcome: DeliveryOutcome;
   /** The first 8 KiB of the answer; null when there was none. Not for workflow history. */
   readonly answer: string | null;
-  /** What we were connected to; null when we were not. */
+  /** The address that we were connected to; null without a connection. */
   readonly address: string | null;
   /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   readonly detail: string | null;
@@ -69,8 +65,8 @@ export interface SendResult {
 
 export interface Sender {
   /**
-   * POSTs once. Whatever the partner's side does is an outcome.
-   * @throws what is our own fault (no DNS server, too many open files), and the signal's reason when cancelled.
+   * POSTs once. A failure on the partner's side is an outcome.
+   * @throws our own faults (no DNS server, too many open files), and the signal's reason when cancelled.
    */
   send(input: SendInput): Promise<SendResult>;
   /** Closes idle connections. Exchanges under way go on. */
@@ -95,7 +91,7 @@ export function createSender(options: SenderOptions): Sender {
     onConnected: (address: string | null) => void,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
-    // Checked at registration; and again, since rules and rows change.
+    // Checked at registration, and again here because rules and rows change.
     const target = checkWebhookUrl(input.url, rules);
     if (!target.ok) throw new DeliveryFault('blocked_address', target.reason);
     const { hostname, port } = target;
@@ -142,7 +138,7 @@ export function createSender(options: SenderOptions): Sender {
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
       const clockSkewMs = clockSkewOf(response.headers.date, now());
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
-      // After a failure the next attempt begins anew: name, address, certificate.
+      // After a failure the next attempt resolves the name and checks the certificate again.
       if (outcome.kind === 'failed') pool.spend(response.socket);
       return {
         outcome,
@@ -169,4 +165,41 @@ export function createSender(options: SenderOptions): Sender {
 function clockSkewOf(date: string | undefined, nowMs: number): number | null {
   const theirsMs = date === undefined ? null : parseHttpDate(date.trim(), nowMs);
   return theirsMs === null ? null : nowMs - theirsMs;
+}
+
+type Reason = WebhookUrlFault | 'dns' | 'blocked_address';
+export type RegistrationCheck =
+  | {
+      readonly ok: true;
+      readonly url: string;
+      readonly hostname: string;
+      readonly addresses: readonly string[];
+    }
+  | { readonly ok: false; readonly reason: Reason; readonly message: string };
+
+/**
+ * Checks a URL before it is registered: its form, that its name resolves, and that every address may be connected to.
+ * Opens no connection.
+ * @throws our own faults, such as no DNS server.
+ */
+export async function checkRegistrationTarget(
+  url: string,
+  options: Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'resolver' | 'hosts' | 'timeouts'>,
+): Promise<RegistrationCheck> {
+  const { hosts = new Map(), allowedPorts, resolver, timeouts } = options;
+  const target = checkWebhookUrl(url, { allowedPorts, allowedNames: new Set(hosts.keys()) });
+  if (!target.ok) return target;
+  const isAllowed = createAddressGuard(options.allowedCidrs);
+  const dnsMs = timeouts?.dnsMs ?? SEND_TIMEOUTS.dnsMs;
+  try {
+    const addresses = await resolveTarget(target.hostname, { resolver, hosts, isAllowed, dnsMs });
+    return { ok: true, url: target.url, hostname: target.hostname, addresses };
+  } catch (error) {
+    if (!(error instanceof DeliveryFault)) throw error;
+    const { failure, detail } = error;
+    if (failure === 'dns')
+      return { ok: false, reason: 'dns', message: `The URL's host does not resolve (${detail}).` };
+    const message = `The URL leads to an address that webhooks may not be sent to: ${detail}.`;
+    return { ok: false, reason: 'blocked_address', message };
+  }
 }

@@ -1,6 +1,6 @@
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Logger } from 'pino';
 import type { AttemptFacts, EndedNotification } from '../activities';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { deliveryWorkflowId } from '../workflows/names';

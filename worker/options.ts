@@ -1,10 +1,10 @@
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { TEST_EVENT_TYPE } from '../contracts/webhook-event';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../domain/retry-schedule';
-import { createResolver } from '../outbound/resolve';
+import { createResolver } from '../outbound/connect';
 import { createSender } from '../outbound/sender';
 import { ConfigError, targetRules, type Config } from '../runtime/config/config';
 import type { WorkerProcessOptions } from './start-worker';

@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import { applicationEventText } from '../contracts/application-event';
+import { applicationEventText } from '../contracts/webhook-event';
 import { applyOverdueEvents, overdueApplications } from '../db/applications/apply-overdue-events';
 import { waitingFigures } from '../db/figures';
 import { describeOperatorEvent } from '../domain/operator-event';

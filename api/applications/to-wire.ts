@@ -1,5 +1,8 @@
-import type { ApplicationBody, CreatedApplicationBody } from '../../contracts/credit-application-response';
-import type { LenderEventBody } from '../../contracts/lender-event';
+import type {
+  ApplicationBody,
+  CreatedApplicationBody,
+  LenderEventBody,
+} from '../../contracts/credit-application';
 import type { Application, ApplicationStory } from '../../db/applications/read';
 import type { LenderEvent } from '../../db/applications/record-lender-event';
 import type { Verdict } from '../../domain/application-states';

@@ -1,4 +1,4 @@
-import type { TestNotificationBody } from '../../contracts/test-notification';
+import type { TestNotificationBody } from '../../contracts/notifications';
 import type { NotificationProgress } from '../../db/notifications/create';
 
 /** What a partner is told of where its test stands; null when that is not known. */

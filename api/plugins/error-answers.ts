@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { errorSchema } from '../../contracts/errors';
-import { internalErrorSchema, type AnyErrorBody } from '../../contracts/internal-errors';
+import { errorSchema, internalErrorSchema, type AnyErrorBody } from '../../contracts/errors';
 import { errorBody, NO_SUCH_ENDPOINT, toApiError } from '../errors';
 import { serializer } from '../serializer';
 

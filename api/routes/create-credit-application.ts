@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { readApplicationRequest } from '../../contracts/credit-application';
-import { createdApplicationSchema } from '../../contracts/credit-application-response';
+import { readApplicationRequest, createdApplicationSchema } from '../../contracts/credit-application';
 import type {
   CreateApplicationAnswer,
   NewApplication,

@@ -1,7 +1,7 @@
 import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
-import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/partner-application';
-import { ID_PATTERNS } from '../../contracts/partner-fields';
+import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
+import { ID_PATTERNS } from '../../contracts/fields';
 import type { PartnerApplication } from '../../db/applications/find-for-partner';
 import type { ApplicationState } from '../../domain/application-states';
 import { noSuchApplication, type ApplicationPath } from '../applications/application-path';

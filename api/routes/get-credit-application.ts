@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { applicationResponseSchema } from '../../contracts/credit-application-response';
+import { applicationResponseSchema } from '../../contracts/credit-application';
 import type { ApplicationStory } from '../../db/applications/read';
 import type { KeyBinding } from '../../db/keys/service-keys';
 import { applicationIdOf, noSuchApplication, type ApplicationPath } from '../applications/application-path';

@@ -1,7 +1,7 @@
 import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { notificationResponseSchema } from '../../contracts/notifications';
-import { ID_PATTERNS } from '../../contracts/partner-fields';
+import { ID_PATTERNS } from '../../contracts/fields';
 import type { PartnerNotification } from '../../db/notifications/partner';
 import { ApiError } from '../errors';
 import { notificationWithLog } from '../notifications/to-wire';

@@ -5,7 +5,7 @@ import {
   type RECOVERY_STATUSES,
   type RecoveryBody,
 } from '../../contracts/notification-recovery';
-import { ID_PATTERNS } from '../../contracts/partner-fields';
+import { ID_PATTERNS } from '../../contracts/fields';
 import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { ApiError } from '../errors';
 import { moment } from '../notifications/to-wire';

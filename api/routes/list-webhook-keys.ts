@@ -1,6 +1,6 @@
 import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
-import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-keys';
+import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-event';
 import type { PublicKey } from '../../db/endpoints/key-pairs';
 import { answerer } from '../serializer';
 

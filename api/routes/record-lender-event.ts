@@ -1,5 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { lenderEventResponseSchema, MOST_MINUTES_AHEAD, readLenderEvent } from '../../contracts/lender-event';
+import {
+  lenderEventResponseSchema,
+  MOST_MINUTES_AHEAD,
+  readLenderEvent,
+} from '../../contracts/credit-application';
 import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/record-lender-event';
 import { lenderEventToWire } from '../applications/to-wire';
 import { ApiError } from '../errors';

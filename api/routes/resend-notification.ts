@@ -2,7 +2,7 @@ import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import type { ErrorDetails } from '../../contracts/errors';
 import { resendResponseSchema } from '../../contracts/notifications';
-import { ID_PATTERNS } from '../../contracts/partner-fields';
+import { ID_PATTERNS } from '../../contracts/fields';
 import { Refused } from '../../db/refused';
 import { ApiError, notRegistered } from '../errors';
 import { idRoute } from '../plugins/route-name';

@@ -1,12 +1,11 @@
+import { type TestLender, testEvent } from '../../contracts/webhook-event';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { FastifyInstance } from 'fastify';
-import { testEvent } from '../../contracts/test-event';
 import {
   readTestQuery,
   testFailureReasons,
   testNotificationResponseSchema,
-  type TestLender,
-} from '../../contracts/test-notification';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
+} from '../../contracts/notifications';
 import type {
   NotificationProgress,
   NewTestNotification,

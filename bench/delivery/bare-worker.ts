@@ -3,8 +3,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } 
 import pino from 'pino';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
-import { signEd25519 } from '../../outbound/ed25519';
-import { hmacSha256 } from '../../outbound/hmac';
+import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { readConfig } from '../../runtime/config/config';
 import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../worker/options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';

@@ -1,7 +1,6 @@
 import type postgres from 'postgres';
 import { ulid } from 'ulid';
-import { applicationEventText } from '../../contracts/application-event';
-import type { ApplicationEvent } from '../../contracts/webhook-event';
+import { applicationEventText, type ApplicationEvent } from '../../contracts/webhook-event';
 import { insertStatusNotification } from '../../db/applications/notifications';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';

@@ -1,6 +1,6 @@
 import type { NotificationItem } from '../../contracts/notifications';
 import type { RecoveryBody } from '../../contracts/notification-recovery';
-import type { PartnerApplicationBody } from '../../contracts/partner-application';
+import type { PartnerApplicationBody } from '../../contracts/webhook-event';
 import { askPartnerApi, dataOf, type PartnerSettings } from '../partner-api';
 
 export type { NotificationItem };

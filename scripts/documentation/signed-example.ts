@@ -1,8 +1,7 @@
 import { TEST_EVENT_EXAMPLES } from '../openapi/examples';
 import { WEBHOOK_KEYS_EXAMPLES } from '../openapi/partner-examples';
 import { signatureHeaders } from '../../domain/webhook-signature';
-import { signEd25519 } from '../../outbound/ed25519';
-import { hmacSha256 } from '../../outbound/hmac';
+import { signEd25519, hmacSha256 } from '../../outbound/signing';
 
 /** They sign the example in the documentation and nothing else. The public key is the one that the contract shows. */
 const SECRET = 'whsec_YW4gZXhhbXBsZSBzZWNyZXQsIHVzZWQgbm93aGVyZSE=';

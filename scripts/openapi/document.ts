@@ -26,12 +26,15 @@ import {
   notificationListSchema,
   notificationResponseSchema,
   resendResponseSchema,
+  testNotificationResponseSchema,
 } from '../../contracts/notifications';
-import { partnerApplicationSchema } from '../../contracts/partner-application';
+import {
+  partnerApplicationSchema,
+  webhookKeysSchema,
+  applicationEventSchema,
+  testEventSchema,
+} from '../../contracts/webhook-event';
 import { webhooks } from './webhooks';
-import { testNotificationResponseSchema } from '../../contracts/test-notification';
-import { webhookKeysSchema } from '../../contracts/webhook-keys';
-import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
 import { quoteRequestSchema } from '../../contracts/quote-request';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';

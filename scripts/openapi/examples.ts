@@ -1,6 +1,5 @@
-import { testEvent } from '../../contracts/test-event';
-import type { TestFailureReason, TestNotificationBody } from '../../contracts/test-notification';
-import type { ApplicationEvent } from '../../contracts/webhook-event';
+import { testEvent, type ApplicationEvent } from '../../contracts/webhook-event';
+import type { TestFailureReason, TestNotificationBody } from '../../contracts/notifications';
 
 /** Examples of the document. A test sends the requests and compares the responses. */
 

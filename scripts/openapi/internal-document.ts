@@ -1,10 +1,12 @@
-import { applicationByLinkSchema, applicationByParametersSchema } from '../../contracts/credit-application';
 import {
+  applicationByLinkSchema,
+  applicationByParametersSchema,
   applicationResponseSchema,
   createdApplicationSchema,
-} from '../../contracts/credit-application-response';
-import { internalErrorSchema, type InternalErrorCode } from '../../contracts/internal-errors';
-import { lenderEventRequestSchema, lenderEventResponseSchema } from '../../contracts/lender-event';
+  lenderEventRequestSchema,
+  lenderEventResponseSchema,
+} from '../../contracts/credit-application';
+import { internalErrorSchema, type InternalErrorCode } from '../../contracts/errors';
 import {
   componentSchemas,
   headers,

@@ -5,8 +5,7 @@ import type {
   NotificationListBody,
   ResendBody,
 } from '../../contracts/notifications';
-import type { PartnerApplicationBody } from '../../contracts/partner-application';
-import type { WebhookKeysBody } from '../../contracts/webhook-keys';
+import type { PartnerApplicationBody, WebhookKeysBody } from '../../contracts/webhook-event';
 import { APPLICATION_EVENT_EXAMPLES } from './examples';
 
 /** Examples of the partners' own endpoints. A test holds them against the schemas. */

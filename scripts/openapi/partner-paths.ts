@@ -15,7 +15,7 @@ import {
   unauthenticated,
   type Json,
 } from './parts';
-import { ID_PATTERNS } from '../../contracts/partner-fields';
+import { ID_PATTERNS } from '../../contracts/fields';
 
 /** The partners' own endpoints, as paths of the document. */
 

@@ -1,3 +1,4 @@
+import { testLenders } from '../../contracts/webhook-event';
 import { TEST_ENDED_EXAMPLES, TEST_PENDING_EXAMPLES } from './examples';
 import {
   errorResponse,
@@ -10,7 +11,6 @@ import {
   unauthenticated,
   type Json,
 } from './parts';
-import { testLenders } from '../../contracts/test-notification';
 
 /** `POST /v1/notifications/test`. */
 export const sendTestNotification: Json = {

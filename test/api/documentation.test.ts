@@ -22,16 +22,18 @@ import {
   notificationListSchema,
   notificationResponseSchema,
   resendResponseSchema,
+  testNotificationResponseSchema,
 } from '../../contracts/notifications';
-import { webhookKeysSchema } from '../../contracts/webhook-keys';
-import { partnerApplicationSchema } from '../../contracts/partner-application';
-import { testNotificationResponseSchema } from '../../contracts/test-notification';
-import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
+import {
+  webhookKeysSchema,
+  partnerApplicationSchema,
+  applicationEventSchema,
+  testEventSchema,
+} from '../../contracts/webhook-event';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { signatureHeaders } from '../../domain/webhook-signature';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
-import { signEd25519 } from '../../outbound/ed25519';
-import { hmacSha256 } from '../../outbound/hmac';
+import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import committed from '../../contracts/openapi.json';
 import { startTestApi, type TestApi } from '../support/api';

@@ -1,7 +1,7 @@
+import { answeredAmount } from '../../contracts/fields';
 import { z } from 'zod';
 import { serializer } from '../../api/serializer';
-import { answeredAmount } from '../../contracts/amount';
-import { FINANCE_URL_PATTERN, financeUrlFault } from '../../contracts/finance-url';
+import { FINANCE_URL_PATTERN, financeUrlFault } from '../../contracts/quote-request';
 
 const schema = z.object({
   data: z.union([

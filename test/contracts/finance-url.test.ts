@@ -1,7 +1,11 @@
 import * as fc from 'fast-check';
 import { toASCII } from 'tr46';
-import { FINANCE_URL_PATTERN, financeUrlFault, isFinanceHost } from '../../contracts/finance-url';
-import { quoteRequestSchema } from '../../contracts/quote-request';
+import {
+  FINANCE_URL_PATTERN,
+  financeUrlFault,
+  isFinanceHost,
+  quoteRequestSchema,
+} from '../../contracts/quote-request';
 import { bodyValidator } from '../../contracts/validate';
 
 const HOST = /host/;

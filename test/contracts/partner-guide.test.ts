@@ -7,10 +7,8 @@ import {
   recoverResponseSchema,
   recoveryResponseSchema,
 } from '../../contracts/notification-recovery';
-import { notificationListSchema } from '../../contracts/notifications';
-import { testNotificationResponseSchema } from '../../contracts/test-notification';
-import { webhookKeysSchema } from '../../contracts/webhook-keys';
-import { applicationEventSchema } from '../../contracts/webhook-event';
+import { notificationListSchema, testNotificationResponseSchema } from '../../contracts/notifications';
+import { webhookKeysSchema, applicationEventSchema } from '../../contracts/webhook-event';
 
 const guide = readFileSync(`${__dirname}/../../docs/partner-guide.md`, 'utf8');
 

@@ -1,10 +1,11 @@
 import { APPLICATION_STATES } from '../../domain/application-states';
-import { testEvent } from '../../contracts/test-event';
 import {
-  testNotificationQuerySchema,
-  testNotificationResponseSchema,
-} from '../../contracts/test-notification';
-import { applicationEventSchema, MAX_EVENT_BYTES, testEventSchema } from '../../contracts/webhook-event';
+  testEvent,
+  applicationEventSchema,
+  MAX_EVENT_BYTES,
+  testEventSchema,
+} from '../../contracts/webhook-event';
+import { testNotificationQuerySchema, testNotificationResponseSchema } from '../../contracts/notifications';
 
 const input = {
   eventId: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { Agent, request } from 'undici';
-import { createResolver } from '../../outbound/resolve';
+import { createResolver } from '../../outbound/connect';
 import { createSender, type Sender } from '../../outbound/sender';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startReceiver, type RunningReceiver } from '../../dev/receiver';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
-import { testNotificationResponseSchema } from '../../contracts/test-notification';
+import { testNotificationResponseSchema } from '../../contracts/notifications';
 import { seedDemo } from '../../dev/seed';
 import { startTestApi, type TestApi } from '../support/api';
 import { createTestDatabase, type TestDatabase } from '../support/database';

@@ -2,8 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { generateKeyPair, type KeyPair } from '../../db/endpoints/key-pairs';
 import { decodeSecret, encodeSecret, signatureHeaders } from '../../domain/webhook-signature';
-import { signEd25519 } from '../../outbound/ed25519';
-import { hmacSha256 } from '../../outbound/hmac';
+import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { judgePublicKeys } from '../support/webhook-receiver';
 
 const secrets = [1, 2, 3].map(() => `whsec_${randomBytes(32).toString('base64')}`);

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
-import { checkRegistrationTarget } from '../../outbound/check-registration-target';
-import { createResolver } from '../../outbound/resolve';
+import { checkRegistrationTarget } from '../../outbound/sender';
+import { createResolver } from '../../outbound/connect';
 import { closeLater } from '../outbound/partner';
 import { startDnsServer } from '../support/dns-server';
 import { hostileRows, receiver } from './rows';

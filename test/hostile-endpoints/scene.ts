@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
-import { createResolver } from '../../outbound/resolve';
+import { createResolver } from '../../outbound/connect';
 import { createSender } from '../../outbound/sender';
 import { authority, closeAll, closeLater } from '../outbound/partner';
 import { openTestDatabase } from '../support/database';

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { createAddressGuard, isPublicAddress } from '../../outbound/addresses';
+import { createAddressGuard, isPublicAddress } from '../../outbound/connect';
 
 /** First and last address of what may not be connected to: the IANA special-purpose registries, and more. */
 const NOT_PUBLIC: readonly (readonly [string, string, string])[] = [

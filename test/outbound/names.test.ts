@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
-import { checkRegistrationTarget } from '../../outbound/check-registration-target';
+import { checkRegistrationTarget } from '../../outbound/sender';
 import { openConnection } from '../../outbound/connect';
-import { createResolver } from '../../outbound/resolve';
+import { createResolver } from '../../outbound/connect';
 import { startDnsServer } from '../support/dns-server';
 import { certificateFor, closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
 

@@ -6,7 +6,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
-import { createResolver } from '../../outbound/resolve';
+import { createResolver } from '../../outbound/connect';
 import { createSender, type Sender, type SenderOptions } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { applicationEventText } from '../../contracts/application-event';
+import { applicationEventText } from '../../contracts/webhook-event';
 import type { Database } from '../../db/postgres/connect';
 import { findApplication } from '../../db/applications/read';
 import { createApplication, type NewApplication } from '../../db/applications/create';

@@ -1,10 +1,9 @@
+import { TEST_EVENT_TYPE, END_STATES, type NotificationState } from '../../domain/notification-states';
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import { TEST_EVENT_TYPE } from '../../contracts/webhook-event';
-import { testEvent } from '../../contracts/test-event';
+import { testEvent } from '../../contracts/webhook-event';
 import type { Database } from '../../db/postgres/connect';
-import { END_STATES, type NotificationState } from '../../domain/notification-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';

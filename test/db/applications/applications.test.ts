@@ -1,5 +1,4 @@
-import { applicationEventSchema } from '../../../contracts/webhook-event';
-import { applicationEventText } from '../../../contracts/application-event';
+import { applicationEventSchema, applicationEventText } from '../../../contracts/webhook-event';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { findApplication } from '../../../db/applications/read';
 import { createApplication, type NewApplication } from '../../../db/applications/create';

@@ -1,6 +1,5 @@
 import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
-import { applicationEventText } from '../../../contracts/application-event';
-import { applicationEventSchema } from '../../../contracts/webhook-event';
+import { applicationEventText, applicationEventSchema } from '../../../contracts/webhook-event';
 import { findApplication } from '../../../db/applications/read';
 import { applyOverdueEvents, overdueApplications } from '../../../db/applications/apply-overdue-events';
 import { waitingFigures } from '../../../db/figures';

@@ -1,4 +1,4 @@
-import { TEST_EVENT_TYPE } from '../../../contracts/webhook-event';
+import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
 import { createPartner } from '../../../db/catalogue/partners';
 import { deliveryFigures } from '../../../db/figures';
 import { endNotification } from '../../../db/notifications/attempt';

@@ -1,4 +1,4 @@
-import { applicationEventText } from '../../../contracts/application-event';
+import { applicationEventText } from '../../../contracts/webhook-event';
 import { applyOverdueEvents } from '../../../db/applications/apply-overdue-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import {

@@ -1,6 +1,16 @@
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
-import { TEST_EVENT_TYPE } from './webhook-event';
+
+/** Every amount that we send: pounds, always with two decimals. */
+export const ANSWERED_AMOUNT = '^\\d+\\.\\d{2}$';
+
+export const answeredAmount = (example: string, description?: string) =>
+  z.string().meta({ ...(description && { description }), pattern: ANSWERED_AMOUNT, examples: [example] });
+
+/** The answer to a call that succeeded. @param id its name in the document. @param data the fields of its `data`. */
+export const answerSchema = <Data extends z.ZodRawShape>(id: string, data: Data) =>
+  z.object({ success: z.literal(true), data: z.object(data) }).meta({ id });
 
 /** Prefixed ULIDs of what partners may name in a path or filter; anything else in their place is another path. */
 export const ID_PATTERNS = {

@@ -1,5 +1,9 @@
-import { createPrivateKey, sign } from 'node:crypto';
-import type { SignEd25519 } from '../domain/webhook-signature';
+import { createHmac, createPrivateKey, sign } from 'node:crypto';
+import type { HmacSha256, SignEd25519 } from '../domain/webhook-signature';
+
+/** HMAC-SHA256 by Node, for `signatureHeaders`. */
+export const hmacSha256: HmacSha256 = (key, message) =>
+  createHmac('sha256', key).update(message, 'utf8').digest();
 
 const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
 
