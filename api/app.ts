@@ -4,36 +4,36 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Catalogue } from './catalogue/catalogue';
-import { limitConnections } from './limits/connection-limit';
-import { createKeylessLimit } from './limits/keyless-limit';
-import type { RateLimiter } from './limits/rate-limiter';
-import type { ApiMetrics } from './metrics';
-import { markAnswers, requestIdOf } from './plugins/answer-headers';
-import { authenticator, type Caller } from './plugins/authenticate';
-import { answerErrors } from './plugins/error-answers';
-import { cameOverHttps, requireHttps } from './plugins/https-only';
-import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './plugins/body';
-import { answerBrokenRequests } from './plugins/broken-requests';
-import { observeRequests } from './plugins/observe-requests';
-import { rateLimits } from './plugins/rate-limit';
+import type { Catalogue } from './catalogue';
+import { limitConnections, createKeylessLimit, type RateLimiter, rateLimits } from './limits';
+import { type ApiMetrics, observeRequests, traceRequests } from './observe';
+import { markAnswers, requestIdOf, listenerOptions, type TlsFiles, trustedProxies } from './listener';
+import { authenticator, type Caller, cameOverHttps, requireHttps } from './checks';
+import { answerBrokenRequests, answerErrors } from './answers';
+import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './body';
 import type { RequestTracer } from '../runtime/telemetry/tracing';
-import { traceRequests } from './plugins/trace-requests';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import {
   getApplicationForPartner,
   type GetApplicationForPartnerDeps,
 } from './routes/get-application-for-partner';
-import { getNotification, type GetNotificationDeps } from './routes/get-notification';
-import { getRecovery, type GetRecoveryDeps } from './routes/get-recovery';
-import { listNotifications, type ListNotificationsDeps } from './routes/list-notifications';
+import {
+  getNotification,
+  type GetNotificationDeps,
+  listNotifications,
+  type ListNotificationsDeps,
+  resendNotification,
+  type ResendNotificationDeps,
+} from './routes/notifications';
+import {
+  getRecovery,
+  type GetRecoveryDeps,
+  recoverNotifications,
+  type RecoverNotificationsDeps,
+} from './routes/recoveries';
 import { listWebhookKeys, type ListWebhookKeysDeps } from './routes/list-webhook-keys';
-import { recoverNotifications, type RecoverNotificationsDeps } from './routes/recover-notifications';
-import { resendNotification, type ResendNotificationDeps } from './routes/resend-notification';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
-import { listenerOptions, type TlsFiles } from './server-options';
-import { trustedProxies } from './trusted-proxies';
 
 export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   /** For the partners' own endpoints. */

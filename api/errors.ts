@@ -1,7 +1,7 @@
 import type {
+  AnyErrorBody,
   ErrorCode,
   ErrorDetails,
-  AnyErrorBody,
   InternalErrorCode,
   InternalErrorDetails,
 } from '../contracts/errors';

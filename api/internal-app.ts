@@ -2,25 +2,21 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
 import openApi from '../contracts/internal-openapi.json';
 import type { ServiceKeySummary } from '../db/keys/service-keys';
-import { createKeylessLimit } from './limits/keyless-limit';
-import type { ApiMetrics } from './metrics';
-import { markAnswers, requestIdOf } from './plugins/answer-headers';
-import { serviceAuthenticator } from './plugins/authenticate';
-import { answerBrokenRequests } from './plugins/broken-requests';
-import { answerErrors } from './plugins/error-answers';
-import { properHttp } from './plugins/https-only';
-import { BODY_LIMIT_BYTES, jsonBody } from './plugins/body';
-import { observeRequests } from './plugins/observe-requests';
+import { createKeylessLimit } from './limits';
+import { type ApiMetrics, observeRequests, traceRequests } from './observe';
+import { markAnswers, requestIdOf, listenerOptions, trustedProxies } from './listener';
+import { serviceAuthenticator, properHttp } from './checks';
+import { answerBrokenRequests, answerErrors } from './answers';
+import { BODY_LIMIT_BYTES, jsonBody } from './body';
 import type { RequestTracer } from '../runtime/telemetry/tracing';
-import { traceRequests } from './plugins/trace-requests';
 import {
   createCreditApplication,
   type CreateCreditApplicationDeps,
-} from './routes/create-credit-application';
-import { getCreditApplication, type GetCreditApplicationDeps } from './routes/get-credit-application';
-import { recordLenderEvent, type RecordLenderEventDeps } from './routes/record-lender-event';
-import { listenerOptions } from './server-options';
-import { trustedProxies } from './trusted-proxies';
+  getCreditApplication,
+  type GetCreditApplicationDeps,
+  recordLenderEvent,
+  type RecordLenderEventDeps,
+} from './routes/credit-applications';
 
 export interface ApplicationRoutesDeps
   extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {

@@ -11,7 +11,7 @@ import { findApplicationForPartner } from '../db/applications/find-for-partner';
 import { readCursorSecret, findForPartner, listForPartner } from '../db/notifications/partner';
 import { recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
 import { resendForPartner } from '../db/notifications/resend';
-import { createCursors } from './notifications/cursor';
+import { createCursors } from './routes/notifications';
 import type { Database, Sql } from '../db/postgres/connect';
 import { withTimeout } from '../timing/timeout';
 import type { Config } from '../runtime/config/config';

@@ -1,24 +1,28 @@
+import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { buildApp } from './app';
-import { buildInternalApp } from './internal-app';
-import { createRateLimiter } from './limits/rate-limiter';
-import { createApiMetrics } from './metrics';
-import { drainable } from './plugins/drain';
-import { useCertificate, type TlsFiles } from './server-options';
-import { connectDatabase } from '../db/postgres/connect';
-import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
+import { loadMerchant } from '../db/catalogue/merchants';
+import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/keys/api-keys';
+import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
+import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { withTimeout } from '../timing/timeout';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
 import { openTogether, type Closers } from '../runtime/process';
 import type { Config } from '../runtime/config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
 import { connectRedis } from '../runtime/redis';
 import { reportLogin } from '../runtime/telemetry/report-login';
 import { openTracing } from '../runtime/telemetry/tracing';
-import { openApiMemory } from './memory';
+import { buildApp } from './app';
+import { createCatalogue } from './catalogue';
+import { buildInternalApp } from './internal-app';
+import { createRateLimiter } from './limits';
+import { drainable, useCertificate, type TlsFiles } from './listener';
+import { createApiMetrics, type ApiMetrics } from './observe';
 import { apiQueries } from './queries';
+import { createAttemptWatch } from './routes/send-test-notification';
 
 /** Longest time to finish requests under way at a stop, in milliseconds: longer than any answer is waited for (a test: 10 s). */
 export const SHUTDOWN_GRACE_MS = 15_000;
@@ -183,4 +187,50 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
 
 async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
   await withTimeout(closing, graceMs, 'close').catch(() => undefined);
+}
+
+/** Most merchants in memory, the least recently used give way. Far above the merchants there are. */
+const MOST_MERCHANTS = 20_000;
+
+interface ApiMemoryDeps {
+  readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS'>;
+  readonly sql: Sql;
+  /** For LISTEN: not through a pooler. */
+  readonly listenUrl: string;
+  readonly metrics: Pick<ApiMetrics, 'catalogueErrors'>;
+  readonly logger: Logger;
+}
+
+/** Opens what an API process keeps in memory, and the change feed that keeps it fresh; the caller closes it. */
+export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMemoryDeps) {
+  const onError = (error: unknown) => {
+    metrics.catalogueErrors.inc();
+    logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
+  };
+  const catalogue = createCatalogue({
+    source: {
+      loadAllKeys: () => loadAllKeys(sql),
+      loadKeysOfPartner: (partnerId) => loadKeysOfPartner(sql, partnerId),
+      findKeyByHash: (hash) => findKeyByHash(sql, hash),
+      loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
+    },
+    mostMerchants: MOST_MERCHANTS,
+    readTimeoutMs: config.DATABASE_TIMEOUT_MS,
+    onError,
+  });
+  const attempts = createAttemptWatch();
+  const feed = openChangeFeed({
+    database: { url: listenUrl, applicationName: 'pfqs api' },
+    channels: [CATALOGUE_CHANNEL, ATTEMPTS_CHANNEL],
+    onConnect: async () => {
+      await catalogue.onConnect();
+      attempts.lookAgain();
+    },
+    onChange: (subject, channel) =>
+      channel === ATTEMPTS_CHANNEL ? attempts.heard(subject) : catalogue.onChange(subject),
+    onError,
+    monotonicMs: () => performance.now(),
+  });
+  catalogue.trustWhen(() => feed.trusted());
+  return { catalogue, attempts, feed };
 }

@@ -4,10 +4,10 @@ import { partnerApplicationSchema, type PartnerApplicationBody } from '../../con
 import { ID_PATTERNS } from '../../contracts/fields';
 import type { PartnerApplication } from '../../db/applications/find-for-partner';
 import type { ApplicationState } from '../../domain/application-states';
-import { noSuchApplication, type ApplicationPath } from '../applications/application-path';
-import { moment } from '../notifications/to-wire';
-import { idRoute } from '../plugins/route-name';
-import { answerer } from '../serializer';
+import { noSuchApplication, type ApplicationPath } from './credit-applications';
+import { moment } from './notifications';
+import { idRoute } from '../observe';
+import { answerer } from '../answers';
 
 export interface GetApplicationForPartnerDeps {
   readonly findPartnerApplication: (

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance } from 'fastify';
-import { LLMS_TEXT } from '../documentation/llms-text';
-import { pagePolicy, readServedFiles } from '../documentation/served-files';
 import openApi from '../../contracts/openapi.json';
+import type { FastifyInstance } from 'fastify';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
 /** In place of the framework's own; it leads to the guide. */
@@ -68,3 +68,73 @@ export function getDocumentation(app: FastifyInstance): void {
     });
   });
 }
+
+const ROOT = join(__dirname, '../..');
+const VERIFIERS = 'examples/verify-webhook';
+
+/** Path on the public listener of each page of the repository that partners read; all of them are under `/docs/`. */
+export const PAGES: Readonly<Record<string, string>> = {
+  'docs/partner-guide.md': '/docs/guide',
+  [`${VERIFIERS}/README.md`]: '/docs/verify-webhook',
+  'clients/typescript/README.md': '/docs/typescript-client',
+};
+
+/** What may lie in the folder of the verifiers besides their source: what a compiler or an interpreter left there. */
+const SOURCE = /\.(mjs|py|php|java|go|mod)$/;
+
+export interface ServedFile {
+  readonly file: string;
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What a page is made into: HTML, and Markdown whose links lead to what is served. `npm run guide` makes both, and they are committed. */
+export const renderedFile = (path: string, form: 'html' | 'md') =>
+  `api/documentation/pages/${posix.basename(path)}.${form}`;
+
+/** Path of a page as Markdown. */
+export const markdownPath = (path: string) => `${path}.md`;
+
+/** The pages in both forms, and the source files that they link. @throws when the installation lacks one of them. */
+export function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sources', ServedFile[]>> {
+  const read = (file: string, path: string) => ({ file, path, text: readFileSync(join(ROOT, file), 'utf8') });
+  const pages = Object.values(PAGES);
+  return {
+    pages: pages.map((path) => read(renderedFile(path, 'html'), path)),
+    markdown: pages.map((path) => read(renderedFile(path, 'md'), markdownPath(path))),
+    sources: sourceFiles().map(([file, path]) => read(file, path)),
+  };
+}
+
+/** Lets a page load and run nothing but its one style sheet. */
+export function pagePolicy(html: string): string {
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(html) ?? [];
+  const hash = createHash('sha256').update(style).digest('base64');
+  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}
+
+/** The source of the verifiers: file of the repository and path on the public listener. */
+export function sourceFiles(): (readonly [file: string, path: string])[] {
+  return readdirSync(join(ROOT, VERIFIERS), { withFileTypes: true })
+    .filter((folder) => folder.isDirectory())
+    .flatMap(({ name }) => readdirSync(join(ROOT, VERIFIERS, name)).map((file) => `${name}/${file}`))
+    .filter((name) => SOURCE.test(name))
+    .map((name) => [`${VERIFIERS}/${name}`, `/docs/verify-webhook/${name}`] as const);
+}
+
+/**
+ * `/llms.txt` (llmstxt.org): what there is to read, for programs that read in place of people. Everything in it is Markdown, JSON or
+ * source, served by this process.
+ */
+export const LLMS_TEXT = `# Partner Finance Quote Service
+
+> Finance offers for the shoppers of UK merchants: one call answers a quote with a ready-to-display summary, and signed webhooks tell a
+> partner's server of every credit application. Calls need HTTPS and a key (\`Authorization: Bearer sk_test_…\`); none is needed to read this.
+
+## Documentation
+
+- [Partner guide](/docs/guide.md): first quote, fields, display rules, webhooks and how to verify them, what to do when something was missed, errors, rate limits
+- [OpenAPI document](/openapi.json): every call, every field, every error, with examples
+- [Verifying a webhook](/docs/verify-webhook.md): verifiers for Node, Python, PHP, Java and Go, with programs that try them
+- [Typed client for TypeScript](/docs/typescript-client.md): Node, Deno, Bun and edge runtimes, without dependencies
+`;

@@ -2,7 +2,7 @@ import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-event';
 import type { PublicKey } from '../../db/endpoints/key-pairs';
-import { answerer } from '../serializer';
+import { answerer } from '../answers';
 
 export interface ListWebhookKeysDeps {
   /** Those that sign now, newest first. */

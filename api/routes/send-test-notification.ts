@@ -1,21 +1,20 @@
-import { type TestLender, testEvent } from '../../contracts/webhook-event';
-import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { FastifyInstance } from 'fastify';
 import {
   readTestQuery,
   testFailureReasons,
   testNotificationResponseSchema,
+  type TestNotificationBody,
 } from '../../contracts/notifications';
+import { type TestLender, testEvent } from '../../contracts/webhook-event';
 import type {
   NotificationProgress,
   NewTestNotification,
   TestNotificationAnswer,
 } from '../../db/notifications/create';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import type { Caller } from '../checks';
 import { ApiError, notRegistered } from '../errors';
-import type { AttemptWatch } from '../notifications/attempt-watch';
-import { shownReason, testStatus } from '../notifications/test-status';
-import type { Caller } from '../plugins/authenticate';
-import { answerer } from '../serializer';
+import { answerer } from '../answers';
 
 /** A first attempt takes at most 20 s; ten are what a caller can be asked to wait. */
 const WAIT_MS = 10_000;
@@ -127,4 +126,79 @@ function refusal(
     `All ${limit} test notifications of this month are delivered or under way in the ${environment} environment.`,
     { environment, limit, delivered, in_progress: reserved, month_ends_at: monthEndsAt.toISOString() },
   );
+}
+
+/** What a partner is told of where its test stands; null when that is not known. */
+export function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
+  switch (progress?.state) {
+    case undefined:
+      return 'queued';
+    case 'delivered':
+      return 'delivered';
+    case 'queued':
+    case 'started':
+      return progress?.attempt ? 'retrying' : 'queued';
+    case 'held':
+    case 'failed':
+    case 'cancelled':
+    case 'expired':
+      return 'failed';
+  }
+}
+
+/** What a partner is told of the reason that a notification ended with. What it cannot know of is a fault of ours. */
+export function shownReason(endReason: string | null | undefined, known: readonly string[]): string {
+  if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
+  if (endReason?.startsWith('endpoint_')) return 'webhook_not_registered';
+  return known.find((reason) => reason === endReason) ?? 'internal_error';
+}
+
+/** Lets a request wait for word of its notification; the word comes from Postgres (channel `attempts`). */
+export interface AttemptWatch {
+  /** Begins to listen for one notification. Call it before the commit, or its word may come too early. */
+  subscribe(notificationId: string): AttemptSubscription;
+  /** Word has come: `<notification id>` after an attempt, `<notification id>:delayed` when none can begin. */
+  heard(payload: string): void;
+  /** The connection was new: word may have been missed, so everybody looks again. */
+  lookAgain(): void;
+}
+
+interface AttemptSubscription {
+  /** Resolves at the next word, or after `ms` milliseconds. Word that came before it was called counts. */
+  next(ms: number): Promise<void>;
+  /** Whether the dispatcher has said that the first attempt cannot begin for now: Temporal is away. */
+  delayed(): boolean;
+  end(): void;
+}
+
+/** In memory: each process waits for its own requests only. */
+export function createAttemptWatch(): AttemptWatch {
+  const waiting = new Map<string, (word: string) => void>();
+  return {
+    subscribe(notificationId) {
+      let word = false;
+      let delayed = false;
+      let wake: () => void = () => undefined;
+      waiting.set(notificationId, (what) => {
+        word = true;
+        delayed = what === 'delayed';
+        wake();
+      });
+      return {
+        next: (ms) =>
+          new Promise((resolve) => {
+            const timer = setTimeout(resolve, word ? 0 : ms);
+            word = false;
+            wake = () => (clearTimeout(timer), resolve());
+          }),
+        delayed: () => delayed,
+        end: () => void waiting.delete(notificationId),
+      };
+    },
+    heard: (payload) => {
+      const [notificationId = '', word = ''] = payload.split(':');
+      waiting.get(notificationId)?.(word);
+    },
+    lookAgain: () => waiting.forEach((tell) => tell('look')),
+  };
 }

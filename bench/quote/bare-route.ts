@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import postgres from 'postgres';
-import { TLS } from '../../api/server-options';
+import { TLS } from '../../api/listener';
 
 /**
  * The floor of `npm run bench:quote`: what anyone would write first. A Fastify route that parses the body and does

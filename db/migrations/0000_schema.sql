@@ -690,7 +690,7 @@ FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
 CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
 FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
 --> statement-breakpoint
--- What authenticates the cursors of pages (api/notifications/cursor.ts): 244 random bits, drawn once for each database.
+-- What authenticates the cursors of pages (api/routes/notifications.ts): 244 random bits, drawn once for each database.
 INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 --> statement-breakpoint
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES

@@ -98,7 +98,7 @@ export const fromText = (event: DeliveryEvent): string =>
 
 /**
  * Why a notification is held, and why a test without an active endpoint fails, in SQL for the partner and environment of `t`: there is
- * none, or why it is disabled. Partners see the first of all of them (api/notifications/test-status.ts). open.sql has the same.
+ * none, or why it is disabled. Partners see the first of all of them (api/routes/send-test-notification.ts). open.sql has the same.
  */
 export const noEndpointReason = (t: string) => `coalesce(
   (select 'endpoint_' || case when e.disabled_reason in ('gone', 'failing') then e.disabled_reason else 'disabled' end

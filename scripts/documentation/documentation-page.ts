@@ -1,5 +1,5 @@
 import MarkdownIt from 'markdown-it';
-import type { ServedFile } from '../../api/documentation/served-files';
+import type { ServedFile } from '../../api/routes/get-documentation';
 import { servedTarget } from './served-target';
 
 const STYLE = `

@@ -1,4 +1,4 @@
-import { markdownPath, PAGES, type ServedFile } from '../../api/documentation/served-files';
+import { markdownPath, PAGES, type ServedFile } from '../../api/routes/get-documentation';
 import { servedTarget } from './served-target';
 
 const pages = new Set(Object.values(PAGES));

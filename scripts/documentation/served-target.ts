@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { PAGES, sourceFiles } from '../../api/documentation/served-files';
+import { PAGES, sourceFiles } from '../../api/routes/get-documentation';
 
 /** Served by a route of its own, and linked from the pages. */
 const OPENAPI = ['contracts/openapi.json', '/openapi.json'] as const;

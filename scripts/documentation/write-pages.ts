@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PAGES, renderedFile } from '../../api/documentation/served-files';
+import { PAGES, renderedFile } from '../../api/routes/get-documentation';
 import { documentationPage } from './documentation-page';
 import { servedMarkdown } from './served-markdown';
 

@@ -3,7 +3,7 @@ import { webcrypto } from 'node:crypto';
 import { connect } from 'node:tls';
 import { X509CertificateGenerator } from '@peculiar/x509';
 import Fastify from 'fastify';
-import { listenerOptions } from '../../api/server-options';
+import { listenerOptions } from '../../api/listener';
 import { SECURITY_HEADERS } from '../hostile/raw';
 import { startTestApi, type TestApi } from '../support/api';
 

@@ -1,6 +1,6 @@
 import { answeredAmount } from '../../contracts/fields';
 import { z } from 'zod';
-import { serializer } from '../../api/serializer';
+import { serializer } from '../../api/answers';
 import { FINANCE_URL_PATTERN, financeUrlFault } from '../../contracts/quote-request';
 
 const schema = z.object({

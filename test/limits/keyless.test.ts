@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { MOST_UNPROVEN_CONNECTIONS } from '../../api/limits/connection-limit';
+import { MOST_UNPROVEN_CONNECTIONS } from '../../api/limits';
 import {
   exchange,
   expectLimits,

@@ -1,4 +1,4 @@
-import { sourceOf } from '../../api/limits/source-address';
+import { sourceOf } from '../../api/limits';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

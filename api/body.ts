@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
-import { LONGEST_NAME, readNoQuery, type Validated } from '../../contracts/validate';
-import { ApiError } from '../errors';
+import { LONGEST_NAME, readNoQuery, type Validated } from '../contracts/validate';
+import { ApiError } from './errors';
 
 /** Largest body in bytes; the largest honest one is under 3 KiB. */
 export const BODY_LIMIT_BYTES = 16 * 1024;

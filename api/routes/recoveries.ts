@@ -1,16 +1,23 @@
 import type { FastifyInstance } from 'fastify';
+import { ID_PATTERNS } from '../../contracts/fields';
 import {
   LONGEST_RECOVERY_DAYS,
   readRecoverRequest,
   recoverDryRunSchema,
   recoverResponseSchema,
+  recoveryResponseSchema,
+  type RECOVERY_STATUSES,
+  type RecoveryBody,
 } from '../../contracts/notification-recovery';
-import type { WantedRecovery } from '../../db/notifications/recovery';
+import type { WantedRecovery, RecoveryProgress } from '../../db/notifications/recovery';
 import { Refused } from '../../db/refused';
+import type { Tenant } from '../../domain/tenant';
+import type { Caller } from '../checks';
 import { ApiError, notRegistered } from '../errors';
-import type { Caller } from '../plugins/authenticate';
-import { bodyOf } from '../plugins/body';
-import { answerer } from '../serializer';
+import { answerer } from '../answers';
+import { bodyOf } from '../body';
+import { idRoute } from '../observe';
+import { moment } from './notifications';
 
 export interface RecoverNotificationsDeps {
   /** `recoveryId`: null for a dry run. @throws Refused */
@@ -52,4 +59,49 @@ function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   const message = `A recovery of the ${environment} environment is under way.`;
   const details = { environment, ...(about !== undefined && { recovery_id: about }) };
   return new ApiError('RECOVERY_UNDER_WAY', message, details);
+}
+
+export interface GetRecoveryDeps {
+  readonly recoveryProgress: (recoveryId: string, owner: Tenant) => Promise<RecoveryProgress | null>;
+}
+
+interface RecoveryPath {
+  Params: { readonly recovery_id: string };
+}
+
+const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}', ID_PATTERNS);
+
+/** `GET /v1/notifications/recoveries/{recovery_id}`. */
+export function getRecovery(app: FastifyInstance, deps: GetRecoveryDeps): void {
+  const sendAnswer = answerer(recoveryResponseSchema);
+
+  app.get<RecoveryPath>(url, options, async (request, reply) => {
+    const found = await deps.recoveryProgress(request.params.recovery_id, request.caller);
+    if (found === null)
+      throw new ApiError('RECOVERY_NOT_FOUND', 'The recovery does not exist.', { field: 'recovery_id' });
+    return sendAnswer(reply, toWire(found));
+  });
+}
+
+function toWire(one: RecoveryProgress): RecoveryBody['data'] {
+  const { resent, delivered, underWay } = one;
+  const status = statusOf(one);
+  const isOver = status === 'finished' || status === 'stopped';
+  return {
+    recovery_id: one.recoveryId,
+    status,
+    matched: one.matched,
+    resent,
+    delivered,
+    // Also what a later recovery has taken over since: it could only do so because this one had failed with it.
+    failed: Math.max(0, resent - delivered - underWay),
+    created_at: moment(one.createdMs),
+    finished_at: isOver ? moment(one.lastMs) : null,
+  };
+}
+
+function statusOf({ state, underWay }: RecoveryProgress): (typeof RECOVERY_STATUSES)[number] {
+  if (state === 'running') return 'running';
+  if (state === 'interrupted') return 'stopped';
+  return underWay > 0 ? 'delivering' : 'finished';
 }

@@ -1,15 +1,60 @@
-import { hash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { Tenant } from '../../domain/tenant';
-import type { ApiKeyRecord } from '../../db/keys/api-keys';
-import { hashKey } from '../../db/keys/key';
-import type { ServiceCaller, ServiceKeySummary } from '../../db/keys/service-keys';
-import type { Catalogue } from '../catalogue/catalogue';
-import { ApiError } from '../errors';
-import type { KeylessLimit } from '../limits/keyless-limit';
-import { timesSent } from './times-sent';
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ApiKeyRecord } from '../db/keys/api-keys';
+import { hashKey } from '../db/keys/key';
+import type { ServiceCaller, ServiceKeySummary } from '../db/keys/service-keys';
+import type { Tenant } from '../domain/tenant';
+import type { Catalogue } from './catalogue';
+import { ApiError } from './errors';
+import type { KeylessLimit } from './limits';
+
+export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
+
+/**
+ * Refuses whatever did not come over HTTPS, before anything else of the request is looked at. Fastify's
+ * `protocol` is the socket's own, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; a header from
+ * anybody else counts for nothing.
+ */
+const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
+  if (cameOverHttps(request)) done();
+  else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
+};
+
+/**
+ * HTTP/1.0, or 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two: Node's own check would answer outside
+ * the contract's form. Its parser also lets 0.9 and 2.0 pass.
+ */
+export const properHttp: onRequestHookHandler = (request, _reply, done) => {
+  const { httpVersion } = request.raw;
+  const hosts = timesSent(request.raw, 'host');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') done(refused('The request is not HTTP/1.1.'));
+  else if (hosts > 1) done(refused('The Host header is sent twice.'));
+  else if (hosts === 0 && httpVersion === '1.1') done(refused('The Host header is missing.'));
+  else done();
+};
+
+const refused = (message: string) => new ApiError('INVALID_REQUEST', message);
+
+export function requireHttps(app: FastifyInstance): void {
+  app.addHook('onRequest', httpsOnly);
+  app.addHook('onRequest', properHttp);
+}
+
+/**
+ * How often a request brings a header of this (lower-case) name. Node keeps the first of two and drops the other: which
+ * one counts must not be a guess.
+ */
+export function timesSent({ rawHeaders }: IncomingMessage, header: string): number {
+  let sent = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === header.length && name.toLowerCase() === header) sent += 1;
+  }
+  return sent;
+}
 
 /** Whose call this is. */
 export interface Caller extends Tenant {
