@@ -13,72 +13,66 @@ import {
   type RetentionKind,
   type RetentionTask,
 } from '../domain/retention';
-import type { ActivityDeps } from './deps';
-import { withHeartbeat } from './heartbeat';
+import type { RecordDeps } from './record';
 
-/** Far below the activity's timeout; a worker that stops waits for no longer than this. */
+/** Far below the activity's timeout; a worker that stops waits no longer than this. */
 const STEP_MS = 20_000;
 
-interface RetentionDeps extends Pick<ActivityDeps, 'warn'> {
-  /** A connection of its own, for statements that may take a minute: deliveries have a pool with a short timeout. */
-  readonly connect: () => Database;
-  /** A run removed more than what comes of age in a day: so many rows beside that. */
-  readonly onMuch: (kind: RetentionKind, rows: number) => void;
+export interface RetentionDeps extends Pick<RecordDeps, 'warn'> {
+  /** Opens a pool of its own, for statements that may take a minute: the pool of the deliveries has a short timeout. */
+  readonly connectForRetention: () => Database;
+  /** A run removed this many rows beside those that come of age in a day. */
+  readonly onRemovedMuch: (kind: RetentionKind, rows: number) => void;
 }
 
-/** Removes some of what is past its time: about twenty seconds of work. */
-export function createRetentionActivities({ connect, warn, onMuch }: RetentionDeps) {
+/** Removes some of the expired rows: about twenty seconds of work. */
+export function createRetentionActivities(deps: RetentionDeps) {
+  const { connectForRetention, warn, onRemovedMuch } = deps;
+
+  /** @throws ApplicationFailure `retention_refused`, which is not repeated, in place of RetentionRefused. */
+  async function onDatabase<T>(work: (db: Database['db']) => Promise<T>): Promise<T> {
+    const database = connectForRetention();
+    try {
+      return await work(database.db);
+    } catch (error) {
+      if (!(error instanceof RetentionRefused)) throw error;
+      const { workflowId, runId } = Context.current().info.workflowExecution ?? {};
+      warn(
+        { workflowId, runId, why: error.message },
+        'the retention refused a task; nothing was removed: who else starts workflows on this Temporal?',
+      );
+      throw ApplicationFailure.nonRetryable(error.message, 'retention_refused');
+    } finally {
+      await database.close();
+    }
+  }
+
   return {
-    /** @throws ApplicationFailure `retention_refused`, which is not repeated, for a task that is not the workflow's own. */
+    /** @throws ApplicationFailure `retention_refused` for a task that is not the workflow's own. */
     removeExpired: (given: RetentionTask): Promise<RetentionStep> =>
-      withHeartbeat(async () => {
+      onDatabase(async (db) => {
         const { cancellationSignal } = Context.current();
         const until = performance.now() + STEP_MS;
-        const database = connect();
-        try {
-          const task = readRetentionTask(given);
-          return await applyRetentionStep(database.db, task, {
-            enough: () => performance.now() > until || cancellationSignal.aborted,
-          });
-        } catch (error) {
-          if (error instanceof RetentionRefused) throw refused(error);
-          throw error;
-        } finally {
-          await database.close();
-        }
+        return applyRetentionStep(db, readRetentionTask(given), {
+          enough: () => performance.now() > until || cancellationSignal.aborted,
+        });
       }),
 
     /**
-     * Reports a run that removed more than a usual one: an operator event, a metric, a line in the log. Nothing for any other.
-     * @throws ApplicationFailure `retention_refused` for what is no removal.
+     * Reports a run that removed more than usual: an operator event, a metric, a line in the log. Nothing for any other.
+     * @throws ApplicationFailure `retention_refused` for an argument that is no removal.
      */
-    async reportRemoval(given: Removal): Promise<void> {
-      const database = connect();
-      try {
+    reportRemoval: (given: Removal): Promise<void> =>
+      onDatabase(async (db) => {
         const removal = readRemoval(given);
         const beside = beyondUsual(removal);
         if (beside === 0) return;
         const event = muchRemoved(removal);
-        await appendOperatorEvents(database.db, [event]);
-        onMuch(removal.kind, beside);
+        await appendOperatorEvents(db, [event]);
+        onRemovedMuch(removal.kind, beside);
         warn({ kind: event.kind, ...event.details }, describeOperatorEvent(event.kind, event.details));
-      } catch (error) {
-        if (error instanceof RetentionRefused) throw refused(error);
-        throw error;
-      } finally {
-        await database.close();
-      }
-    },
+      }),
   };
-
-  function refused({ message }: RetentionRefused): ApplicationFailure {
-    const { workflowId, runId } = Context.current().info.workflowExecution ?? {};
-    warn(
-      { workflowId, runId, why: message },
-      'the retention refused a task; nothing was removed: who else starts workflows on this Temporal?',
-    );
-    return ApplicationFailure.nonRetryable(message, 'retention_refused');
-  }
 }
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;

@@ -1,34 +1,34 @@
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 
 /**
- * Most that one endpoint may hold for each slot that is free. Of 400 slots 20 endpoints that hang hold 16 each; a hundred
- * hold 4 each, and a dozen stay free.
+ * Most slots that one endpoint may have for each slot that is free. Of 400 slots, 20 endpoints that hang have 16 each; a hundred have 4
+ * each, and a dozen stay free.
  */
 const SHARE_OF_FREE = 1 / 4;
 
-/** Shortest wait of an attempt that is told `busy`, in milliseconds, and the jitter that is added to it. */
+/** Shortest wait of an attempt that gets `busy`, in milliseconds, and the jitter that is added to it. */
 const SHORTEST_WAIT_MS = 1_000;
-/** Longest: an endpoint that has come back must not find everybody asleep. */
+/** Longest wait: an endpoint that works again gets its attempts within this time. */
 const LONGEST_WAIT_MS = 600_000;
-/** How long an attempt takes, as long as none has ended. */
+/** Assumed duration of an attempt until the first one has ended. */
 const FIRST_GUESS_MS = 1_000;
 /** Weight of the latest attempt in the mean. */
 const LATEST = 0.2;
 
-/** No attempt was made: enough are under way to that endpoint. Ask again after the wait. */
+/** No attempt was made: enough are under way to that endpoint. The workflow asks again after the wait. */
 export interface Busy {
   readonly kind: 'busy';
   /** Whole milliseconds. */
   readonly waitMs: number;
 }
 
-/** The attempts under way in this process, by endpoint, over all ways of sending. */
+/** The attempts under way in this process, by endpoint, fast path included. */
 export interface SendSlots {
   /**
-   * Runs the task when there is room on the queue.
+   * Runs the task when its queue may have another slot.
    * @param queue names the endpoint.
    */
-  within<T>(queue: string, task: () => Promise<T>): Promise<T | Busy>;
+  run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy>;
   /** Attempts under way, and those of the endpoint that has most. */
   underWay(): { readonly all: number; readonly most: number };
 }
@@ -46,14 +46,14 @@ interface Queue {
   underWay: number;
   /** How long an attempt takes: moving mean. */
   meanMs: number;
-  /** When the next attempt that is told `busy` is to ask again. */
+  /** When the next attempt that gets `busy` is to ask again. */
   nextAskMs: number;
 }
 
 /**
- * Keeps endpoints that hang from holding every slot: each has at most 16, and at most a quarter of what is free.
- * An attempt that finds no slot gets a time of its own to ask again, spaced as the endpoint's attempts end: a thousand
- * retries that wait for one endpoint then ask about once each, and not every second.
+ * Limits each endpoint to 16 slots, and to a quarter of the free ones, so that endpoints that hang leave slots to the others.
+ * An attempt without a slot gets its own time to ask again, spaced as the endpoint's attempts end: a thousand retries to one endpoint
+ * then ask about once each, and not every second.
  */
 export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions): SendSlots {
   const queues = new Map<string, Queue>();
@@ -74,7 +74,7 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
   }
 
   return {
-    async within(name, task) {
+    async run(name, task) {
       const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
       if (!roomFor(queue.underWay)) return busy(queue);
       queues.set(name, queue);

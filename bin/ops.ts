@@ -3,8 +3,7 @@ import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
 import { opsOptions } from '../ops/options';
-import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../worker/options';
-import { deliveryStoryUrl } from '../workflows/names';
+import { deliveryStoryUrl, TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
 const STATEMENT_TIMEOUT_MS = 60_000;

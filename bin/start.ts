@@ -80,10 +80,9 @@ if (!helped(HELP))
         const temporalMetrics = await installTemporalRuntime(logger);
         const settings = withDemoReceiver(config, { webhookKeys, caFile: tls.caFile });
         const temporal = temporalTarget(config);
-        const worker = await startWorker({
-          ...workerOptions(settings, { databaseUrl, temporal, logger }),
-          besideApi: true,
-        });
+        const worker = await startWorker(
+          workerOptions(settings, { databaseUrl, temporal, logger, besideApi: true }),
+        );
         workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
         await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
         return () => worker.close();

@@ -1,134 +1,232 @@
 import type { Claim, ClaimedNotification, ClaimOptions } from '../db/notifications/claim';
 import { startLoop } from '../timing/loop';
-import { createClaimPace } from './claim-pace';
-import type { StartDelivery } from './delivery-starter';
-import { createStartNotes } from './start-notes';
+import type { StartDelivery } from './start-delivery';
 
-/** A claim that was not followed by a start is due again after this: far above the deadline of a start. */
+/** A claimed row without a started workflow is due again after this: far above the timeout of a start. */
 const LEASE_MS = 10_000;
-/** What could not be started is tried again after this; a Temporal that is away is asked no more often. */
-const PAUSE_MS = 1_000;
-/** What failed at about the same time is tried again together. */
-const GATHER_MS = 20;
-/** While something waits that another worker's attempt may hold up, it is looked for this often at least, in milliseconds. */
+/** A start that failed is tried again after this: while Temporal is away it gets no more than one round of starts a second. */
+const RETRY_MS = 1_000;
+/** Starts that failed within this time of each other are tried again in one claim. */
+const RETRY_GATHER_MS = 20;
+/** Time until a sweep while something due waits for a slot or an end that another worker's attempt may bring. */
 const WAITING_SWEEP_MS = 1_000;
-/** Another worker's claim of an endpoint is over after a few milliseconds, and may have left something that became due meanwhile. */
+/** Time until a sweep after another claim had locked an endpoint: that claim lasts a few milliseconds, and may leave due rows. */
 const CONTENDED_SWEEP_MS = 20;
+/** Started deliveries are written down together, once a second: far within the lease, after which they would be due again. */
+const NOTES_GATHER_MS = 1_000;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
-  /** Each that has its workflow; `lagMs` is the time from its commit to the start. */
+  /** Called for each delivery that was started; `lagMs` is the time from its commit to the start. */
   readonly onStarted: (notification: ClaimedNotification, lagMs: number) => void;
+  /** @param about one of the deliveries concerned. */
   readonly onError: (error: unknown, what: string, about?: ClaimedNotification) => void;
   readonly monotonicMs: () => number;
-  /** Longest time until what was not heard of is found, in milliseconds. */
+  /** Longest time between two claims, in milliseconds: so a row whose hint was lost is found. */
   readonly sweepMs: number;
+  /** Most workflows that are being started at once. */
   readonly batch: number;
 }
 
 export interface Dispatcher {
-  /** There may be something to do: look at once. */
+  /** Claims at once: something may be due. */
   wake(): void;
-  /** An attempt has been recorded, or its notification has ended without one: its slot, or its end, may be what something waits for. */
+  /** An attempt was recorded, or its notification has ended without one: a waiting notification may have its slot, or its turn. */
   readonly attemptEnded: (notificationId?: string) => void;
-  /** Starts nothing more; resolves when what was under way has been written down. */
+  /** Starts nothing more; resolves when everything started has been written down. */
   stop(): Promise<void>;
 }
 
 /**
- * Turns rows into workflows: takes what is due from Postgres, starts it, and notes it in Postgres. Whatever happens in
- * between, the row stays and is taken again; starting the same workflow twice is harmless. What one claim has brought is
- * still being started while the next is made, so that nobody waits for another partner's starts.
+ * Claims due notifications and starts their workflows. The row stays until a delivery has ended, and a lease that runs out makes it due
+ * again, so a dispatcher may die at any point; a second start of a workflow changes nothing. The next claim does not wait for the
+ * starts of the one before, so that one partner's starts do not delay another's.
  */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { claim, batch, onError, sweepMs, monotonicMs } = deps;
-  const unreachable = (error: unknown) => onError(error, 'the dispatcher cannot reach Postgres');
+  const { claim, sweepMs, monotonicMs, batch } = deps;
+  const unreachable = (error: unknown) => deps.onError(error, 'the dispatcher cannot reach Postgres');
   const pace = createClaimPace(monotonicMs);
   const notes = createStartNotes(deps.markStarted, unreachable);
-  /** What the last claim left behind. */
-  let left: Omit<Claim, 'claimed'> = { waiting: false, contended: false, turn: null };
-  /** When an attempt ended last: a claim under way may not have seen that. */
-  let endedMs = Number.NEGATIVE_INFINITY;
-  const starting = new Set<ClaimedNotification>();
-  const rounds = new Set<Promise<void>>();
-  let retry: NodeJS.Timeout | undefined;
+  const starts = createStarts(deps, notes, unreachable);
+  const seen = {
+    /** What the last claim could not take. */
+    left: { waiting: false, contended: false, turn: null } as Omit<Claim, 'claimed'>,
+    /** When an attempt last ended. A claim that was under way then may not have seen the end. */
+    attemptEndedMs: Number.NEGATIVE_INFINITY,
+  };
 
-  async function start(claimed: readonly ClaimedNotification[], wake: () => void): Promise<void> {
-    const claimedMs = monotonicMs();
-    const failed: ClaimedNotification[] = [];
-    const started: ClaimedNotification[] = [];
-    const faults: unknown[] = [];
-    notes.expect(claimed);
-    const startOne = async (one: ClaimedNotification) => {
-      try {
-        await deps.start(one);
-        started.push(one);
-        deps.onStarted(one, one.ageMs + monotonicMs() - claimedMs);
-      } catch (error) {
-        failed.push(one);
-        faults.push(error);
-      }
-    };
-    await Promise.all(claimed.map(startOne));
-    for (const one of claimed) starting.delete(one);
-    notes.forget(failed);
-    notes.add(started);
-    if (failed.length === 0) {
-      if (left.waiting) wake();
+  async function claimAndStart(wake: () => void): Promise<'again' | void> {
+    const limit = batch - starts.underWay();
+    if (limit === 0) {
+      // The end of a start wakes the loop.
+      seen.left = { ...seen.left, waiting: true, contended: false };
       return;
     }
-    onError(faults[0], `${failed.length} deliveries could not be started`, failed[0]);
-    // What was given back is tried again together, and not left to the sweep, which may be a minute.
-    await deps.giveBack(failed, PAUSE_MS);
-    retry ??= setTimeout(() => {
-      retry = undefined;
-      wake();
-    }, PAUSE_MS + GATHER_MS);
+    const begunMs = monotonicMs();
+    const claiming = claim({ limit, leaseMs: LEASE_MS, turn: seen.left.turn });
+    const { claimed, ...left } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
+    seen.left = left;
+    if (left.waiting && seen.attemptEndedMs >= begunMs) wake();
+    if (claimed.length === 0) return;
+    starts.begin(claimed, { retry: wake, done: () => seen.left.waiting && wake() });
+    if (left.waiting) return 'again';
   }
 
   const loop = startLoop({
-    async round(_stopped, wake) {
-      const limit = batch - starting.size;
-      if (limit === 0) {
-        // The end of a start wakes us.
-        left = { ...left, waiting: true, contended: false };
-        return;
-      }
-      const begunMs = monotonicMs();
-      const { claimed, ...rest } = await claim({ limit, leaseMs: LEASE_MS, turn: left.turn }).finally(() =>
-        pace.spent(monotonicMs() - begunMs),
-      );
-      left = rest;
-      if (left.waiting && endedMs >= begunMs) wake();
-      if (claimed.length === 0) return;
-      for (const one of claimed) starting.add(one);
-      const own: Promise<void> = start(claimed, wake)
-        .catch(unreachable)
-        .finally(() => rounds.delete(own));
-      rounds.add(own);
-      if (left.waiting) return 'again';
+    round: (_stopped, wake) => claimAndStart(wake),
+    everyMs: () => {
+      const { contended, waiting } = seen.left;
+      return Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs);
     },
-    everyMs: () =>
-      Math.min(sweepMs, left.contended ? CONTENDED_SWEEP_MS : left.waiting ? WAITING_SWEEP_MS : sweepMs),
     onError: unreachable,
-    restMs: () => pace.restMs(starting.size),
+    restMs: () => pace.restMs(starts.underWay()),
   });
 
   return {
     wake: () => loop.wake(),
     attemptEnded: (notificationId) => {
-      if (notificationId !== undefined) notes.leaveOut(notificationId);
-      endedMs = monotonicMs();
-      if (left.waiting) loop.wake();
+      if (notificationId !== undefined) notes.remove(notificationId);
+      seen.attemptEndedMs = monotonicMs();
+      if (seen.left.waiting) loop.wake();
     },
     async stop() {
       await loop.stop();
+      await starts.finish();
+      await notes.write();
+    },
+  };
+}
+
+/** Starts claimed notifications, and gives those back that cannot be started. */
+function createStarts(
+  { start, giveBack, onStarted, onError, monotonicMs }: DispatcherDeps,
+  notes: StartNotes,
+  unreachable: (error: unknown) => void,
+) {
+  const starting = new Set<ClaimedNotification>();
+  const rounds = new Set<Promise<void>>();
+  let retrying: NodeJS.Timeout | undefined;
+
+  async function startOne(one: ClaimedNotification, claimedMs: number): Promise<void> {
+    notes.expect(one);
+    try {
+      await start(one);
+    } catch (error) {
+      notes.remove(one.notificationId);
+      throw error;
+    }
+    notes.add(one);
+    onStarted(one, one.ageMs + monotonicMs() - claimedMs);
+  }
+
+  async function startAll(
+    claimed: readonly ClaimedNotification[],
+    then: { readonly retry: () => void; readonly done: () => void },
+  ): Promise<void> {
+    const claimedMs = monotonicMs();
+    const results = await Promise.allSettled(claimed.map((one) => startOne(one, claimedMs)));
+    for (const one of claimed) starting.delete(one);
+    const failed = claimed.filter((_, at) => results[at]?.status === 'rejected');
+    const [fault] = results.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
+    if (failed.length === 0) return then.done();
+    onError(fault, `${failed.length} deliveries could not be started`, failed[0]);
+    await giveBack(failed, RETRY_MS);
+    // The sweep may be a minute away.
+    retrying ??= setTimeout(() => {
+      retrying = undefined;
+      then.retry();
+    }, RETRY_MS + RETRY_GATHER_MS);
+  }
+
+  return {
+    underWay: () => starting.size,
+    begin(...[claimed, then]: Parameters<typeof startAll>): void {
+      for (const one of claimed) starting.add(one);
+      const round: Promise<void> = startAll(claimed, then)
+        .catch(unreachable)
+        .finally(() => rounds.delete(round));
+      rounds.add(round);
+    },
+    async finish(): Promise<void> {
       await Promise.all(rounds);
-      clearTimeout(retry);
-      await notes.flush();
+      clearTimeout(retrying);
+    },
+  };
+}
+
+type StartNotes = ReturnType<typeof createStartNotes>;
+
+/**
+ * Writes down which deliveries have been started, at most once a second. Most are never written: the first attempt writes the same
+ * into its row, and is removed here. A start that is not written down is made again after its lease, which changes nothing.
+ */
+function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (error: unknown) => void) {
+  /** Starts under way, by notification: an attempt may end before Temporal has answered the start. */
+  const expected = new Set<string>();
+  const started = new Map<string, ClaimedNotification>();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function write(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    const unwritten = [...started.values()];
+    started.clear();
+    if (unwritten.length > 0) await markStarted(unwritten).catch(onError);
+  }
+  return {
+    expect: ({ notificationId }: ClaimedNotification): void => void expected.add(notificationId),
+    add(one: ClaimedNotification): void {
+      if (!expected.delete(one.notificationId)) return;
+      started.set(one.notificationId, one);
+      timer ??= setTimeout(() => void write(), NOTES_GATHER_MS);
+    },
+    /** It could not be started, or an attempt has written it down. */
+    remove(notificationId: string): void {
+      expected.delete(notificationId);
+      started.delete(notificationId);
+    },
+    write,
+  };
+}
+
+/** Share of the time that a dispatcher's claims may take in the long run. */
+const CLAIM_SHARE = 1 / 4;
+/** Claims may be ahead of that share by this many milliseconds of work, a dozen claims on a quiet machine, before there is a rest. */
+const FREE_MS = 20;
+/** A longer lead is forgotten: one slow claim delays the next ones for a second at most. */
+const LONGEST_LEAD_MS = 100;
+/** Longest rest, in milliseconds: a due notification waits no longer because of earlier claims. */
+const LONGEST_REST_MS = 50;
+/** With so many starts under way a claimed notification would wait for Temporal, and may as well wait for the next claim. */
+const MANY_STARTS = 4;
+/** Shortest time between two claims then, in milliseconds: a claim of one costs nearly as much as a claim of ten. */
+const CLAIM_GATHER_MS = 40;
+
+/** Spaces claims under load, so that each takes more notifications at once. */
+export function createClaimPace(monotonicMs: () => number) {
+  const budget = { leadMs: 0, atMs: monotonicMs(), lastClaimMs: Number.NEGATIVE_INFINITY };
+  const leadNow = () => {
+    const nowMs = monotonicMs();
+    budget.leadMs = Math.max(0, budget.leadMs - (nowMs - budget.atMs) * CLAIM_SHARE);
+    budget.atMs = nowMs;
+    return budget.leadMs;
+  };
+  return {
+    /** A claim has ended that took this long. */
+    spent(ms: number): void {
+      budget.leadMs = Math.min(leadNow() + ms, LONGEST_LEAD_MS);
+      budget.lastClaimMs = budget.atMs;
+    },
+    /** Milliseconds until the next claim may begin, at most 50. @param starting workflows that are being started. */
+    restMs(starting: number): number {
+      const forShare = (leadNow() - FREE_MS) / CLAIM_SHARE;
+      const forStarts = starting < MANY_STARTS ? 0 : budget.lastClaimMs + CLAIM_GATHER_MS - budget.atMs;
+      return Math.min(Math.max(0, forShare, forStarts), LONGEST_REST_MS);
     },
   };
 }

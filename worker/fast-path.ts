@@ -1,19 +1,19 @@
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import type { Tenant } from '../domain/tenant';
-import type { EndpointSpeed } from './endpoint-speed';
 
-/** A slot that nobody came for in this time is free again: its workflow began elsewhere, or not at all. */
+/** A reservation that is not taken within this time ends: its workflow began elsewhere, or not at all. */
 const RESERVED_MS = 5_000;
-/** An attempt that takes longer, the opening of its row included, takes its endpoint off the path before it has ended. */
+/** While an attempt takes longer than this, its endpoint gets no further slot. */
 const SLOW_MS = 1_000;
 
-/** Why a delivery starts on the fast path, or does not: its endpoint is not known to be fast, or no slot is free. */
+/** Whether a delivery starts on the fast path, or why not: its endpoint is not known to be fast, or no slot is free. */
 export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
 interface FastPathDeps {
-  readonly speed: EndpointSpeed;
+  readonly speed: Pick<EndpointSpeed, 'fast'>;
   /**
-   * Most first attempts as local activities at once. Each holds a workflow-task slot while it runs, so: half of those,
-   * and the other half is always left for everything else.
+   * Most first attempts as local activities at once. Each occupies a workflow-task slot while it runs, so this is half of those: the
+   * other half stays free for all other workflow tasks.
    */
   readonly slots: number;
   readonly monotonicMs: () => number;
@@ -21,13 +21,13 @@ interface FastPathDeps {
 
 /** The slots of a worker process for first attempts that run within their workflow task (local activities). */
 export interface FastPath {
-  /** Asks for a slot before a delivery is started. */
+  /** Reserves a slot before a delivery is started. */
   readonly reserve: (notification: Tenant & { readonly notificationId: string }) => FastPathAnswer;
-  /** Gives a slot back that nobody will come for. */
+  /** Gives a reserved slot back whose workflow was not started. */
   readonly cancel: (notificationId: string) => void;
   /**
    * Takes the reserved slot.
-   * @returns the endpoint that it was given for; null without a reservation, as after a crash or on another worker.
+   * @returns the endpoint that it was reserved for; null without a reservation, as after a crash or on another worker.
    */
   readonly enter: (
     notificationId: string,
@@ -41,40 +41,133 @@ interface Slot {
 }
 
 export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps): FastPath {
+  /** In the order of the reservations. */
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
 
-  /** In the order of their reservation. */
-  function dropExpired(now: number): void {
+  function dropExpired(nowMs: number): void {
     for (const [notificationId, { sinceMs }] of reserved) {
-      if (now - sinceMs < RESERVED_MS) return;
+      if (nowMs - sinceMs < RESERVED_MS) return;
       reserved.delete(notificationId);
     }
   }
-  const stalls = (endpointId: string, now: number) =>
-    [...taken].some((slot) => slot.endpointId === endpointId && now - slot.sinceMs > SLOW_MS);
+  const stalls = (endpointId: string, nowMs: number) =>
+    [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
 
   return {
     reserve: ({ notificationId, ...of }) => {
-      const now = monotonicMs();
+      const nowMs = monotonicMs();
       const endpointId = speed.fast(of);
-      if (endpointId === null || stalls(endpointId, now)) return 'endpoint_not_fast';
-      dropExpired(now);
+      if (endpointId === null || stalls(endpointId, nowMs)) return 'endpoint_not_fast';
+      dropExpired(nowMs);
       if (reserved.size + taken.size >= slots) return 'no_slot';
       reserved.delete(notificationId);
-      reserved.set(notificationId, { endpointId, sinceMs: now });
+      reserved.set(notificationId, { endpointId, sinceMs: nowMs });
       return 'fast';
     },
     cancel: (notificationId) => void reserved.delete(notificationId),
     enter: (notificationId) => {
-      const now = monotonicMs();
-      dropExpired(now);
+      const nowMs = monotonicMs();
+      dropExpired(nowMs);
       const reservation = reserved.get(notificationId);
       if (reservation === undefined) return null;
       reserved.delete(notificationId);
-      const slot = { endpointId: reservation.endpointId, sinceMs: now };
+      const slot = { endpointId: reservation.endpointId, sinceMs: nowMs };
       taken.add(slot);
       return { endpointId: slot.endpointId, leave: () => void taken.delete(slot) };
     },
   };
+}
+
+/** An attempt is fast when it succeeds within this, an endpoint after this many fast attempts in a row. */
+const FAST_MS = 500;
+const IN_A_ROW = 10;
+/** After a slow success this many are enough. */
+const AFTER_SLOW = 3;
+
+/** The part of an attempt's outcome that shows how fast an endpoint is. */
+export interface AttemptPace {
+  readonly outcome: DeliveryOutcome['kind'] | 'unknown';
+  readonly durationMs: number | null;
+}
+
+export interface EndpointHistory {
+  readonly endpointId: string;
+  /** Finished attempts of any worker, newest first. */
+  readonly attempts: readonly AttemptPace[];
+}
+
+interface EndpointSpeedDeps {
+  /** Reads the present endpoint and its last attempts; null when there is none. */
+  readonly recall: (of: Tenant) => Promise<EndpointHistory | null>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Which endpoints are fast, by the attempts of this process and, at first, by those in the database. */
+export interface EndpointSpeed {
+  /**
+   * The id of the endpoint when its last ten attempts succeeded in under 500 ms each; null for another one, or while its history is
+   * being read. After a slow success three fast ones are enough: on an overloaded machine every endpoint looks slow, and ten regular
+   * attempts to each, at two or three times the cost, would prolong the overload.
+   */
+  readonly fast: (of: Tenant) => string | null;
+  /** An attempt of this process has ended. For another endpoint than before the count begins anew. */
+  readonly observe: (of: Tenant & { readonly endpointId: string }, attempt: AttemptPace) => void;
+}
+
+interface Known {
+  endpointId: string | null;
+  inARow: number;
+  /** Whether attempts of this process have made the history that is being read out of date. */
+  setBack: boolean;
+}
+
+export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps): EndpointSpeed {
+  const endpoints = new Map<string, Known>();
+
+  async function readHistory(of: Tenant, known: Known): Promise<void> {
+    const history = await recall(of);
+    if (history === null || known.setBack) return;
+    if (known.endpointId !== null && known.endpointId !== history.endpointId) return;
+    const slow = history.attempts.findIndex((attempt) => !isFast(attempt));
+    known.endpointId = history.endpointId;
+    known.inARow = Math.max(known.inARow, slow === -1 ? history.attempts.length : slow);
+  }
+
+  function find(of: Tenant): Known {
+    const key = `${of.partnerId}/${of.environment}`;
+    const present = endpoints.get(key);
+    if (present !== undefined) return present;
+    const known: Known = { endpointId: null, inARow: 0, setBack: false };
+    endpoints.set(key, known);
+    readHistory(of, known).catch((error: unknown) => {
+      endpoints.delete(key);
+      onError(error);
+    });
+    return known;
+  }
+
+  return {
+    fast: (of) => {
+      const { endpointId, inARow } = find(of);
+      return inARow >= IN_A_ROW ? endpointId : null;
+    },
+    observe: ({ endpointId, ...of }, attempt) => {
+      const known = find(of);
+      if (known.endpointId !== null && known.endpointId !== endpointId) {
+        known.inARow = 0;
+        known.setBack = true;
+      }
+      known.endpointId = endpointId;
+      if (isFast(attempt)) known.inARow += 1;
+      else {
+        known.inARow = attempt.outcome === 'delivered' ? Math.min(known.inARow, IN_A_ROW - AFTER_SLOW) : 0;
+        known.setBack = true;
+      }
+    },
+  };
+}
+
+function isFast({ outcome, durationMs }: AttemptPace): boolean {
+  return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS;
 }

@@ -1,6 +1,5 @@
 import type { Tenant } from '../domain/tenant';
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
 import type { OperatorEvent } from '../db/audit/operator-events';
 import type { Db } from '../db/postgres/connect';
 import {
@@ -11,32 +10,30 @@ import {
   queuesToRelease,
   releaseHeld,
 } from '../db/notifications/hold';
-import { healthFigures } from '../db/figures';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';
-import { createHealthMetrics } from '../runtime/telemetry/health-metrics';
+import type { WorkerMetrics } from './events';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */
 const BATCH = 200;
-/** Warnings are given once a day; looking for them reads all that is about to expire. */
+/** A partner is warned of once a day; the search reads every notification that is about to expire. */
 const WARN_EVERY_MS = 300_000;
 
-/** What the loops of a worker process share. */
+/** Options of the loops that need Postgres alone. */
 export interface WorkerLoopOptions {
   readonly db: Db;
   readonly logger: Logger;
-  readonly registry: Registry;
-  /** Longest time until what was not heard of is found, in milliseconds. */
+  readonly metrics: WorkerMetrics;
+  /** Pause between rounds, in milliseconds, unless a hint comes. */
   readonly everyMs: number;
 }
 
 /**
  * Holds notifications for which there is no endpoint, releases them in sequence once there is one, and lets them expire.
- * Every worker runs one; row locks keep them out of each other's way. It needs no Temporal.
+ * Every worker runs one; row locks keep them apart.
  */
-export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopOptions): Loop {
-  const metrics = createHealthMetrics(registry, () => healthFigures(db));
+export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
   const bounded = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'keeper');
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -55,7 +52,7 @@ export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopO
     warnedAtMs = performance.now();
   }
 
-  /** Batch by batch, queue after queue, so that one partner's backlog holds up no other's. */
+  /** Moves a batch of each queue in turn, so that one partner's backlog does not delay another's. */
   async function move(
     what: 'held' | 'released',
     queues: readonly Tenant[],
@@ -76,14 +73,14 @@ export function startWorkerKeeper({ db, logger, registry, everyMs }: WorkerLoopO
       }
     } finally {
       for (const [{ partnerId, environment }, count] of totals) {
-        if (what === 'released') metrics.released.inc(count);
+        if (what === 'released') metrics.heldReleased.inc(count);
         logger.info({ partnerId, environment, count }, `notifications were ${what}`);
       }
     }
   }
 
   function report({ kind, partnerId, environment, endpointId, details }: OperatorEvent): void {
-    if (kind === 'notifications_expired') metrics.expired.inc(Number(details['count']));
+    if (kind === 'notifications_expired') metrics.heldExpired.inc(Number(details['count']));
     const message = describeOperatorEvent(kind, details);
     logger.warn({ kind, partnerId, environment, endpointId, ...details }, message);
   }

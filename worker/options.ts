@@ -1,23 +1,21 @@
-import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { WorkflowBundleOption } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { parseKeyRing } from '../db/endpoints/key-ring';
+import type { SendWebhook } from '../activities';
+import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../domain/retry-schedule';
 import { createResolver } from '../outbound/connect';
 import { createSender } from '../outbound/sender';
 import { ConfigError, targetRules, type Config } from '../runtime/config/config';
-import type { WorkerProcessOptions } from './start-worker';
+import { openTracing, type Tracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
-import { openTracing } from '../runtime/telemetry/tracing';
+import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
+import type { Build, Ladders } from './start-delivery';
 
-/** Task queue of the workflows: a name that nobody else in the namespace has. */
-export const TASK_QUEUE = 'notifications';
-/** Temporal worker deployment that builds of the worker belong to. */
-export const WORKER_DEPLOYMENT = 'partner-finance-quote-service';
 /**
- * Most sends under way in a process, 16 slots for each of 25 endpoints that do not answer. A send is mostly waiting; what it keeps in
- * memory is bounded, and with all of them waiting 64 KiB of answer each come to 25 MiB.
+ * Most sends under way in a process, 16 slots for each of 25 endpoints that do not answer. A send is mostly waiting, and what it keeps
+ * in memory is bounded: 64 KiB of answer for each of them come to 25 MiB.
  */
 export const MOST_SENDS = 400;
 /**
@@ -25,20 +23,52 @@ export const MOST_SENDS = 400;
  * regular path, which costs Temporal twice as much. Pollers take up to ten, so that under 24 nothing would start eagerly.
  */
 export const MOST_WORKFLOW_TASKS = 160;
-/** How often the dispatcher looks for rows it was not notified of. A hint is rarely lost, and a second is soon enough when one is. */
+/** How often the dispatcher looks for rows whose hint was lost, in milliseconds: a second is soon enough for a rare case. */
 const SWEEP_MS = 1_000;
-/** How often rows are held against Temporal; a round asks about 50 of them. */
+/** How often rows are compared with Temporal; a round asks about 50 of them. */
 const RECONCILE_EVERY_MS = 10_000;
-/** How long a delivery is left alone before that: longer than any activity (40 s), so that most have made a step. */
+/** A delivery is compared only after this time without a step, which is longer than any activity (40 s). */
 const RECONCILE_AFTER_MS = 60_000;
 /** Written by `npm run build`, beside the compiled code. */
 const WORKFLOW_BUNDLE = join(__dirname, '../workflow-bundle.js');
+
+/** What a worker process runs with. Every part of it takes these options, or some of them, as they are. */
+export interface WorkerOptions {
+  readonly databaseUrl: string;
+  readonly databaseListenUrl: string;
+  readonly databasePoolSize: number;
+  readonly databaseTimeoutMs: number;
+  readonly temporal: TemporalTarget;
+  readonly taskQueue: string;
+  /** Prebuilt workflow code, or the folder to build it from. */
+  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
+  /** The build that this process is; null: workers without versions. */
+  readonly build: Build | null;
+  /** Most sends under way in this process. */
+  readonly mostSends: number;
+  /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
+  readonly mostWorkflowTasks: number;
+  readonly keyRing: KeyRing;
+  readonly send: SendWebhook;
+  readonly ladders: Ladders;
+  readonly sweepMs: number;
+  readonly reconcileEveryMs: number;
+  readonly reconcileAfterMs: number;
+  /** `HH:MM`, UTC, or `off`. */
+  readonly retentionAt: string;
+  readonly production: boolean;
+  readonly logger: Logger;
+  /** Null: no traces are made. */
+  readonly tracing: Tracing | null;
+  /** An API in the same process shows the process' own metrics (CPU, memory, event loop). */
+  readonly besideApi: boolean;
+}
 
 /** What tests vary; an operator has no reason to. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
   readonly deploymentName?: string;
-  readonly workflows?: WorkerProcessOptions['workflows'];
+  readonly workflows?: WorkerOptions['workflows'];
   readonly sweepMs?: number;
   readonly testLadderMs?: readonly number[];
   readonly reconcileAfterMs?: number;
@@ -49,51 +79,47 @@ export interface WorkerTuning {
 /** @throws ConfigError when the key ring is missing; KeyRingError when a setting cannot be used. */
 export function workerOptions(
   config: Config,
-  surroundings: { readonly databaseUrl: string; readonly temporal: TemporalTarget; readonly logger: Logger },
+  surroundings: Pick<WorkerOptions, 'databaseUrl' | 'temporal' | 'logger'> & { readonly besideApi?: boolean },
   tuning: WorkerTuning = {},
-): WorkerProcessOptions {
-  if (config.WEBHOOK_KEYS === undefined) {
+): WorkerOptions {
+  if (config.WEBHOOK_KEYS === undefined)
     throw new ConfigError('WEBHOOK_KEYS is not set: without it no webhook can be signed.');
-  }
-  const sender = createSender({
+  const { send } = createSender({
     ...targetRules(config),
     resolver: createResolver(),
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
-  const { DELIVERY_LADDER_SECONDS: ladderMs = DELIVERY_LADDER_MS } = config;
-  const {
-    testLadderMs = TEST_LADDER_MS,
-    reconcileAfterMs = RECONCILE_AFTER_MS,
-    deploymentName = WORKER_DEPLOYMENT,
-  } = tuning;
+  const { reconcileAfterMs = RECONCILE_AFTER_MS, deploymentName = WORKER_DEPLOYMENT } = tuning;
+  const buildId = config.WORKER_BUILD_ID;
   return {
+    besideApi: false,
     ...surroundings,
     databaseListenUrl: config.DATABASE_LISTEN_URL ?? surroundings.databaseUrl,
     databasePoolSize: config.DATABASE_POOL_SIZE,
     databaseTimeoutMs: config.DATABASE_TIMEOUT_MS,
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,
     workflows: tuning.workflows ?? builtWorkflows(),
-    keyRing: parseKeyRing(config.WEBHOOK_KEYS),
-    send: (request) => sender.send(request),
-    ladderFor: (eventType) => (eventType === TEST_EVENT_TYPE ? testLadderMs : ladderMs),
-    sweepMs: tuning.sweepMs ?? SWEEP_MS,
-    reconcile: {
-      everyMs: Math.min(RECONCILE_EVERY_MS, reconcileAfterMs),
-      olderThanMs: reconcileAfterMs,
-    },
+    build: buildId === undefined ? null : { deploymentName, buildId },
     mostSends: MOST_SENDS,
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
-    version:
-      config.WORKER_BUILD_ID === undefined ? null : { deploymentName, buildId: config.WORKER_BUILD_ID },
+    keyRing: parseKeyRing(config.WEBHOOK_KEYS),
+    send,
+    ladders: {
+      test: tuning.testLadderMs ?? TEST_LADDER_MS,
+      status: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,
+    },
+    sweepMs: tuning.sweepMs ?? SWEEP_MS,
+    reconcileEveryMs: Math.min(RECONCILE_EVERY_MS, reconcileAfterMs),
+    reconcileAfterMs,
+    retentionAt: config.RETENTION_AT,
     production: config.ENVIRONMENT === 'production',
     tracing: openTracing(config, 'pfqs-worker'),
-    retentionAt: config.RETENTION_AT,
   };
 }
 
-/** What the build has bundled; from sources the workflow code is bundled at the start, in about two seconds. */
-const builtWorkflows = (): WorkerProcessOptions['workflows'] =>
+/** The bundle of the build; from sources, the workflow code is bundled at the start, in about two seconds. */
+const builtWorkflows = (): WorkerOptions['workflows'] =>
   existsSync(WORKFLOW_BUNDLE)
     ? { bundle: { codePath: WORKFLOW_BUNDLE } }
     : { folder: join(__dirname, '../workflows') };

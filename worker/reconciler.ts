@@ -4,15 +4,15 @@ import { startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';
 import { deliveryWorkflowId } from '../workflows/names';
 
-/** A describe answers in milliseconds; one that does not is asked again in the next round. */
+/** Temporal answers in milliseconds; a workflow without an answer is asked for again in the next round. */
 const DESCRIBE_MS = 2_000;
-/** Describes per round: a round of 10 s then costs Temporal next to nothing. */
+/** Workflows per round, so that a round every 10 s costs Temporal next to nothing. */
 const PER_ROUND = 50;
 
 interface ReconcilerDeps {
   readonly client: Client;
   readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
-  /** Pending again, under a new generation: an old workflow that still runs somewhere is told that it is over. */
+  /** Makes it queued again, under a new generation: an old workflow that still runs somewhere gets `superseded`. */
   readonly restart: (notification: NotificationRef) => Promise<boolean>;
   readonly end: (
     notification: NotificationRef,
@@ -23,9 +23,12 @@ interface ReconcilerDeps {
   readonly onError: (error: unknown, what: string) => void;
   /** Pause between rounds, in milliseconds. */
   readonly everyMs: number;
-  /** How long a started notification is left alone before Temporal is asked about it. */
+  /** How long after its last step Temporal is asked about a started notification. */
   readonly olderThanMs: number;
 }
+
+/** The workflow of a delivery that is under way according to its row. */
+type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 
 const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   RUNNING: 'running',
@@ -34,12 +37,9 @@ const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   CANCELLED: 'cancelled',
 };
 
-/** What Temporal knows of a delivery whose row says that it is under way. */
-type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
-
 /**
- * Holds the rows against Temporal: either store may have been restored from a backup, or lost, and operators may end
- * workflows in Temporal's own UI.
+ * Compares the rows with Temporal: either store may have been restored from a backup, or lost, and operators may end workflows in
+ * Temporal's own web page.
  */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
@@ -50,7 +50,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
         if (stopped()) return;
         if (await reconcile(deps, one)) restarted += 1;
       }
-      // Temporal's database is gone, as it seems: everything under way needs a new workflow, and a pause would make that late.
+      // Temporal has probably lost its database: every delivery under way needs a new workflow, without a pause.
       if (restarted === PER_ROUND) return 'again';
     },
     everyMs,
@@ -74,7 +74,7 @@ async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): P
       return false;
     case 'missing':
     case 'closed':
-      // The row would know if it had ended: one of the two stores has lost something. Sent again, counted once.
+      // The row says that it has not ended, so one of the two stores has lost something. It is sent again, and counted once.
       if (!(await deps.restart(notification))) return false;
       deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
       return true;

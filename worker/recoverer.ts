@@ -10,14 +10,14 @@ import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';
 import type { WorkerLoopOptions } from './keeper';
 
-/** Of one worker at a time; each sends ten notifications a second at most, and they leave after everything that is live. */
+/** Of one worker at a time. Each sends at most ten notifications a second, after all live traffic. */
 const MOST_AT_A_TIME = 8;
 
 /**
- * Carries out the recoveries that partners have asked for. Every worker runs one; a lease in the recovery's row keeps them out of
- * each other's way, and one that a dead worker leaves is taken up by another. It needs no Temporal.
+ * Carries out the recoveries that partners have asked for. Every worker runs this loop; a lease in the recovery's row keeps them apart,
+ * and another worker continues the recovery of a worker that has died.
  */
-export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'registry'>): Loop {
+export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'metrics'>): Loop {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
@@ -37,7 +37,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
     }
   }
 
-  /** Writes down how it ended, or gives it back when the worker stops. */
+  /** Records how it ended, or gives it back when the worker stops. */
   async function carryOut(recovery: Recovery): Promise<void> {
     const { recoveryId, runner, partnerId, environment, keyId } = recovery;
     const actor = keyId ?? 'worker';

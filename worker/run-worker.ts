@@ -7,8 +7,8 @@ import { warnOfOldNode, runUntilSignal } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
 import { temporalTarget } from '../runtime/temporal/temporal-target';
-import { startWorker } from './start-worker';
 import { workerOptions, type WorkerTuning } from './options';
+import { startWorker } from './start-worker';
 
 /** Builds a listener for health, readiness and metrics (api/internal-app). */
 export type BuildListener = (parts: {
@@ -19,7 +19,7 @@ export type BuildListener = (parts: {
   readonly applications: null;
 }) => FastifyInstance;
 
-/** Runs a worker process on an existing Postgres and Temporal until it is told to stop. */
+/** Runs a worker process on an existing Postgres and Temporal until a signal stops it. */
 export async function runWorker(buildListener: BuildListener, tuning: WorkerTuning = {}): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);

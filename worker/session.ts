@@ -1,58 +1,25 @@
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
-import {
-  NativeConnection,
-  Worker,
-  type NativeConnectionOptions,
-  type WorkflowBundleOption,
-} from '@temporalio/worker';
+import { NativeConnection, Worker, type NativeConnectionOptions } from '@temporalio/worker';
 import type { createActivities } from '../activities';
-import type { Build } from './build-watch';
-import { sendsQueueOf } from '../workflows/names';
+import { missingSearchAttributes } from '../runtime/temporal/namespace';
 import { workflowCode } from '../runtime/temporal/workflow-code';
+import { startLoop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';
+import { sendsQueueOf } from '../workflows/names';
+import type { WorkerOptions } from './options';
 
 /** Above the activity timeout of 40 s: a stop finishes what is being sent. */
 const SHUTDOWN_GRACE = '45 seconds';
 const SHUTDOWN_FORCE = '60 seconds';
-
-export interface WorkerSessionOptions {
-  readonly connection: NativeConnectionOptions;
-  readonly namespace: string;
-  readonly taskQueue: string;
-  /** Prebuilt workflow code, or the folder to build it from. */
-  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
-  readonly activities: ReturnType<typeof createActivities>;
-  /** Most deliveries under way in this process. */
-  readonly mostSends: number;
-  /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
-  readonly mostWorkflowTasks: number;
-  /** The build that these workers are; null: workers without versions. */
-  readonly version?: Build | null;
-}
-
-/** Slots beyond the places: who finds no place is told so at once, and does not wait for one. */
+/** Activity slots beyond the send slots: a send that finds no send slot is answered `busy` at once, and does not wait. */
 const SLOTS_TO_ASK = 32;
-
-/** A connected pair of workers: workflows and records, and the sends. */
-export interface WorkerSession {
-  /** On the same connection, so that starts can be eager. */
-  readonly client: Client;
-  readonly connection: NativeConnection;
-  /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
-  readonly running: Promise<void>;
-  /** Takes no more tasks, finishes those under way within the grace. */
-  stop(): Promise<void>;
-}
-
-function codeOf(workflows: WorkerSessionOptions['workflows']) {
-  if ('bundle' in workflows) return { workflowBundle: workflows.bundle };
-  const { workflowsPath, preloadModules } = workflowCode(workflows.folder);
-  return { workflowsPath, bundlerOptions: { preloadModules } };
-}
-
 /** Temporal's own client would wait for a server that accepts a connection and says nothing. */
 const CONNECT_TIMEOUT_MS = 10_000;
+const READY_TIMEOUT_MS = 5_000;
+/** Pauses between attempts to reach Temporal, in milliseconds. */
+const RECONNECT_MS = [500, 1_000, 2_000] as const;
+const LONGEST_RECONNECT_MS = 5_000;
 
 /**
  * Opens a worker's connection.
@@ -82,10 +49,29 @@ function protection({ tls, apiKey }: NativeConnectionOptions): string {
   return `with TLS and ${certificate ? 'a' : 'no'} client certificate`;
 }
 
-export async function openWorkerSession(options: WorkerSessionOptions): Promise<WorkerSession> {
-  const { namespace, taskQueue, workflows, activities } = options;
-  const { mostSends, mostWorkflowTasks, version = null } = options;
-  const connection = await openNativeConnection(options.connection);
+type SessionOptions = Pick<
+  WorkerOptions,
+  'temporal' | 'taskQueue' | 'workflows' | 'mostSends' | 'mostWorkflowTasks' | 'build'
+>;
+type Activities = ReturnType<typeof createActivities>;
+
+/** A connected pair of Temporal workers: workflows and records, and the sends. */
+export interface WorkerSession {
+  /** On the same connection, so that starts can be eager. */
+  readonly client: Client;
+  /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
+  readonly running: Promise<void>;
+  /** Takes no more tasks, finishes those under way within the grace. */
+  stop(): Promise<void>;
+}
+
+export async function openWorkerSession(
+  options: SessionOptions,
+  activities: Activities,
+): Promise<WorkerSession> {
+  const { taskQueue, workflows, mostSends, mostWorkflowTasks, build } = options;
+  const { namespace } = options.temporal;
+  const connection = await openNativeConnection(options.temporal.connection);
   const shared = {
     connection,
     namespace,
@@ -94,11 +80,11 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
     dataConverter: {
       failureConverterPath: workflowCode(join(__dirname, '../workflows')).failureConverterPath,
     },
-    ...(version !== null && {
+    ...(build !== null && {
       workerDeploymentOptions: {
-        version,
+        version: build,
         useWorkerVersioning: true as const,
-        // A delivery under way goes over to the build that becomes current: it lasts three days, its first build need not.
+        // A delivery under way moves to the build that becomes current: it lasts three days, and its first build may be gone by then.
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
@@ -138,15 +124,95 @@ export async function openWorkerSession(options: WorkerSessionOptions): Promise<
       await connection.close().catch(() => undefined);
     }
   })();
-  // Without a handler a failure that nobody waits for would end the process.
+  // A failure before anybody waits for it would end the process.
   running.catch(() => undefined);
   return {
     client: new Client({ connection, namespace }),
-    connection,
     running,
     async stop() {
       shutdown();
       await running.catch(() => undefined);
+    },
+  };
+}
+
+function codeOf(workflows: WorkerOptions['workflows']) {
+  if ('bundle' in workflows) return { workflowBundle: workflows.bundle };
+  const { workflowsPath, preloadModules } = workflowCode(workflows.folder);
+  return { workflowsPath, bundlerOptions: { preloadModules } };
+}
+
+/** The worker's session with Temporal, opened again after each loss. */
+interface KeptSession<Dispatch> {
+  /** Null while there is no session. */
+  dispatch(): Dispatch | null;
+  /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
+  checkReady(): Promise<void>;
+  /** Opens no more session. The one that is open continues. */
+  stopOpening(): void;
+  /** Then: finishes what is under way. */
+  close(): Promise<void>;
+}
+
+/** @param startDispatch starts what needs Temporal, for as long as a session lasts. */
+export function keepSession<Dispatch extends { stop(): Promise<void> }>(
+  options: SessionOptions & Pick<WorkerOptions, 'logger'>,
+  activities: Activities,
+  startDispatch: (client: Client) => Dispatch,
+): KeptSession<Dispatch> {
+  const { taskQueue, logger } = options;
+  const { namespace } = options.temporal;
+  const now = {
+    session: null as WorkerSession | null,
+    dispatch: null as Dispatch | null,
+    fault: 'not connected yet',
+    tries: 0,
+  };
+
+  async function serve(session: WorkerSession): Promise<void> {
+    const dispatch = startDispatch(session.client);
+    now.session = session;
+    now.dispatch = dispatch;
+    try {
+      await session.running;
+    } finally {
+      now.dispatch = null;
+      await dispatch.stop();
+      now.session = null;
+    }
+  }
+
+  const loop = startLoop({
+    async round(stopped) {
+      const session = await openWorkerSession(options, activities);
+      now.tries = 0;
+      logger.info({ taskQueue }, 'worker: connected to Temporal');
+      // Stopped while it was connecting.
+      if (stopped()) await session.stop();
+      else await serve(session);
+    },
+    everyMs: () => RECONNECT_MS[now.tries++] ?? LONGEST_RECONNECT_MS,
+    onError(error) {
+      now.fault = error instanceof Error ? error.message : String(error);
+      logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+    },
+  });
+  let stopped: Promise<void> | undefined;
+  const stopOpening = () => (stopped ??= loop.stop());
+
+  return {
+    dispatch: () => now.dispatch,
+    async checkReady() {
+      if (now.session === null) throw new Error(`Temporal (namespace ${namespace}): ${now.fault}`);
+      const asked = missingSearchAttributes(now.session.client.connection, namespace);
+      const missing = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
+      if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
+    },
+    stopOpening: () => void stopOpening(),
+    async close() {
+      const stopping = stopOpening();
+      await now.session?.stop();
+      await stopping;
     },
   };
 }

@@ -1,87 +1,82 @@
+import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
-import { createActivities, createSendSlots, type SendWebhook } from '../activities';
-import { createRetentionActivities } from '../activities/remove-expired';
+import { createActivities, createSendSlots } from '../activities';
+import { endpointHistory } from '../db/endpoints/attempts';
+import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
+import { endNotification } from '../db/notifications/attempt';
+import {
+  claimDue,
+  claimUnchecked,
+  giveBack,
+  markStarted,
+  restartNotification,
+} from '../db/notifications/claim';
+import { NOTIFICATIONS_CHANNEL, readTrace } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
-import { connectDatabase } from '../db/postgres/connect';
-import { withTimeout } from '../timing/timeout';
-import { databaseFigures, backlog, deliveryFigures } from '../db/figures';
+import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { differentFunctions } from '../db/postgres/functions';
 import { keepPartitionsAhead } from '../db/postgres/partitions';
-import type { KeyRing } from '../db/endpoints/key-ring';
-import { readTrace, NOTIFICATIONS_CHANNEL } from '../db/notifications/notification';
-import { endpointHistory } from '../db/endpoints/attempts';
-import { createEndpointSpeed } from './endpoint-speed';
-import { createFastPath } from './fast-path';
-import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
-import { signEd25519, hmacSha256 } from '../outbound/signing';
-import { createClockWatch, heardBy } from './clock-watch';
-import { createFigureMetrics } from '../runtime/telemetry/figure-metrics';
-import { reportLogin } from '../runtime/telemetry/report-login';
-import { createSupplyMetrics } from '../runtime/telemetry/supply-metrics';
-import { keepConnected } from './connection';
-import { startWorkerDispatch, type WorkerDispatchDeps, type WorkerDispatchOptions } from './dispatch';
-import { createWorkerEvents } from './events';
-import { createWorkerGauges, createWorkerMetrics } from './metrics';
-import { startWorkerKeeper } from './keeper';
-import { startWorkerRecoverer } from './recoverer';
-import { startWorkerOverdueEvents } from './overdue-events';
-import type { WorkerSessionOptions } from './session';
+import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
+import { hmacSha256, signEd25519 } from '../outbound/signing';
 import { openTogether, type Closers } from '../runtime/process';
-import type { TemporalTarget } from '../runtime/temporal/temporal-target';
-import type { Tracing } from '../runtime/telemetry/tracing';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
+import { reportLogin } from '../runtime/telemetry/report-login';
+import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
+import { ROUND_TIMEOUT_MS } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
+import { createClockWatch, observedBy } from './clock-watch';
+import { startDispatcher, type Dispatcher } from './dispatcher';
+import { createWorkerEvents, createWorkerMetrics, type WorkerEvents, type WorkerMetrics } from './events';
+import { createEndpointSpeed, createFastPath, type FastPath } from './fast-path';
+import { createWorkerGauges } from './gauges';
+import { startWorkerKeeper } from './keeper';
+import type { WorkerOptions } from './options';
+import { startWorkerOverdueEvents } from './overdue-events';
+import { startReconciler } from './reconciler';
+import { startWorkerRecoverer } from './recoverer';
+import { keepSession } from './session';
+import { createDeliveryStarter, watchBuild } from './start-delivery';
 
-/** Of what the retention removes; a count of a large month takes seconds. */
+/** Most workflows that are being started at once. */
+const BATCH = 64;
+/** Longest statement of the retention; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
-
-export interface WorkerProcessOptions extends WorkerDispatchOptions {
-  readonly databaseUrl: string;
-  readonly databaseListenUrl: string;
-  readonly databasePoolSize: number;
-  readonly databaseTimeoutMs: number;
-  readonly temporal: TemporalTarget;
-  readonly workflows: WorkerSessionOptions['workflows'];
-  readonly keyRing: KeyRing;
-  readonly send: SendWebhook;
-  readonly mostSends: number;
-  readonly mostWorkflowTasks: number;
-  /** By the setting ENVIRONMENT. */
-  readonly production: boolean;
-  /** Null or absent: no traces are made. */
-  readonly tracing?: Tracing | null;
-  /** An API in the same process shows the process' own metrics (CPU, memory, event loop). Default: false. */
-  readonly besideApi?: boolean;
-}
 
 export interface WorkerProcess {
   readonly registry: Registry;
-  /** @throws saying what is missing: Postgres, Temporal, its namespace or a search attribute. */
+  /** @throws naming what is missing: Postgres, Temporal, its namespace or a search attribute. */
   checkReady(): Promise<void>;
-  /** Starts nothing more, finishes what is under way, then lets go of Temporal and Postgres. */
+  /** Starts nothing more, finishes what is under way, then closes Temporal and Postgres. */
   close(): Promise<void>;
 }
 
 /**
- * Starts one worker process: the dispatcher, the reconciler, the keeper of what is held, the loops for overdue lender events and for
- * partners' recoveries, and both Temporal workers. It comes up without Temporal, and keeps trying: until then rows wait in Postgres.
+ * Starts one worker process: the dispatcher, the reconciler, the keeper of held notifications, the loops for overdue lender events and
+ * for partners' recoveries, and both Temporal workers. It runs without Temporal too, and keeps trying: until then rows wait in Postgres.
  */
-export async function startWorker(options: WorkerProcessOptions): Promise<WorkerProcess> {
+export async function startWorker(options: WorkerOptions): Promise<WorkerProcess> {
   return openTogether(async (closers) => start(options, closers));
 }
 
-function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
-  const { logger, tracing = null } = options;
-  const monotonicMs = () => performance.now();
-  const shared = {
-    url: options.databaseUrl,
+function start(options: WorkerOptions, closers: Closers): WorkerProcess {
+  const { logger, tracing, databaseUrl, databasePoolSize, databaseTimeoutMs } = options;
+
+  // Postgres.
+  const pool = {
+    url: databaseUrl,
     applicationName: 'pfqs worker',
-    statementTimeoutMs: options.databaseTimeoutMs,
+    statementTimeoutMs: databaseTimeoutMs,
   };
-  const forPrepared = Math.ceil(options.databasePoolSize / 2);
-  const database = connectDatabase({ ...shared, poolSize: options.databasePoolSize - forPrepared });
-  const prepared = connectDatabase({ ...shared, poolSize: forPrepared, plannedOnce: true });
+  const forPrepared = Math.ceil(databasePoolSize / 2);
+  const database = connectDatabase({ ...pool, poolSize: databasePoolSize - forPrepared });
+  const prepared = connectDatabase({ ...pool, poolSize: forPrepared, plannedOnce: true });
   closers.add(() => Promise.all([database.close(), prepared.close(), tracing?.close()]));
   const { db } = database;
   const { sql } = prepared;
+
+  // What is observed of deliveries.
+  const metrics = createWorkerMetrics(options);
+  const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const clock = createClockWatch({
     monotonicMs,
     onSkew: (skewMs, endpoints) =>
@@ -90,28 +85,25 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
         'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
       ),
   });
-  const metrics = createWorkerMetrics({ ofProcess: options.besideApi !== true });
-  const { registry } = metrics;
-  createFigureMetrics(registry, () => deliveryFigures(sql));
-  createSupplyMetrics(registry, () => databaseFigures(db), options.temporal);
-  const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
+  const speed = createEndpointSpeed({
+    recall: (of) => endpointHistory(db, of),
+    onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
+  });
+
+  // Sending and recording.
+  const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
     monotonicMs,
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
   });
-  const speed = createEndpointSpeed({
-    recall: (of) => endpointHistory(db, of),
-    onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
-  });
-  const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
-  const attemptEnds: WorkerDispatchDeps['attemptEnds'] = new Set();
+  const attemptEnds: AttemptEnds = new Set();
   const activities = createActivities({
     sql,
     fastPath,
     keyRing: options.keyRing,
-    send: heardBy(clock, options.send),
+    send: observedBy(clock, options.send),
     hmac: hmacSha256,
     sign: signEd25519,
     sendSlots,
@@ -130,60 +122,46 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
       events.attempted(outcome, to);
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
     },
-  });
-  const retention = createRetentionActivities({
-    warn: events.warn,
-    onMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
-    connect: () =>
+    onRemovedMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
+    connectForRetention: () =>
       connectDatabase({
-        url: options.databaseUrl,
+        url: databaseUrl,
         poolSize: 1,
         applicationName: 'pfqs retention',
         statementTimeoutMs: RETENTION_STATEMENT_MS,
       }),
   });
 
-  const connection = keepConnected({
-    session: {
-      ...options,
-      ...options.temporal,
-      activities: { ...activities, records: { ...activities.records, ...retention } },
-    },
-    startDispatch: ({ client }) =>
-      startWorkerDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
-    logger,
-  });
-  closers.add(() => connection.close());
-  createWorkerGauges(registry, {
-    backlog: () => backlog(sql),
-    clockSkewMs: () => clock.skewMs(),
-    underWay: () => sendSlots.underWay(),
-    buildIsCurrent: () => connection.dispatch()?.build.current() ?? false,
-    mostSends: options.mostSends,
-  });
-  const { everyMs } = options.reconcile;
-  const keeper = startWorkerKeeper({ db, logger, registry, everyMs });
-  const overdueEvents = startWorkerOverdueEvents({ db, logger, registry, everyMs });
+  // Temporal.
+  const session = keepSession(options, activities, (client) =>
+    startDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
+  );
+  closers.add(() => session.close());
+
+  // Loops that need Postgres alone.
+  const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };
+  const keeper = startWorkerKeeper(loopOptions);
+  const overdueEvents = startWorkerOverdueEvents(loopOptions);
+  const recoverer = startWorkerRecoverer(loopOptions);
   const partitions = keepPartitionsAhead(database.sql, (error) => logger.error({ err: error }, 'partitions'));
   closers.add(() => partitions.stop());
-  const { production, databaseTimeoutMs: timeoutMs } = options;
-  void reportLogin(database.sql, 'worker', { logger, production, timeoutMs });
-  const recoverer = startWorkerRecoverer({ db, logger, everyMs });
-  // Nothing new is started while the workers finish.
-  closers.add(() =>
-    Promise.all([connection.stopStarting(), keeper.stop(), overdueEvents.stop(), recoverer.stop()]),
-  );
+  // Nothing new is started while the Temporal workers finish.
+  closers.add(() => {
+    session.stopOpening();
+    const starting = [session.dispatch()?.dispatcher, keeper, overdueEvents, recoverer];
+    return Promise.all(starting.map((one) => one?.stop()));
+  });
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
     onConnect: async () => {
-      connection.dispatch()?.dispatcher.wake();
+      session.dispatch()?.dispatcher.wake();
       keeper.wake();
     },
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
       else if (subject.startsWith('rcv_')) recoverer.wake();
-      else connection.dispatch()?.dispatcher.wake();
+      else session.dispatch()?.dispatcher.wake();
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
@@ -191,15 +169,111 @@ function start(options: WorkerProcessOptions, closers: Closers): WorkerProcess {
   });
   closers.add(() => feed.close());
 
+  createWorkerGauges(metrics.registry, {
+    db,
+    sql,
+    temporal: options.temporal,
+    mostSends: options.mostSends,
+    underWay: () => sendSlots.underWay(),
+    clockSkewMs: () => clock.skewMs(),
+    buildIsCurrent: () => session.dispatch()?.build.current() ?? false,
+  });
+  void reportLogin(database.sql, 'worker', {
+    logger,
+    production: options.production,
+    timeoutMs: databaseTimeoutMs,
+  });
   return {
-    registry,
+    registry: metrics.registry,
     async checkReady() {
-      await withTimeout(sql`select 1`, 1_000, 'readiness');
+      await withTimeout(sql`select 1`, 1_000, 'Postgres');
       const different = await differentFunctions(sql);
       if (different.length > 0)
         throw new Error(`the database has not this build's ${different.join(', ')}: run migrate`);
-      await connection.checkReady();
+      await session.checkReady();
     },
     close: () => closers.close(),
+  };
+}
+
+const monotonicMs = () => performance.now();
+
+/** Called when an attempt has been recorded here, or a notification has ended without one. */
+type AttemptEnds = Set<Dispatcher['attemptEnded']>;
+
+/** Starts what needs Temporal besides the Temporal workers: dispatcher, reconciler, schedule of the retention. */
+function startDispatch(
+  client: Client,
+  options: WorkerOptions,
+  deps: {
+    readonly sql: Sql;
+    readonly fastPath: FastPath;
+    readonly events: WorkerEvents;
+    readonly metrics: WorkerMetrics;
+    readonly attemptEnds: AttemptEnds;
+  },
+) {
+  const { taskQueue, logger, ladders } = options;
+  const { sql, fastPath, events, metrics, attemptEnds } = deps;
+  const repeats = repeatedWarnings(logger);
+  const inTime = <T>(query: Promise<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'Postgres');
+
+  const build = watchBuild({
+    client,
+    taskQueue,
+    build: options.build,
+    monotonicMs,
+    onError: (error) => repeats.warn({ err: error }, 'which build is current cannot be asked for now'),
+  });
+  const dispatcher = startDispatcher({
+    claim: async (wanted) =>
+      build.current()
+        ? inTime(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }))
+        : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
+    markStarted: (started) => inTime(markStarted(sql, started)),
+    giveBack: (claimed, pauseMs) => inTime(giveBack(sql, claimed, pauseMs)),
+    start: createDeliveryStarter({
+      client,
+      taskQueue,
+      ladders,
+      fastPath,
+      build,
+      onPath: (path) => metrics.paths.inc({ path }),
+    }),
+    onStarted: events.started,
+    onError: events.dispatchFailed,
+    monotonicMs,
+    sweepMs: options.sweepMs,
+    batch: BATCH,
+  });
+  attemptEnds.add(dispatcher.attemptEnded);
+  build.onChange((current) => {
+    if (current) dispatcher.wake();
+    const buildId = options.build?.buildId ?? null;
+    logger.info({ current, buildId }, 'worker: whether its build is current');
+  });
+  const reconciler = startReconciler({
+    client,
+    claimUnchecked: (wanted) => inTime(claimUnchecked(sql, wanted)),
+    restart: (one) => inTime(restartNotification(sql, one)),
+    end: async (one, state, reason) => {
+      const eventType = await inTime(endNotification(sql, one, { state, reason }));
+      if (eventType !== null) events.ended({ state, reason, eventType });
+    },
+    onFound: (one, what) => events.repaired({ ...one }, what),
+    onError: (error, what) => repeats.warn({ err: error }, what),
+    everyMs: options.reconcileEveryMs,
+    olderThanMs: options.reconcileAfterMs,
+  });
+  const schedule = keepRetentionSchedule(client, taskQueue, options.retentionAt, (error) =>
+    logger.warn({ err: error }, 'the schedule of the retention could not be set'),
+  );
+  return {
+    dispatcher,
+    build,
+    async stop() {
+      attemptEnds.delete(dispatcher.attemptEnded);
+      await Promise.all([dispatcher.stop(), reconciler.stop(), schedule.stop(), build.stop()]);
+    },
   };
 }

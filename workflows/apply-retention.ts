@@ -9,18 +9,18 @@ import {
   type RetentionTask,
 } from '../domain/retention';
 
-/** A month whose table is in use is tried again so often, and else tomorrow. */
+/** How often a month is tried whose table is in use; after that it waits for the next day's run. */
 const TRIES = 5;
 const BUSY_PAUSE = '30 seconds';
 
-/** How many rows of each kind went, or lost their payload. */
+/** How many rows of each kind were removed, or lost their payload. */
 type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
- * Removes what is past its time, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. How many
- * days are kept is nothing that it is told: the database has them, where only its owner changes them.
- * @param from where a long run has come to, which goes on as a new one; null or absent: from the beginning. Judged by the activity.
- * @returns what went in this run.
+ * Removes expired rows, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. It has no argument for how
+ * many days are kept: they are in the database, where only its owner changes them.
+ * @param from the position of a long run that continues as a new one; null or absent: from the beginning. The activity checks it.
+ * @returns the rows removed in this run.
  */
 export async function applyRetention(from?: RetentionTask | null): Promise<RetentionTotals> {
   const { removeExpired, reportRemoval } = proxyActivities<RetentionActivities>({
@@ -29,7 +29,7 @@ export async function applyRetention(from?: RetentionTask | null): Promise<Reten
     retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
   });
   const totals: RetentionTotals = {};
-  /** Of the kind that is being removed. */
+  /** Rows removed of the present kind. */
   let removed: RemovedByPeriod = {};
   const report = async (kind: RetentionKind) => {
     if (beyondUsual({ kind, removed }) > 0) await reportRemoval({ kind, removed });

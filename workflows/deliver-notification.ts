@@ -5,17 +5,19 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import { ApplicationFailureCategory, defineSearchAttributeKey } from '@temporalio/common';
+import type { LocalActivities, RecordActivities, SendActivities } from '../activities';
 import { afterOutcome, describeOutcome, seconds } from '../domain/delivery-outcome';
-import { nextWait, type Wait } from '../domain/retry-schedule';
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
-import { createStory, type DeliveryProgress } from './delivery-story';
-import { createSteps } from './delivery-steps';
-import { DELIVERY_SIGNALS } from './names';
+import { nextWait, type Wait } from '../domain/retry-schedule';
+import { DELIVERY_SIGNALS, sendsQueueOf } from './names';
 
 /** Ids only; the body, the address and the secrets stay in Postgres. */
 interface DeliverNotificationInput {
@@ -23,20 +25,29 @@ interface DeliverNotificationInput {
   readonly generation: number;
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
   readonly ladderMs: readonly number[];
-  /** Names the endpoint, for the limit on what is under way to it. */
+  /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
   /** Whether the first attempt runs within the workflow task. */
   readonly fast: boolean;
 }
 
 /**
- * The result of a workflow that completed. A delivery that failed ends its workflow as Failed, with the reason as the type
- * of the failure; one that was cancelled ends it as Canceled.
+ * The result of a workflow that completed. A delivery that failed ends its workflow as Failed, with the reason as the type of the
+ * failure; one that was cancelled ends it as Canceled.
  */
 interface DeliveryEnd {
   /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. */
   readonly status: 'delivered' | 'held' | 'superseded';
   readonly attempts: number;
+}
+
+/** Where a delivery stands, as the query `progress` answers it. */
+interface DeliveryProgress {
+  readonly phase: 'sending' | 'waiting' | 'paused' | 'ended';
+  readonly attempts: number;
+  /** The outcomes of the attempts, oldest first. */
+  readonly log: readonly string[];
+  readonly paused: boolean;
 }
 
 export const retryNowSignal = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -53,133 +64,216 @@ const WHY: Record<Wait['because'], string> = {
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
- * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. What
- * the partner does is a result; only our own faults are retried by Temporal. Temporal's own cancellation ends it between
- * attempts: one that is under way is finished and recorded first.
+ * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. A partner's failure
+ * is a result; Temporal repeats only after our own faults. Temporal's own cancellation ends the delivery between attempts: an attempt
+ * under way is finished and recorded first.
  * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
-  const { notificationId, generation, ladderMs, queue } = input;
-  const steps = createSteps({ notificationId, generation, queue });
-
-  /** What operators have asked for. */
-  const orders = { wake: false, paused: false };
-  const story = createStory(notificationId);
-  /** Steps of the ladder that have been made, by this workflow and by one that it replaces; the database counts them. */
-  let step = 0;
-  /** Whether what is planned is known here. */
-  let told = false;
-  let status = 'sending';
-  setHandler(retryNowSignal, () => void (orders.wake = true));
-  setHandler(pauseSignal, () => void (orders.paused = true));
-  setHandler(resumeSignal, () => void (orders.paused = false));
-  setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
-
+  const delivery = new Delivery(input);
   try {
-    let wait: Wait = { waitMs: ladderMs[0] ?? 0, because: 'ladder' };
+    let wait: Wait = { waitMs: input.ladderMs[0] ?? 0, because: 'ladder' };
     for (let { fast } = input; ; fast = false) {
-      await waitForTurn(wait);
-      const next = await CancellationScope.nonCancellable(() => attempt(fast));
+      await delivery.waitForTurn(wait);
+      const next = await CancellationScope.nonCancellable(() => delivery.attempt(fast));
       if ('status' in next) return next;
       wait = next;
     }
   } catch (error) {
-    if (isCancellation(error)) {
-      const end = { state: 'cancelled', reason: 'operator' } as const;
-      await CancellationScope.nonCancellable(() => steps.endDelivery({ notificationId, generation, end }));
-      closeStory('cancelled', 'operator');
-    }
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => delivery.cancel());
     throw error;
+  }
+}
+
+class Delivery {
+  /** Steps of the ladder that were made, by this workflow and by one that it replaces; the database counts them. */
+  private step = 0;
+  /** Whether this workflow knows its step. */
+  private told = false;
+  /** The search attribute, as it was set last. */
+  private status = 'sending';
+  /** What operators have ordered. */
+  private readonly orders = { wake: false, paused: false };
+  private readonly story: Story;
+  private readonly activities = createActivities();
+
+  constructor(private readonly input: DeliverNotificationInput) {
+    const { orders } = this;
+    const story = createStory(input.notificationId);
+    this.story = story;
+    setHandler(retryNowSignal, () => void (orders.wake = true));
+    setHandler(pauseSignal, () => void (orders.paused = true));
+    setHandler(resumeSignal, () => void (orders.paused = false));
+    setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
+  }
+
+  /**
+   * Waits for the next step of the ladder, or until an operator orders an attempt; while paused there is none.
+   * @throws CancelledFailure once the workflow has been asked to end.
+   */
+  async waitForTurn({ waitMs, because }: Wait): Promise<void> {
+    const { orders, story } = this;
+    if (waitMs > 0) {
+      const why = WHY[because];
+      story.waiting(waitMs, why);
+      setCurrentDetails(story.text());
+      const summary = `wait ${seconds(waitMs)} before attempt ${this.step + 1}: ${why}`;
+      await condition(() => orders.wake, waitMs, { summary });
+    }
+    if (orders.paused && !orders.wake) {
+      const before = this.status;
+      story.paused();
+      this.show('paused');
+      await condition(() => !orders.paused || orders.wake);
+      this.show(before);
+    }
+    if (orders.wake) this.told = true;
+    // An order is used up by one attempt; an order during that attempt is for the next one.
+    orders.wake = false;
   }
 
   /** Makes and records an attempt. @returns the wait before the next one, or the end. */
-  async function attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
-    const sent = await steps.send(step + 1, fast, told);
-    // Neither an attempt nor a step of the ladder was spent.
+  async attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
+    const { sent, recorded } = await this.send(fast);
+    // Neither an attempt nor a step of the ladder was made.
     if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
-    if (sent.kind === 'superseded') return complete('superseded');
+    if (sent.kind === 'superseded') return this.complete('superseded');
     if (sent.kind === 'over') {
-      if (sent.state === 'failed') throw fail(sent.reason ?? 'failed');
-      return complete(sent.state === 'delivered' || sent.state === 'held' ? sent.state : 'superseded');
+      if (sent.state === 'failed') throw this.fail(sent.reason ?? 'failed');
+      return this.complete(sent.state === 'delivered' || sent.state === 'held' ? sent.state : 'superseded');
     }
-    told = true;
+    this.told = true;
     if (sent.kind === 'wait') {
-      step = sent.step;
-      orders.paused ||= sent.paused;
-      tell('retrying');
+      this.step = sent.step;
+      this.orders.paused ||= sent.paused;
+      this.show('retrying');
       return { waitMs: sent.waitMs, because: 'ladder' };
     }
+    const { notificationId, ladderMs } = this.input;
     const { outcome, attemptNumber, address } = sent;
-    step = sent.step + 1;
+    this.step = sent.step + 1;
     const then = afterOutcome(outcome);
     const retryAfterMs = outcome.kind === 'failed' ? outcome.retryAfterMs : null;
-    const coming =
-      then === 'retry' ? nextWait({ ladderMs, attemptsMade: step, retryAfterMs, random: Math.random }) : null;
+    const wait =
+      then === 'retry'
+        ? nextWait({ ladderMs, attemptsMade: this.step, retryAfterMs, random: Math.random })
+        : null;
     const reason = then === 'stop' ? 'gone' : 'exhausted';
-    const end = then === 'done' || coming !== null ? null : ({ state: 'failed', reason } as const);
+    const end = then === 'done' || wait !== null ? null : ({ state: 'failed', reason } as const);
     const text = describeOutcome(outcome);
-    story.attempted(attemptNumber, text);
-    if (!sent.recorded) {
+    this.story.attempted(attemptNumber, text);
+    if (!recorded) {
       const summary = `attempt ${attemptNumber} ${text}`;
-      const retryInMs = coming?.waitMs ?? null;
+      const retryInMs = wait?.waitMs ?? null;
       const result = { notificationId, attemptNumber, outcome, address, end, retryInMs };
-      await steps.recordResult.executeWithOptions({ summary }, [result]);
+      await this.activities.recordResult.executeWithOptions({ summary }, [result]);
     }
-    if (then === 'done') return complete('delivered');
-    if (coming === null) throw fail(reason);
-    tell('retrying');
-    return coming;
+    if (then === 'done') return this.complete('delivered');
+    if (wait === null) throw this.fail(reason);
+    this.show('retrying');
+    return wait;
   }
 
-  /** Tells where a delivery stands that is under way. How it ended is told by the end of the workflow. */
-  function tell(next: string): void {
-    setCurrentDetails(story.text());
-    if (next !== status) upsertSearchAttributes([{ key: statusKey, value: next }]);
-    status = next;
+  /**
+   * Makes the next attempt of the ladder. A fast attempt runs within the workflow task, once, and is recorded there when it delivers;
+   * after any fault of it, or when it is declined, the regular activity follows, which Temporal repeats without occupying a slot.
+   */
+  private async send(fast: boolean) {
+    const { notificationId, generation, queue } = this.input;
+    const { sendAtOnce, sendAttempt } = this.activities;
+    const order = { notificationId, generation, queue, told: this.told };
+    const summary = `attempt ${this.step + 1}: sign and POST`;
+    if (fast) {
+      const sent = await sendAtOnce.executeWithOptions({ summary }, [order]).catch(() => null);
+      if (sent !== null && sent.kind !== 'declined') return { sent, recorded: sent.recorded };
+    }
+    return { sent: await sendAttempt.executeWithOptions({ summary }, [order]), recorded: false };
   }
 
-  function complete(end: DeliveryEnd['status']): DeliveryEnd {
-    closeStory(end, null);
-    return { status: end, attempts: story.progress().attempts };
+  async cancel(): Promise<void> {
+    const { notificationId, generation } = this.input;
+    const end = { state: 'cancelled', reason: 'operator' } as const;
+    await this.activities.endDelivery({ notificationId, generation, end });
+    this.closeStory('cancelled', 'operator');
   }
 
-  function fail(reason: string): ApplicationFailure {
-    closeStory('failed', reason);
+  /** Shows the state of a delivery under way. The end of the workflow shows how it ended. */
+  private show(status: string): void {
+    setCurrentDetails(this.story.text());
+    if (status !== this.status) upsertSearchAttributes([{ key: statusKey, value: status }]);
+    this.status = status;
+  }
+
+  private complete(status: DeliveryEnd['status']): DeliveryEnd {
+    this.closeStory(status, null);
+    return { status, attempts: this.story.progress().attempts };
+  }
+
+  private fail(reason: string): ApplicationFailure {
+    this.closeStory('failed', reason);
     return ApplicationFailure.create({
       type: reason,
-      message: story.lastAttempt() ?? 'not sent',
+      message: this.story.progress().log.at(-1) ?? 'not sent',
       nonRetryable: true,
       // The partner's failure, not ours: no error in the worker's log.
       category: ApplicationFailureCategory.BENIGN,
     });
   }
 
-  function closeStory(end: string, reason: string | null): void {
-    story.ended(end, reason);
-    setCurrentDetails(story.text());
+  private closeStory(end: string, reason: string | null): void {
+    this.story.ended(end, reason);
+    setCurrentDetails(this.story.text());
   }
+}
 
-  /**
-   * Waits out a step of the ladder, or until an operator says otherwise; no attempt while paused.
-   * @throws CancelledFailure once the workflow has been asked to end.
-   */
-  async function waitForTurn({ waitMs, because }: Wait): Promise<void> {
-    if (waitMs > 0) {
-      const why = WHY[because];
-      story.waiting(waitMs, why);
-      setCurrentDetails(story.text());
-      const summary = `wait ${seconds(waitMs)} before attempt ${step + 1}: ${why}`;
-      await condition(() => orders.wake, waitMs, { summary });
-    }
-    if (orders.paused && !orders.wake) {
-      const before = status;
-      story.paused();
-      tell('paused');
-      await condition(() => !orders.paused || orders.wake);
-      tell(before);
-    }
-    if (orders.wake) told = true;
-    // One order is good for one attempt; one that comes during it is for the next.
-    orders.wake = false;
-  }
+function createActivities() {
+  const { sendAttempt } = proxyActivities<SendActivities>({
+    taskQueue: sendsQueueOf(workflowInfo().taskQueue),
+    // The whole exchange ends after 20 s; a missing heartbeat shows sooner that a worker has died.
+    startToCloseTimeout: '40 seconds',
+    heartbeatTimeout: '10 seconds',
+    retry: { initialInterval: '500 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  });
+  const { recordResult, endDelivery } = proxyActivities<RecordActivities>({
+    startToCloseTimeout: '15 seconds',
+    retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  });
+  const { sendAtOnce } = proxyLocalActivities<LocalActivities>({
+    startToCloseTimeout: '40 seconds',
+    retry: { maximumAttempts: 1 },
+  });
+  return { sendAttempt, recordResult, endDelivery, sendAtOnce };
+}
+
+type Story = ReturnType<typeof createStory>;
+
+/** The history of a delivery for people: in the current details of Temporal's web page and in the query. */
+function createStory(notificationId: string) {
+  const log: string[] = [];
+  let attempts = 0;
+  let phase: DeliveryProgress['phase'] = 'sending';
+  let now = 'The first attempt is under way.';
+  return {
+    attempted(attemptNumber: number, outcome: string): void {
+      attempts = attemptNumber;
+      phase = 'sending';
+      log.push(`attempt ${attemptNumber} ${outcome}`);
+      now = `Attempt ${attemptNumber} ${outcome}.`;
+    },
+    waiting(waitMs: number, why: string): void {
+      phase = 'waiting';
+      now = `Waiting ${seconds(waitMs)} for attempt ${attempts + 1}: ${why}.`;
+    },
+    paused(): void {
+      phase = 'paused';
+      now = 'Paused by an operator.';
+    },
+    ended(status: string, reason: string | null): void {
+      phase = 'ended';
+      now = `Ended: ${status}${reason === null ? '' : ` (${reason})`}.`;
+    },
+    progress: (): Omit<DeliveryProgress, 'paused'> => ({ phase, attempts, log: [...log] }),
+    /** Markdown. */
+    text: () => [`**${notificationId}**: ${now}`, '', ...log.map((line) => `- ${line}`)].join('\n'),
+  };
 }

@@ -1,22 +1,21 @@
 import { ApplicationFailure, DefaultFailureConverter, TemporalFailure } from '@temporalio/common';
 import { errorFacts, framesOf, nameError, plainText } from '../domain/error-facts';
 
-/** The form of the reasons that we give ourselves (`retention_refused`); the SDK names what it wraps after a class. */
+/** The form of our own reasons (`retention_refused`); the SDK gives a wrapped error the name of its class. */
 const REASON = /^[a-z][a-z_]*$/;
-/** What a worker says of a build that lacks an activity: names of ours only, and the first thing to know. */
+/** The message of a worker whose build lacks an activity: it contains our own names only, and an operator needs it. */
 const NOT_REGISTERED = /^Activity function \w+ is not registered on this Worker/;
 const ELSEWHERE = "the worker's log says more";
 
 /**
- * How errors get into histories: by their names, codes and frames. Only failures that we made ourselves, by a reason, and the
- * SDK's own keep their messages. Every failure passes here: of activities, local activities, workflows and their tasks, with
- * all causes.
+ * Writes errors into histories by their names, codes and frames. Only our own failures with a reason, and those of the SDK, keep their
+ * messages. Every failure passes here, with its causes: of activities, local activities, workflows and workflow tasks.
  */
 class NamesOnly extends DefaultFailureConverter {
   override errorToFailure(
     ...[error, payloadConverter, context]: Parameters<DefaultFailureConverter['errorToFailure']>
   ): ReturnType<DefaultFailureConverter['errorToFailure']> {
-    // One that comes out of a history is put back as it was.
+    // A failure that was read from a history is written as it was.
     if (error instanceof TemporalFailure && error.failure) return error.failure;
     const failure = super.errorToFailure(error, payloadConverter, context);
     const stackTrace = framesOf({ message: failure.message, stack: failure.stackTrace });
@@ -35,5 +34,5 @@ class NamesOnly extends DefaultFailureConverter {
   }
 }
 
-/** By this name the SDK looks for it. */
+/** The SDK looks for this name. */
 export const failureConverter = new NamesOnly();

@@ -1,9 +1,15 @@
-// Names that others know workflows by: task queues, ids and signals.
+// Names by which others know workflows: task queues, ids and signals.
 
-/** The sends have a queue of their own, so that slow partners hold up nothing else. */
+/** Task queue of the workflows and records. */
+export const TASK_QUEUE = 'notifications';
+
+/** Temporal worker deployment that builds of the worker belong to. */
+export const WORKER_DEPLOYMENT = 'partner-finance-quote-service';
+
+/** The sends have a task queue of their own, so that slow partners do not delay records. */
 export const sendsQueueOf = (taskQueue: string) => `${taskQueue}-sends`;
 
-/** Unique per notification and generation; starting the same again is refused by Temporal, and that is harmless. */
+/** Unique per notification and generation: Temporal refuses a second start. */
 export const deliveryWorkflowId = (notificationId: string, generation: number) =>
   `notification/${notificationId}/${generation}`;
 

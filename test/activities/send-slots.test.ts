@@ -22,7 +22,7 @@ function stage(slots: number, random = () => 0) {
 function hang(sendSlots: SendSlots, queue: string, wanted: number) {
   const ends: (() => void)[] = [];
   for (let nth = 0; nth < wanted; nth += 1) {
-    void sendSlots.within(queue, () => new Promise<void>((resolve) => ends.push(resolve)));
+    void sendSlots.run(queue, () => new Promise<void>((resolve) => ends.push(resolve)));
   }
   return {
     found: ends.length,
@@ -39,7 +39,7 @@ function hang(sendSlots: SendSlots, queue: string, wanted: number) {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const waitOf = async (sendSlots: SendSlots, queue: string) => {
-  const answer = await sendSlots.within(queue, async () => 'sent' as const);
+  const answer = await sendSlots.run(queue, async () => 'sent' as const);
   return answer === 'sent' ? answer : answer.waitMs;
 };
 
@@ -58,7 +58,7 @@ it('gives the place on when an attempt ends, however it ends', async () => {
   const one = hang(sendSlots, 'P1/live', 16);
   one.end();
   await turn();
-  await expect(sendSlots.within('P1/live', () => Promise.reject(new Error('no database')))).rejects.toThrow(
+  await expect(sendSlots.run('P1/live', () => Promise.reject(new Error('no database')))).rejects.toThrow(
     'no database',
   );
   expect(await waitOf(sendSlots, 'P1/live')).toBe('sent');

@@ -20,7 +20,7 @@ beforeEach(() => {
   stage.receiver.behave(() => 200);
   ends = [];
   for (let nth = 0; nth < SENDS_PER_ENDPOINT; nth += 1) {
-    void stage.sendSlots.within(QUEUE, () => new Promise<void>((resolve) => ends.push(resolve)));
+    void stage.sendSlots.run(QUEUE, () => new Promise<void>((resolve) => ends.push(resolve)));
   }
 });
 afterEach(() => ends.forEach((end) => end()));

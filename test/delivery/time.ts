@@ -92,20 +92,24 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
   });
   const taskQueue = randomTaskQueue();
   const fastPath = createFastPath({
-    speed: { fast: () => endpointId, observe: () => undefined },
+    speed: { fast: () => endpointId },
     slots: 20,
     monotonicMs: () => performance.now(),
   });
-  const session: WorkerSession = await openWorkerSession({
-    connection: { address: temporal.address },
-    namespace: temporal.namespace,
-    taskQueue,
-    workflows: { bundle: await prebuiltBundle() },
-    activities: createActivities({
+  const session: WorkerSession = await openWorkerSession(
+    {
+      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
+      taskQueue,
+      workflows: { bundle: await prebuiltBundle() },
+      build: null,
+      mostSends: 20,
+      mostWorkflowTasks: 40,
+    },
+    createActivities({
       sql: database.sql,
       fastPath,
       keyRing: parseKeyRing(keys),
-      send: (request) => sender.send(request),
+      send: sender.send,
       hmac: hmacSha256,
       sign: signEd25519,
       sendSlots,
@@ -115,10 +119,10 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       onAttempt: () => undefined,
       onEnd: () => undefined,
       onRecorded: () => undefined,
+      onRemovedMuch: () => undefined,
+      connectForRetention: () => database,
     }),
-    mostSends: 20,
-    mostWorkflowTasks: 40,
-  });
+  );
   const deliver = (
     notificationId: string,
     ladderMs: readonly number[],

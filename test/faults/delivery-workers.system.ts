@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { createDeliveryStarter } from '../../worker/delivery-starter';
+import { createDeliveryStarter } from '../../worker/start-delivery';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
@@ -115,7 +115,7 @@ test('the same start twice is one workflow, and no fault', async () => {
   const start = createDeliveryStarter({
     client,
     taskQueue: randomTaskQueue(),
-    ladderFor: () => [0],
+    ladders: { test: [0], status: [0] },
     fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
     build: { eager: () => true },
     onPath: () => undefined,

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { google } from '@temporalio/proto';
 import type { createActivities } from '../../activities';
-import { createDeliveryStarter } from '../../worker/delivery-starter';
-import { watchBuild, type BuildWatch } from '../../worker/build-watch';
+import { createDeliveryStarter, watchBuild, type BuildWatch } from '../../worker/start-delivery';
 import { workerDeployment } from '../../ops/temporal/worker-deployments';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { deliveryWorkflowId } from '../../workflows/names';
@@ -39,16 +38,17 @@ const activities = {
 beforeAll(async () => {
   await ensureSearchAttributes(temporal.env.connection, temporal.namespace);
   for (const buildId of builds) {
-    const session = await openWorkerSession({
-      connection: { address: temporal.address },
-      namespace: temporal.namespace,
-      taskQueue,
-      workflows: { bundle: await prebuiltBundle() },
+    const session = await openWorkerSession(
+      {
+        temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
+        taskQueue,
+        workflows: { bundle: await prebuiltBundle() },
+        mostSends: 10,
+        mostWorkflowTasks: 40,
+        build: { deploymentName, buildId },
+      },
       activities,
-      mostSends: 10,
-      mostWorkflowTasks: 40,
-      version: { deploymentName, buildId },
-    });
+    );
     sessions.set(buildId, session);
     watches.set(
       buildId,
@@ -86,7 +86,7 @@ const starterOf = (build: string) => {
   return createDeliveryStarter({
     client: clientOf(build),
     taskQueue,
-    ladderFor: () => [0],
+    ladders: { test: [0], status: [0] },
     fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
     build: watch,
     onPath: () => undefined,

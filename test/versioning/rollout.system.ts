@@ -119,20 +119,22 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
 
 test('a worker without a new activity type: the activity fails and waits, the rollout heals it', async () => {
   const { scene, notify } = releases;
-  const old = await openWorkerSession({
-    connection: { address: temporal.address },
-    namespace: temporal.namespace,
-    taskQueue: scene.taskQueue,
-    workflows: { bundle: await prebuiltBundle() },
+  const old = await openWorkerSession(
+    {
+      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
+      taskQueue: scene.taskQueue,
+      workflows: { bundle: await prebuiltBundle() },
+      build: null,
+      mostSends: 10,
+      mostWorkflowTasks: 24,
+    },
     // A release before `sendAttempt` was there.
-    activities: {
+    {
       sends: { sendOtherwise: async () => undefined },
       records: { recordOtherwise: async () => undefined },
       local: {},
     } as unknown as ReturnType<typeof createActivities>,
-    mostSends: 10,
-    mostWorkflowTasks: 24,
-  });
+  );
   const { id, handle } = await notify();
   await temporal.env.client.workflow.start('deliverNotification', {
     workflowId: handle.workflowId,

@@ -1,5 +1,9 @@
-import { createEndpointSpeed, type AttemptPace, type EndpointHistory } from '../../worker/endpoint-speed';
-import { createFastPath } from '../../worker/fast-path';
+import {
+  createEndpointSpeed,
+  createFastPath,
+  type AttemptPace,
+  type EndpointHistory,
+} from '../../worker/fast-path';
 
 const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
@@ -126,7 +130,6 @@ describe('slots on the fast path', () => {
     const made = createFastPath({
       speed: {
         fast: ({ partnerId }) => (fast.has(partnerId) ? `whe_${partnerId}` : null),
-        observe: () => undefined,
       },
       slots,
       monotonicMs: () => clock.now,

@@ -1,6 +1,6 @@
 import { backlog } from '../../../db/figures';
 import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
-import { createRecordResult, type AttemptResult } from '../../../activities/record-result';
+import { createRecordResult, type AttemptResult } from '../../../activities/record';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';

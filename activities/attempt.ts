@@ -1,0 +1,272 @@
+import {
+  TEST_APPLICATION_ID,
+  TEST_REFERENCE,
+  TEST_SEQUENCE,
+  type ApplicationEvent,
+} from '../contracts/webhook-event';
+import { KeyRingError, type KeyRing } from '../db/endpoints/key-ring';
+import {
+  endNotification,
+  forgetAttempt,
+  keepAnswer,
+  openAttempt,
+  type NotificationEnd,
+  type OpenedAttempt,
+} from '../db/notifications/attempt';
+import type { ClaimedNotification } from '../db/notifications/claim';
+import type { NotificationRef } from '../db/notifications/notification';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
+import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook-signature';
+import { createRecordResult, type RecordDeps } from './record';
+import type { Busy, SendSlots } from './send-slots';
+
+export interface AttemptDeps extends RecordDeps {
+  readonly keyRing: KeyRing;
+  /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
+  readonly send: SendWebhook;
+  readonly hmac: HmacSha256;
+  readonly sign: SignEd25519;
+  readonly sendSlots: SendSlots;
+  readonly now: () => Date;
+  readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
+  /** Slots for attempts within a workflow task; null for a notification without one in this process. */
+  readonly fastPath: {
+    enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
+  };
+}
+
+export type SendWebhook = (request: {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}) => Promise<{
+  readonly outcome: DeliveryOutcome;
+  /** The first 8 KiB of the answer; null when there was none. */
+  readonly answer: string | null;
+  /** Address that was connected to; null when none was. */
+  readonly address: string | null;
+  /** A word about a failure without an answer: `ECONNREFUSED`. */
+  readonly detail: string | null;
+  /** How far our clock is ahead of the endpoint's, in milliseconds; null when the answer had no date. */
+  readonly clockSkewMs?: number | null;
+}>;
+
+/** Facts about an attempt beside its outcome, none of them secret. */
+export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'> {
+  readonly attemptNumber: number;
+  readonly endpointId: string;
+  /** Milliseconds from the commit of the notification to the end of the attempt. */
+  readonly ageMs: number;
+}
+
+/** The notification to send, and its generation: a workflow of an older one gets `superseded`. */
+export interface SendOrder extends NotificationRef {
+  /** Names the endpoint, for the limit on attempts under way to it. */
+  readonly queue: string;
+  /**
+   * Whether the workflow knows its step of the ladder: from an attempt of its own, from `wait`, or because somebody wants an attempt now.
+   * Else the answer is `wait` when a next attempt is planned, also when the activity is repeated.
+   */
+  readonly told: boolean;
+}
+
+/** Ids and outcomes only: it is stored in the workflow's history. */
+export type SendResult =
+  | {
+      readonly kind: 'sent';
+      readonly attemptNumber: number;
+      /** Steps of the retry ladder that had been made before it. */
+      readonly step: number;
+      readonly outcome: DeliveryOutcome;
+      readonly address: string | null;
+    }
+  | Busy
+  /** No attempt is due: this workflow replaces one that is gone, and continues at its step. */
+  | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
+  /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
+  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
+  /** A later generation has taken over. */
+  | { readonly kind: 'superseded' };
+
+/** `declined`: no attempt was made here; it belongs on the queue of the sends. `recorded`: it was a delivery, which has been recorded too. */
+type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readonly kind: 'declined' };
+
+/**
+ * Makes one attempt: opens its row, signs and sends. It returns for everything that the partner does, and throws only for our own
+ * faults, so that Temporal repeats it; a repetition closes the row as `unknown` and sends the same event again.
+ */
+export function createSendAttempt(deps: AttemptDeps) {
+  const attempt = createAttempt(deps);
+
+  return async function sendAttempt({ queue, ...ref }: SendOrder): Promise<SendResult> {
+    const sent = await deps.sendSlots.run(queue, () => attempt(ref, null));
+    if (sent.kind === 'other_endpoint') throw new Error('no endpoint was asked for');
+    return sent;
+  };
+}
+
+/**
+ * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a slot for it, for an endpoint
+ * that answers fast. All others are declined and left to `sendAttempt`; after a crash there is no reservation. A delivery is recorded
+ * here as well, which saves the workflow a task. A record that fails is no failure of this activity, which would send again.
+ */
+export function createSendAtOnce(deps: AttemptDeps) {
+  const { fastPath, sendSlots, warn } = deps;
+  const recordResult = createRecordResult(deps);
+  const attempt = createAttempt(deps);
+
+  /** @returns whether it was a delivery, and has been recorded. */
+  async function recordDelivery(ref: NotificationRef, sent: SendResult): Promise<boolean> {
+    if (sent.kind !== 'sent' || sent.outcome.kind !== 'delivered') return false;
+    const { notificationId, generation } = ref;
+    const { attemptNumber, outcome, address } = sent;
+    try {
+      await recordResult({ notificationId, attemptNumber, outcome, address, end: null, retryInMs: null });
+      return true;
+    } catch (error) {
+      warn({ notificationId, generation, err: error }, 'a delivery is not recorded yet; it will be');
+      return false;
+    }
+  }
+
+  return async function sendAtOnce({ queue, ...ref }: SendOrder): Promise<SendAtOnceResult> {
+    const slot = fastPath.enter(ref.notificationId);
+    if (slot === null) return { kind: 'declined' };
+    try {
+      const sent = await sendSlots.run(queue, () => attempt(ref, slot.endpointId));
+      if (sent.kind === 'other_endpoint') return { kind: 'declined' };
+      return { ...sent, recorded: await recordDelivery(ref, sent) };
+    } finally {
+      slot.leave();
+    }
+  };
+}
+
+type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
+
+/**
+ * Makes an attempt of a notification, or ends or holds one that cannot be sent.
+ * @param onlyEndpoint the endpoint that it must be for, else `other_endpoint`; null: any endpoint.
+ */
+function createAttempt(deps: AttemptDeps) {
+  const { sql, send, now, warn, monotonicMs, onEnd } = deps;
+
+  /** Ends a notification without an attempt, or holds it. */
+  async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
+    warn({ ...ref, ...refusal }, 'a notification is not sent');
+    const eventType = await endNotification(sql, ref, refusal);
+    if (eventType !== null) onEnd({ ...refusal, eventType });
+    return { kind: 'over', ...refusal };
+  }
+
+  /** @throws when a secret cannot be opened here: another worker may have its key, and no attempt was made. */
+  async function signed(ref: NotificationRef, opened: Opened): Promise<Record<string, string>> {
+    try {
+      return headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
+    } catch (error) {
+      const { notificationId } = ref;
+      warn({ ...ref, err: error }, 'a notification cannot be signed: is a key missing from WEBHOOK_KEYS?');
+      await forgetAttempt(sql, { notificationId, attemptNumber: opened.attemptNumber });
+      throw error;
+    }
+  }
+
+  async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
+    const { notification, attemptNumber, endpoint } = opened;
+    const { partnerId, environment, eventType, requestId, traceParent, ageMs, body } = notification;
+    const { endpointId, url } = endpoint;
+    const openedMs = monotonicMs();
+    const headers = await signed(ref, opened);
+    const { outcome, answer, address, detail } = await send({ url, headers, body });
+    const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
+    deps.onAttempt(outcome, { ...about, traceParent, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
+    if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
+      warn(
+        { ...about, endpointId, detail },
+        'an endpoint leads to where webhooks may not go; nothing was sent: ask the partner',
+      );
+    }
+    const kept = answer ?? detail;
+    if (kept !== null && kept !== '') {
+      // The partner's answer is useful, but not worth a second event when the database is away.
+      await keepAnswer(sql, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
+        (error: unknown) => warn({ ...about, err: error }, 'the answer of an endpoint was not kept'),
+      );
+    }
+    return { kind: 'sent', attemptNumber, step: opened.step, outcome, address };
+  }
+
+  return async function attempt(
+    { told, ...ref }: Omit<SendOrder, 'queue'>,
+    onlyEndpoint: string | null,
+  ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
+    const opened = await openAttempt(sql, ref, { onlyEndpoint, told });
+    switch (opened.kind) {
+      case 'open':
+        return isEvent(opened.notification)
+          ? makeAttempt(ref, opened)
+          : refuse(ref, { state: 'failed', reason: 'poison' });
+      case 'wait':
+      case 'over':
+      case 'superseded':
+      case 'other_endpoint':
+        return opened;
+      case 'poison':
+      case 'monthly_limit':
+        return refuse(ref, { state: 'failed', reason: opened.kind });
+      case 'no_endpoint': {
+        // A test is worth its answer now; an event of an application waits for an endpoint.
+        const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
+        return refuse(ref, { state, reason: opened.reason });
+      }
+    }
+  };
+}
+
+const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
+
+/**
+ * Whether the body agrees with its row; one that does not would not by trying again. The check comes before the signature, which would
+ * vouch for it. A test names an application that does not exist.
+ */
+function isEvent(row: Opened['notification']): boolean {
+  const { applicationId, sequence, merchantReference } = row;
+  const isTest = row.eventType === TEST_EVENT_TYPE;
+  try {
+    const { data, ...event } = JSON.parse(row.body) as Partial<ApplicationEvent>;
+    return (
+      EVENT_ID.test(row.eventId) &&
+      event.event_id === row.eventId &&
+      event.event_type === row.eventType &&
+      event.environment === row.environment &&
+      isTest === (applicationId === null) &&
+      event.sequence === (isTest ? TEST_SEQUENCE : sequence) &&
+      data?.credit_application_id === (applicationId ?? TEST_APPLICATION_ID) &&
+      data.merchant_reference === (isTest ? TEST_REFERENCE : merchantReference) &&
+      `credit_application.${data.status}` === row.eventType
+    );
+  } catch {
+    return false;
+  }
+}
+
+function headersOf(
+  { keyRing, hmac, sign }: Pick<AttemptDeps, 'keyRing' | 'hmac' | 'sign'>,
+  { notification, endpoint, secrets, keyPairs }: Opened,
+  timestamp: number,
+): Record<string, string> {
+  const { eventId, eventType, body, partnerId, environment } = notification;
+  const { endpointId } = endpoint;
+  const live = secrets.map((sealed) => keyRing.open(sealed, { endpointId, secretId: sealed.secretId }));
+  if (live.length === 0) throw new KeyRingError(`endpoint ${endpointId} has no secret to sign with`);
+  const pairs = keyPairs.map((sealed) => ({
+    publicKey: sealed.publicKey,
+    privateKey: keyRing.open(sealed, { ...sealed, partnerId, environment }),
+  }));
+  if (pairs.length === 0) throw new KeyRingError(`${partnerId} has no ${environment} key pair to sign with`);
+  return {
+    ...signatureHeaders({ body, eventId, timestamp, secrets: live, keyPairs: pairs, hmac, sign }),
+    ...(eventType === TEST_EVENT_TYPE && { 'Service-Test': 'true' }),
+  };
+}

@@ -1,0 +1,120 @@
+import type { Claim, ClaimedNotification } from '../../db/notifications/claim';
+import { createClaimPace, startDispatcher, type Dispatcher } from '../../worker/dispatcher';
+
+const one = (notificationId: string): ClaimedNotification => ({
+  notificationId,
+  generation: 1,
+  eventType: 'credit_application.accepted',
+  partnerId: 'P100001',
+  environment: 'live',
+  applicationId: null,
+  requestId: null,
+  traceParent: null,
+  ageMs: 0,
+});
+const NOTHING: Claim = { claimed: [], waiting: false, contended: false, turn: null };
+
+describe('started deliveries are written down', () => {
+  /** Starts `a`, `b` and `c` of a first claim, and stops after `then`. @returns what was written. */
+  async function written(
+    start: (id: string, dispatcher: Dispatcher) => Promise<void>,
+    then: (dispatcher: Dispatcher) => void = () => undefined,
+  ): Promise<string[][]> {
+    const claims: Claim[] = [{ ...NOTHING, claimed: ['a', 'b', 'c'].map(one) }];
+    const writes: string[][] = [];
+    let begun: () => void = () => undefined;
+    const beginning = new Promise<void>((resolve) => (begun = resolve));
+    const dispatcher = startDispatcher({
+      claim: async () => {
+        const claim = claims.shift();
+        if (claim === undefined) begun();
+        return claim ?? NOTHING;
+      },
+      markStarted: async (started) => void writes.push(started.map(({ notificationId }) => notificationId)),
+      giveBack: async () => undefined,
+      start: async ({ notificationId }) => start(notificationId, dispatcher),
+      onStarted: () => undefined,
+      onError: () => undefined,
+      monotonicMs: () => performance.now(),
+      sweepMs: 10,
+      batch: 64,
+    });
+    await beginning;
+    then(dispatcher);
+    await dispatcher.stop();
+    return writes;
+  }
+
+  test('but for one whose attempt ended before its start was answered', async () => {
+    const writes = await written(async (id, dispatcher) => {
+      await Promise.resolve();
+      if (id === 'b') dispatcher.attemptEnded(id);
+    });
+    expect(writes).toEqual([['a', 'c']]);
+  });
+
+  test('but for one whose attempt has ended since its start', async () => {
+    const start = async () => undefined;
+    expect(await written(start, (dispatcher) => dispatcher.attemptEnded('a'))).toEqual([['b', 'c']]);
+  });
+
+  test('but for one that could not be started', async () => {
+    const writes = await written(async (id) => {
+      if (id === 'a') throw new Error('Temporal is away');
+    });
+    expect(writes).toEqual([['b', 'c']]);
+  });
+
+  test('and there is no statement when all have been attempted', async () => {
+    const start = async () => undefined;
+    const all = (dispatcher: Dispatcher) => ['a', 'b', 'c'].forEach(dispatcher.attemptEnded);
+    expect(await written(start, all)).toEqual([]);
+  });
+});
+
+describe('the pace of claims', () => {
+  let nowMs = 0;
+  const newPace = () => createClaimPace(() => nowMs);
+  beforeEach(() => (nowMs = 0));
+
+  test('some short claims in a row need no rest', () => {
+    const pace = newPace();
+    for (let nth = 0; nth < 10; nth += 1) {
+      nowMs += 2;
+      pace.spent(2);
+      expect(pace.restMs(0)).toBe(0);
+    }
+  });
+
+  test('claims that follow one another take a quarter of the time in the long run', () => {
+    const pace = newPace();
+    let claims = 0;
+    while (nowMs < 10_000) {
+      nowMs += 5;
+      claims += 1;
+      pace.spent(5);
+      nowMs += pace.restMs(0);
+    }
+    expect((claims * 5) / nowMs).toBeCloseTo(0.25, 1);
+  });
+
+  test('a rest is no longer than 50 ms however slow a claim was, and after a quiet second there is none', () => {
+    const pace = newPace();
+    pace.spent(5_000);
+    expect(pace.restMs(0)).toBe(50);
+    nowMs += 1_000;
+    pace.spent(15);
+    expect(pace.restMs(0)).toBe(0);
+  });
+
+  test('while four workflows are being started, claims are 40 ms apart', () => {
+    const pace = newPace();
+    expect(pace.restMs(4)).toBe(0);
+    pace.spent(2);
+    expect([pace.restMs(3), pace.restMs(4)]).toEqual([0, 40]);
+    nowMs += 30;
+    expect([pace.restMs(3), pace.restMs(64)]).toEqual([0, 10]);
+    nowMs += 10;
+    expect(pace.restMs(64)).toBe(0);
+  });
+});

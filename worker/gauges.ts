@@ -1,0 +1,227 @@
+import { X509Certificate } from 'node:crypto';
+import { Gauge, type Registry } from 'prom-client';
+import type { SendSlots } from '../activities';
+import {
+  backlog,
+  databaseFigures,
+  deliveryFigures,
+  healthFigures,
+  LIMIT_SHARES,
+  waitingFigures,
+} from '../db/figures';
+import type { Db, Sql } from '../db/postgres/connect';
+import type { TemporalTarget } from '../runtime/temporal/temporal-target';
+import { ROUND_TIMEOUT_MS } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
+
+interface WorkerGaugesDeps {
+  readonly db: Db;
+  /** For statements that are prepared. */
+  readonly sql: Sql;
+  readonly temporal: TemporalTarget;
+  /** Most attempts under way in this process. */
+  readonly mostSends: number;
+  readonly underWay: SendSlots['underWay'];
+  readonly clockSkewMs: () => number | null;
+  readonly buildIsCurrent: () => boolean;
+}
+
+/** The gauges of a worker process, read at each scrape. Those that are read from Postgres are the same in every worker. */
+export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
+  const { db, sql } = deps;
+
+  const waiting = sharedGauges(registry, () => backlog(sql));
+  waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
+  waiting(
+    'pfqs_notifications_oldest_pending_seconds',
+    'Age of the oldest of them whose endpoint has a free slot.',
+    ({ oldestMs }) => oldestMs / 1_000,
+  );
+  waiting(
+    'pfqs_notifications_capped',
+    'Of those, due and behind as many first attempts as their endpoint has slots.',
+    ({ capped }) => capped,
+  );
+  waiting(
+    'pfqs_notifications_oldest_capped_seconds',
+    'How long the oldest of them has been due.',
+    ({ oldestCappedMs }) => oldestCappedMs / 1_000,
+  );
+
+  const delivery = sharedGauges(registry, () => deliveryFigures(sql));
+  delivery(
+    'pfqs_notifications_undelivered',
+    'Notifications that have not ended, by state.',
+    ({ undelivered }) => by('state', undelivered),
+    'state',
+  );
+  delivery(
+    'pfqs_notifications_oldest_paused_seconds',
+    'How long the oldest pause of a delivery has lasted.',
+    ({ oldestPausedMs }) => oldestPausedMs / 1_000,
+  );
+  delivery(
+    'pfqs_notifications_this_month',
+    'Notifications counted in this UTC month, by environment and result: delivered or failed.',
+    ({ month }) =>
+      month.flatMap(({ environment, delivered, failed }) => [
+        [{ environment, result: 'delivered' }, delivered] as const,
+        [{ environment, result: 'failed' }, failed] as const,
+      ]),
+    'environment',
+    'result',
+  );
+  delivery(
+    'pfqs_test_limit_partners',
+    'Partners that have used at least so many per cent of the test notifications of this UTC month.',
+    ({ month }) =>
+      month.flatMap(({ environment, limitUsed }) =>
+        LIMIT_SHARES.map((used, at) => [{ environment, used }, limitUsed[at] ?? 0] as const),
+      ),
+    'environment',
+    'used',
+  );
+
+  // For all partners together: `ops webhooks list` has them by partner. An endpoint that the service disabled is named by its id.
+  const health = sharedGauges(registry, () => healthFigures(db));
+  health('pfqs_notifications_held', 'Notifications that wait for an active endpoint.', ({ held }) => held);
+  health(
+    'pfqs_notifications_oldest_held_seconds',
+    'How long the oldest of them has been held.',
+    ({ oldestHeldMs }) => oldestHeldMs / 1_000,
+  );
+  health(
+    'pfqs_notifications_expiring',
+    'Held notifications that expire within seven days.',
+    ({ expiring }) => expiring,
+  );
+  health(
+    'pfqs_webhook_endpoints_disabled',
+    'Disabled endpoints by reason.',
+    ({ disabled }) => by('reason', disabled),
+    'reason',
+  );
+  health(
+    'pfqs_webhook_endpoint_given_up',
+    'Each endpoint that the service disabled, by its id and the reason: 1 until it is enabled, replaced, or disabled by an operator.',
+    ({ givenUp }) => givenUp.map((one) => [one, 1] as const),
+    'endpoint',
+    'reason',
+  );
+  health(
+    'pfqs_webhook_endpoints_failing',
+    'Active endpoints that have answered nothing but failures for at least so many hours.',
+    ({ failing }) => failing.map(({ hours, count }) => [{ hours }, count] as const),
+    'hours',
+  );
+  health(
+    'pfqs_partners_failing',
+    'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
+    ({ partnersFailing }) => partnersFailing,
+  );
+
+  const lenders = sharedGauges(registry, () => waitingFigures(db));
+  lenders(
+    'pfqs_lender_events_waiting',
+    "Lenders' events that wait for the steps before them.",
+    (one) => one.waiting,
+  );
+  lenders(
+    'pfqs_lender_events_oldest_waiting_seconds',
+    'Time since the oldest of them was received.',
+    ({ oldestSeconds }) => oldestSeconds,
+  );
+  lenders(
+    'pfqs_lender_events_overdue_seconds',
+    'Time since the first wait was over that has not been ended yet.',
+    ({ overdueSeconds }) => overdueSeconds,
+  );
+
+  const supply = sharedGauges(registry, () => databaseFigures(db));
+  supply(
+    'pfqs_partition_months_ahead',
+    'Months after the present one that every table has a partition for.',
+    ({ monthsAhead }) => monthsAhead,
+  );
+  supply(
+    'pfqs_archive_failing_seconds',
+    'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
+    ({ archiveFailingMs }) => archiveFailingMs / 1_000,
+  );
+
+  const here = sharedGauges(registry, async () => deps.underWay());
+  here('pfqs_delivery_places', 'Most attempts that can be under way in this process.', () => deps.mostSends);
+  here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
+  here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
+  here(
+    'pfqs_clock_skew_seconds',
+    'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    () => (deps.clockSkewMs() ?? Number.NaN) / 1_000,
+  );
+  here(
+    'pfqs_worker_build_current',
+    'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+    () => (deps.buildIsCurrent() ? 1 : 0),
+  );
+  here(
+    'pfqs_temporal_certificate_expires_timestamp_seconds',
+    'When the client certificate ends that this process started with; NaN without one.',
+    () => expiryOf(deps.temporal.connection.tls) / 1_000,
+  );
+}
+
+/** The series of a gauge: one figure, or one for each value of its labels. */
+type Shown =
+  number | readonly (readonly [labels: Readonly<Record<string, string | number>>, figure: number])[];
+
+/** Longest time that a scrape waits for figures, in milliseconds: Prometheus waits 10 s for the whole page. */
+const SCRAPE_WAITS_MS = 3_000;
+
+/**
+ * Makes gauges of figures that are read when they are scraped. The gauges of one scrape share one read. Without the figures (Postgres
+ * is away) they have no series, and the rest of the page is served; the alert FiguresMissing reports that.
+ */
+function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>) {
+  let reading: Promise<Figures> | null = null;
+  const figures = () => {
+    // Later scrapes share a read that hangs: a frozen Postgres would otherwise collect them.
+    reading ??= withTimeout(read(), ROUND_TIMEOUT_MS, 'figures').finally(() => {
+      reading = null;
+    });
+    return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
+  };
+  return function gauge(
+    name: string,
+    help: string,
+    show: (figures: Figures) => Shown,
+    ...labelNames: string[]
+  ): void {
+    // The registry keeps it.
+    void new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        const found = await figures();
+        // Series of the last scrape: their labels may be gone, and without labels a reset leaves the series with 0.
+        this.reset();
+        if (labelNames.length === 0) this.remove();
+        if (found === null) return;
+        const shown = show(found);
+        if (typeof shown === 'number') this.set(shown);
+        else for (const [labels, figure] of shown) this.set(labels, figure);
+      },
+    });
+  };
+}
+
+/** A series for each name, under this label. */
+const by = (label: string, counts: Readonly<Record<string, number>>): Shown =>
+  Object.entries(counts).map(([name, count]) => [{ [label]: name }, count]);
+
+/** Unix milliseconds; NaN without a client certificate. */
+function expiryOf(tls: TemporalTarget['connection']['tls']): number {
+  const pair = typeof tls === 'object' && tls !== null ? tls.clientCertPair : undefined;
+  return pair === undefined ? Number.NaN : new Date(new X509Certificate(pair.crt).validTo).getTime();
+}

@@ -1,0 +1,169 @@
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import type { ClaimedNotification } from '../db/notifications/claim';
+import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states';
+import { startLoop } from '../timing/loop';
+import { withTimeout } from '../timing/timeout';
+import type { deliverNotification } from '../workflows';
+import { deliveryWorkflowId } from '../workflows/names';
+import type { FastPath, FastPathAnswer } from './fast-path';
+
+/** A client would try for many seconds while Temporal is away. The row is safe in Postgres, and is claimed again. */
+const START_MS = 1_500;
+/** How often Temporal is asked for the current build, and the timeout of that call. */
+const WATCH_EVERY_MS = 2_000;
+const WATCH_MS = 1_500;
+/** An answer counts for this long after it was asked for, so that two may be lost in between. */
+const ANSWER_VALID_MS = 5_000;
+
+/** Waits before each attempt, in milliseconds. */
+export interface Ladders {
+  readonly test: readonly number[];
+  readonly status: readonly number[];
+}
+
+interface DeliveryStarterDeps {
+  /** On the worker's own connection: then the first workflow task needs no polling (eager start). */
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly ladders: Ladders;
+  /** Of this process, which runs the worker. */
+  readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
+  /** Whether the first workflow task may run here. */
+  readonly build: Pick<BuildWatch, 'eager'>;
+  /** A workflow was started that did not exist; for metrics. */
+  readonly onPath: (path: StartPath) => void;
+}
+
+/** The answer of the fast path; `not_eager` when another build may get the first workflow task, so that it was not asked. */
+type StartPath = FastPathAnswer | 'not_eager';
+
+export type StartDelivery = (
+  notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
+) => Promise<void>;
+
+/**
+ * Starts the workflow of a claimed notification. A workflow that exists already counts as started.
+ * @throws after 1.5 s at the latest, when Temporal does not answer.
+ */
+export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
+  const { client, taskQueue, ladders, fastPath, build, onPath } = deps;
+  return async (notification) => {
+    const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
+    const ladderMs = eventType === TEST_EVENT_TYPE ? ladders.test : ladders.status;
+    const eager = build.eager();
+    const path: StartPath = !eager
+      ? 'not_eager'
+      : ladderMs[0] === 0
+        ? fastPath.reserve(notification)
+        : 'endpoint_not_fast';
+    const fast = path === 'fast';
+    try {
+      const starting = client.withDeadline(Date.now() + START_MS, () =>
+        client.workflow.start<typeof deliverNotification>('deliverNotification', {
+          workflowId: deliveryWorkflowId(notificationId, generation),
+          taskQueue,
+          args: [{ notificationId, generation, ladderMs, queue: `${partnerId}/${environment}`, fast }],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          requestEagerStart: eager,
+          staticSummary: `${eventType} to ${partnerId}, ${environment}`,
+          typedSearchAttributes: [
+            keyword('partner', partnerId),
+            keyword('environment', environment),
+            keyword('eventType', eventType),
+            keyword('status', 'sending'),
+            ...(applicationId === null ? [] : [keyword('application', applicationId)]),
+          ],
+        }),
+      );
+      // The worker's connection applies a deadline to each of its own retries, and has no abort signal.
+      await withTimeout(starting, START_MS, 'Temporal');
+      onPath(path);
+    } catch (error) {
+      if (fast) fastPath.cancel(notificationId);
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  };
+}
+
+const keyword = (name: keyof typeof SEARCH_ATTRIBUTE, value: string) => ({
+  key: defineSearchAttributeKey(SEARCH_ATTRIBUTE[name], 'KEYWORD'),
+  value,
+});
+
+/** A build of the worker, as Temporal knows it. */
+export interface Build {
+  readonly deploymentName: string;
+  readonly buildId: string;
+}
+
+interface BuildWatchDeps {
+  readonly client: Client;
+  readonly taskQueue: string;
+  /** The build of this process; null: it takes no part in versioning. */
+  readonly build: Build | null;
+  readonly monotonicMs: () => number;
+  /** Called once for failures in a row. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Whether the build of this process is current, by Temporal's last answer. */
+export interface BuildWatch {
+  /** Whether deliveries are started here: only the current build passes arguments that fit its workflow code. The last answer counts, however old. */
+  current(): boolean;
+  /**
+   * Whether a first workflow task may be asked for here: this build is current and no other is announced or ramping, by an answer of the
+   * last five seconds. The server does not look at builds when it gives out such a task.
+   */
+  eager(): boolean;
+  /** Calls it with the first answer, and whenever `current` changes. */
+  onChange(listener: (current: boolean) => void): void;
+  stop(): Promise<void>;
+}
+
+/** Asks Temporal every two seconds which build gets the tasks of this queue. */
+export function watchBuild(deps: BuildWatchDeps): BuildWatch {
+  const { client, taskQueue, build, monotonicMs, onError } = deps;
+  const listeners = new Set<(current: boolean) => void>();
+  let answer: { readonly current: boolean; readonly alone: boolean; readonly askedAt: number } | null = null;
+  let failing = false;
+
+  async function ask(): Promise<void> {
+    const askedAt = monotonicMs();
+    const asking = client.withDeadline(Date.now() + WATCH_MS, () =>
+      client.workflowService.describeTaskQueue({
+        namespace: client.options.namespace,
+        taskQueue: { name: taskQueue },
+      }),
+    );
+    const { versioningInfo: routing } = await withTimeout(asking, WATCH_MS, 'Temporal');
+    const named = routing?.currentDeploymentVersion;
+    const current =
+      build === null
+        ? !named?.buildId
+        : named?.buildId === build.buildId && named.deploymentName === build.deploymentName;
+    const alone = !routing?.rampingDeploymentVersion && !routing?.rampingVersionPercentage;
+    const changed = answer?.current !== current;
+    answer = { current, alone, askedAt };
+    failing = false;
+    if (changed) for (const listener of listeners) listener(current);
+  }
+
+  const loop = startLoop({
+    round: ask,
+    everyMs: WATCH_EVERY_MS,
+    onError(error) {
+      if (!failing) onError(error);
+      failing = true;
+    },
+  });
+
+  return {
+    // Before the first answer: a worker without versions has no other build beside it.
+    current: () => answer?.current ?? build === null,
+    eager: () =>
+      answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
+    onChange: (listener) => void listeners.add(listener),
+    stop: () => loop.stop(),
+  };
+}
