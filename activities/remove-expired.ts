@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { appendOperatorEvents, type OperatorEvent } from '../db/audit/operator-events';
 import type { Database } from '../db/postgres/connect';
-import { applyRetentionStep, type RetentionStep } from '../db/retention/apply';
+import { applyRetentionStep, type RetentionStep } from '../db/retention/remove';
 import { describeOperatorEvent } from '../domain/operator-event';
 import {
   beyondUsual,

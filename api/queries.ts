@@ -2,13 +2,18 @@ import type { AppDeps } from './app';
 import type { ApplicationRoutesDeps } from './internal-app';
 import { applicationEventText } from '../contracts/webhook-event';
 import { createApplication, warnOfCrowdedQuote } from '../db/applications/create';
-import { applicationExists, findApplication } from '../db/applications/read';
-import { recordLenderEvent } from '../db/applications/record-lender-event';
+import {
+  applicationExists,
+  findApplication,
+  findApplicationForPartner,
+} from '../db/applications/applications';
+import { recordLenderEvent } from '../db/applications/lender-events';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
 import { findServiceKeysByHash } from '../db/keys/service-keys';
-import { insertTestNotification, readProgress } from '../db/notifications/create';
-import { findApplicationForPartner } from '../db/applications/find-for-partner';
-import { readCursorSecret, findForPartner, listForPartner } from '../db/notifications/partner';
+import { insertTestNotification } from '../db/notifications/create';
+import { readProgress } from '../db/notifications/notification';
+import { readCursorSecret } from '../db/keys/key';
+import { findForPartner, listForPartner } from '../db/notifications/partner';
 import { recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
 import { resendForPartner } from '../db/notifications/resend';
 import { createCursors } from './routes/notifications';

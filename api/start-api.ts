@@ -7,8 +7,9 @@ import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/keys/api-ke
 import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
+import { TestLimitReached } from '../db/notifications/quota';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
 import { withTimeout } from '../timing/timeout';
-import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/writer';
 import { openTogether, type Closers } from '../runtime/process';
 import type { Config } from '../runtime/config/config';
 import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
@@ -146,12 +147,12 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     trustedProxies: config.TRUSTED_PROXIES,
     tracer: tracing,
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
-    storeTest: async (notification) => {
-      const answer = await queries.storeTest(notification);
-      if (answer.kind === 'limit_reached')
-        metrics.testLimitRefused.inc({ environment: notification.environment });
-      return answer;
-    },
+    storeTest: (notification) =>
+      queries.storeTest(notification).catch((error: unknown) => {
+        if (error instanceof TestLimitReached)
+          metrics.testLimitRefused.inc({ environment: notification.environment });
+        throw error;
+      }),
     now: () => new Date(),
     newQuoteId,
     newNotificationId,

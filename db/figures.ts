@@ -3,7 +3,7 @@ import { WARN_AFTER_HOURS } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
-import { oneRow, runPrepared, type Reader } from './postgres/prepared';
+import { oneRow, runPrepared, type Reader } from './postgres/connect';
 
 /** Shares of the monthly limit that metrics tell apart, in per cent. */
 export const LIMIT_SHARES = [50, 80, 100] as const;

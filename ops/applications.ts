@@ -5,8 +5,8 @@ import {
   listWaitingEvents,
   type Application,
   type ApplicationStory,
-} from '../db/applications/read';
-import type { LenderEvent } from '../db/applications/record-lender-event';
+  type LenderEvent,
+} from '../db/applications/applications';
 import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';

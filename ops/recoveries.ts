@@ -7,11 +7,9 @@ import {
   resumeRecovery,
   RECOVERED_PER_SECOND,
   runRecovery,
-  countUndelivered,
   type Recovery,
-  type RecoverySpan,
-  type UndeliveredCount,
 } from '../db/notifications/recovery';
+import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/recoverable';
 import { Refused } from '../db/refused';
 import {
   environmentOption,

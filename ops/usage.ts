@@ -2,7 +2,7 @@ import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys/key';
 import { existingPartner } from '../db/catalogue/partners';
-import { countQuotes, type QuoteCount } from '../db/quotes/count';
+import { countQuotes, type QuoteCount } from '../db/quotes/read';
 import {
   currentMonth,
   TEST_LIMIT_PER_MONTH,

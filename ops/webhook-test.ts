@@ -6,13 +6,8 @@ import { Option, type Command } from 'commander';
 import { ulid } from 'ulid';
 import type { Db } from '../db/postgres/connect';
 import type { KeyEnvironment } from '../db/keys/key';
-import {
-  readProgress,
-  insertTestNotification,
-  type NotificationProgress,
-  type TestNotificationAnswer,
-} from '../db/notifications/create';
-import { Refused } from '../db/refused';
+import { readProgress, type NotificationProgress } from '../db/notifications/notification';
+import { insertTestNotification } from '../db/notifications/create';
 import { environmentOption, idOf } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { changeAndLog } from './change-and-log';
@@ -45,7 +40,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     const notificationId = `ntf_${ulid(at.getTime())}`;
     const eventId = `evt_${ulid(at.getTime())}`;
     await changeAndLog(call, 'webhooks.test', async (tx, log) => {
-      const stored = await insertTestNotification(tx, {
+      await insertTestNotification(tx, {
         notificationId,
         eventId,
         eventType: TEST_EVENT_TYPE,
@@ -54,7 +49,6 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
         body: JSON.stringify(testEvent({ eventId, environment, createdAt: at, lender })),
         requestId: `rq_${randomUUID()}`,
       });
-      if (stored.kind !== 'stored') throw refusal(stored, partnerId, environment);
       await log(notificationId, { partner_id: partnerId, environment });
     });
     const view = { notification_id: notificationId, event_id: eventId, partner_id: partnerId, environment };
@@ -91,20 +85,4 @@ function notDelivered(notificationId: string, progress: NotificationProgress | n
       : `the endpoint ${attempt.httpStatus === null ? 'gave no answer' : `answered ${attempt.httpStatus}`}.`;
   const see = `See ops notifications show ${notificationId}.`;
   return new Error(`Test notification ${notificationId} is not delivered (${state}): ${told} ${see}`);
-}
-
-function refusal(
-  answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,
-  partnerId: string,
-  environment: KeyEnvironment,
-): Refused {
-  if (answer.kind === 'no_endpoint') {
-    return new Refused('conflict', `${partnerId} has no active ${environment} endpoint.`);
-  }
-  const { limit, delivered, reserved, monthEndsAt } = answer;
-  return new Refused(
-    'conflict',
-    `The limit of ${limit} test notifications is reached for ${partnerId}, ${environment}: ${delivered} delivered and ` +
-      `${reserved} under way this month, which ends at ${monthEndsAt.toISOString()}.`,
-  );
 }

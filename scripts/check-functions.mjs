@@ -1,5 +1,5 @@
 /**
- * Fails when a function of a `.sql` file (db/postgres/functions.ts installs them) is not the one that db/functions.json has: a build that
+ * Fails when a function of a `.sql` file (db/postgres/migrate.ts installs them) is not the one that db/functions.json has: a build that
  * still runs calls the version that a release installed, so a released text never changes (docs/operations/upgrade.md). `--write` writes
  * that file: after a change of a version that no release has, and after a new version.
  */

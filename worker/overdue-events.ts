@@ -1,5 +1,5 @@
 import { applicationEventText } from '../contracts/webhook-event';
-import { applyOverdueEvents, overdueApplications } from '../db/applications/apply-overdue-events';
+import { applyOverdueEvents, overdueApplications } from '../db/applications/lender-events';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
 import { withTimeout } from '../timing/timeout';

@@ -14,8 +14,7 @@ import {
 import { NOTIFICATIONS_CHANNEL, readTrace } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
-import { differentFunctions } from '../db/postgres/functions';
-import { keepPartitionsAhead } from '../db/postgres/partitions';
+import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { hmacSha256, signEd25519 } from '../outbound/signing';
 import { openTogether, type Closers } from '../runtime/process';

@@ -15,12 +15,8 @@ import type {
   NewApplication,
   warnOfCrowdedQuote,
 } from '../../db/applications/create';
-import type { Application, ApplicationStory } from '../../db/applications/read';
-import type {
-  LenderEventAnswer,
-  NewLenderEvent,
-  LenderEvent,
-} from '../../db/applications/record-lender-event';
+import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
+import type { LenderEventAnswer, NewLenderEvent } from '../../db/applications/lender-events';
 import type { KeyBinding } from '../../db/keys/service-keys';
 import type { Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';

@@ -2,7 +2,7 @@ import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
 import { ID_PATTERNS } from '../../contracts/fields';
-import type { PartnerApplication } from '../../db/applications/find-for-partner';
+import type { PartnerApplication } from '../../db/applications/applications';
 import type { ApplicationState } from '../../domain/application-states';
 import { noSuchApplication, type ApplicationPath } from './credit-applications';
 import { moment } from './notifications';

@@ -6,8 +6,7 @@ import {
   type ProductItem,
 } from '../../contracts/quote-response';
 import { bodyValidator } from '../../contracts/validate';
-import type { FittedProduct } from '../../db/quotes/fitted-products';
-import type { QuoteRow } from '../../db/quotes/insert';
+import type { FittedProduct, QuoteRow } from '../../db/quotes/store';
 import { formatPence } from '../../domain/money';
 import {
   completeMerchant,

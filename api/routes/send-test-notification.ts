@@ -6,11 +6,10 @@ import {
   type TestNotificationBody,
 } from '../../contracts/notifications';
 import { type TestLender, testEvent } from '../../contracts/webhook-event';
-import type {
-  NotificationProgress,
-  NewTestNotification,
-  TestNotificationAnswer,
-} from '../../db/notifications/create';
+import type { NotificationProgress } from '../../db/notifications/notification';
+import type { NewTestNotification } from '../../db/notifications/create';
+import { TEST_LIMIT_PER_MONTH, TestLimitReached } from '../../db/notifications/quota';
+import { Refused } from '../../db/refused';
 import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { Caller } from '../checks';
 import { ApiError, notRegistered } from '../errors';
@@ -28,8 +27,8 @@ interface TestQuery {
 const options = { config: { readQuery: readTestQuery } };
 
 export interface SendTestNotificationDeps {
-  /** Reserves a place in the month and stores the notification, in one transaction. */
-  readonly storeTest: (notification: NewTestNotification) => Promise<TestNotificationAnswer>;
+  /** Reserves a unit of the month's quota and stores the notification, in one statement. @throws Refused */
+  readonly storeTest: (notification: NewTestNotification) => Promise<void>;
   readonly readProgress: (notificationId: string) => Promise<NotificationProgress | null>;
   readonly attempts: AttemptWatch;
   readonly now: () => Date;
@@ -56,21 +55,27 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
     const event = testEvent({ eventId, environment, createdAt: at, lender });
     const subscription = deps.attempts.subscribe(notificationId);
     try {
-      const stored = await deps.storeTest({
-        notificationId,
-        eventId,
-        eventType: TEST_EVENT_TYPE,
-        partnerId,
-        environment,
-        body: JSON.stringify(event),
-        requestId: request.id,
-      });
-      if (stored.kind === 'limit_reached') {
-        const { delivered, limit, secondsToMonthEnd } = stored;
-        const seconds = delivered >= limit ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS;
-        void reply.header('Retry-After', String(seconds));
-      }
-      if (stored.kind !== 'stored') throw refusal(stored, caller);
+      const body = JSON.stringify(event);
+      const eventType = TEST_EVENT_TYPE;
+      await deps
+        .storeTest({
+          notificationId,
+          eventId,
+          eventType,
+          partnerId,
+          environment,
+          body,
+          requestId: request.id,
+        })
+        .catch((error: unknown) => {
+          if (error instanceof TestLimitReached) {
+            const { delivered, secondsToMonthEnd } = error.use;
+            const seconds =
+              delivered >= TEST_LIMIT_PER_MONTH ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS;
+            void reply.header('Retry-After', String(seconds));
+          }
+          throw error instanceof Refused ? refusal(error, caller) : error;
+        });
       const { status, reason, attempt } = await firstWord();
       const ended = status === 'delivered' || status === 'failed';
       const data = {
@@ -115,12 +120,10 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
 /** One that is under way may fail at any time, and then no longer counts. */
 const RETRY_WHILE_UNDER_WAY_SECONDS = 60;
 
-function refusal(
-  answer: Exclude<TestNotificationAnswer, { kind: 'stored' }>,
-  { environment }: Caller,
-): ApiError {
-  if (answer.kind === 'no_endpoint') return notRegistered(environment);
-  const { limit, delivered, reserved, monthEndsAt } = answer;
+function refusal(refused: Refused, { environment }: Caller): ApiError {
+  if (!(refused instanceof TestLimitReached)) return notRegistered(environment);
+  const limit = TEST_LIMIT_PER_MONTH;
+  const { delivered, reserved, monthEndsAt } = refused.use;
   return new ApiError(
     'TEST_NOTIFICATION_LIMIT_REACHED',
     `All ${limit} test notifications of this month are delivered or under way in the ${environment} environment.`,

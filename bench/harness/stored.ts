@@ -1,12 +1,11 @@
 import type postgres from 'postgres';
 import { ulid } from 'ulid';
 import { applicationEventText, type ApplicationEvent } from '../../contracts/webhook-event';
-import { insertStatusNotification } from '../../db/applications/notifications';
+import { insertStatusNotification } from '../../db/notifications/create';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
-import type { Database } from '../../db/postgres/connect';
-import { hint } from '../../db/postgres/hints';
+import { type Database, hint } from '../../db/postgres/connect';
 import { creditApplications, deliveries, notifications } from '../../db/schema';
 import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { addEndpoint } from '../../test/support/notifications';

@@ -1,4 +1,4 @@
-import { listApplications } from '../../db/applications/read';
+import { listApplications } from '../../db/applications/applications';
 import { backlog, deliveryFigures } from '../../db/figures';
 import { listForPartner } from '../../db/notifications/partner';
 import { listNotifications } from '../../db/notifications/operator';

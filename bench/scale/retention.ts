@@ -1,6 +1,5 @@
 import { keepRetentionDays } from '../../db/retention/days';
-import { MONTHLY_KINDS } from '../../db/retention/kinds';
-import { dropMonth, expiredMonths } from '../../db/retention/months';
+import { MONTHLY_KINDS, dropMonth, expiredMonths } from '../../db/retention/remove';
 import { load } from '../harness/load';
 import { medianRatio, medians, type Figures } from '../harness/rounds';
 import type { Side } from './side';

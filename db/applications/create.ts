@@ -11,13 +11,13 @@ import {
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
+import { inScope, type ServiceCaller } from '../keys/service-keys';
+import { insertStatusNotification } from '../notifications/create';
 import type { Db, DbOrTransaction } from '../postgres/connect';
-import { creditApplications } from '../schema';
-import { inScope } from './read';
-import { findLender } from './lenders';
 import { findQuote, type StoredQuote } from '../quotes/read';
-import type { ServiceCaller } from '../keys/service-keys';
-import { insertStatusNotification, type Application } from './notifications';
+import { creditApplications } from '../schema';
+import type { Application } from './applications';
+import { findLender } from './lenders';
 
 /** An application as a lender's integration opens it, from a finance link. */
 export interface NewApplication extends ApplicationTerms {
@@ -36,7 +36,7 @@ export interface NewApplication extends ApplicationTerms {
 export type CreateApplicationAnswer =
   /** Opened now, or before with the same content. */
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
-  /** The lender's reference stands for another application. */
+  /** The lender's reference belongs to another application. */
   | { readonly kind: 'exists'; readonly application: Application }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
   | {
@@ -46,8 +46,8 @@ export type CreateApplicationAnswer =
   | { readonly kind: 'reference_format' | Exclude<OfferRefusal, 'product_not_quoted'> };
 
 /**
- * Opens an application and stores its first notification, in one transaction. What is wanted must have been quoted. The
- * same lender's reference again, with the same content, is the same application.
+ * Opens an application and stores its first notification, in one transaction. Its product and amounts must have been quoted. The same
+ * lender's reference again, with the same content, is the same application.
  */
 export async function createApplication(
   db: Db,
@@ -56,7 +56,7 @@ export async function createApplication(
 ): Promise<CreateApplicationAnswer> {
   const { service } = wanted;
   if (wanted.lender !== service.lender) return { kind: 'lender_not_found', ofOthers: true };
-  // Before the rest: once opened, an application stays what it is, though formats change and quotes are dropped.
+  // Before the other checks: an application that is open stays so, though formats change and quotes are dropped.
   const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
   if (known !== null) return again(known, wanted);
   const lender = await findLender(db, wanted.lender);
@@ -76,7 +76,7 @@ export async function createApplication(
   return db.transaction(async (tx) => {
     const application = await insert(tx, wanted, quote);
     if (application === null) {
-      // Opened before from another quote, or at this moment by somebody who has committed.
+      // Opened from another quote before, or by another call at this moment.
       const other = await findBy(tx, wanted);
       if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
       return again(other, wanted);
@@ -132,7 +132,7 @@ async function findBy(
   return row ?? null;
 }
 
-/** What a quote offered. A raised deposit stands in its answer only, and lowers the loan: the price stays. */
+/** What a quote offered. Only its answer contains a raised deposit, which lowers the loan: the price stays. */
 function offersOf({
   fitted,
   merchantReference,
@@ -147,13 +147,13 @@ function offersOf({
   return { merchantReference, fitted, summary };
 }
 
-/** More than a shopper, who may try a few lenders, opens from one quote. */
+/** More applications than a shopper, who may try a few lenders, opens from one quote. */
 const USUAL_APPLICATIONS_OF_QUOTE = 20;
 
 /**
- * Counts the applications of a quote once one more has been committed, so that the last of many at a time sees them all. Nothing is
- * refused: a page that many shoppers see may share a quote.
- * @returns null for a usual number; else the warning, and whether it is new: there is one for a quote, whoever counts.
+ * Counts the applications of a quote after one more was committed, so that the last of several at once sees them all. None is refused:
+ * a page that many shoppers see may share a quote.
+ * @returns null for a usual number; else the warning, and whether it is new: a quote has one warning.
  */
 export async function warnOfCrowdedQuote(
   db: DbOrTransaction,

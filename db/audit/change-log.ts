@@ -3,7 +3,7 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** A change as it is stored (db/schema/change-log.ts). */
+/** A change as it is stored (db/schema/audit.ts). */
 type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
 /** One change, as it is written down; its details never name a key or a secret. */
 export type Change = Pick<RecordedChange, 'actor' | 'action' | 'subject' | 'details'>;

@@ -5,7 +5,7 @@ import type { KeyEnvironment } from '../keys/key';
 import { operatorEvents } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** An event as it is stored (db/schema/operator-events.ts). */
+/** An event as it is stored (db/schema/audit.ts). */
 type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
 /** Something the service noticed by itself, as it is written down; never with a secret, a body or an address. */
 export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;

@@ -1,11 +1,17 @@
-import { getTableColumns } from 'drizzle-orm';
+import { getTableColumns, inArray, sql } from 'drizzle-orm';
 import { type MerchantSetup, type Product, isPossibleDeposit } from '../../domain/product';
-import { productVersions } from '../schema';
-import { runPrepared, type Reader } from '../postgres/prepared';
-import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';
-import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
+import { merchantPartners, merchants, partners, productVersions } from '../schema';
+import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
+import {
+  corruptFieldsOf,
+  toDefinition,
+  toDepositRule,
+  type ProductIdentity,
+  type StoredProductRow,
+  type VersionColumns,
+} from './product-row';
 
-/** A merchant with everything that a quote depends on. */
+/** A merchant with everything that its quotes depend on. */
 export interface StoredMerchant {
   readonly setup: MerchantSetup;
   readonly partnerAccess: 'all' | 'restricted';
@@ -13,7 +19,7 @@ export interface StoredMerchant {
   readonly partnerIds: readonly string[];
 }
 
-/** All of a merchant's own set-up, its products aside. */
+/** A merchant's own set-up, without its products. */
 export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corruptFields'> {
   readonly partnerAccess: 'all' | 'restricted';
   /** Ascending; empty unless access is `restricted`. */
@@ -37,8 +43,8 @@ const TERMS = Object.entries(VERSION)
   .join(', ');
 
 /**
- * One statement for the whole merchant, so that its parts are of one moment. Products are left-joined: one whose current version
- * is gone must be noticed, not missed.
+ * One statement for the whole merchant, so that its parts are of one moment. Products are left-joined, so that a product without its
+ * current version is reported.
  */
 const MERCHANT = `select m.merchant_id as "merchantId", m.trading_name as "tradingName",
   m.fca_authorised as "fcaAuthorised", m.show_products as "showProducts", m.summary_style as "summaryStyle",
@@ -102,4 +108,61 @@ function toStored(row: MerchantRow): StoredMerchant {
 function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
   const { productId, version, displayOrder, ...columns } = row as unknown as ProductIdentity & VersionColumns;
   return { ...toDefinition(row.creditProduct, columns), productId, version, displayOrder };
+}
+
+/** Keeps a statement well below Postgres' 65,534 parameters. */
+const ROWS_PER_STATEMENT = 1_000;
+
+/** Writes merchants, new or changed, and replaces their lists of partners. Call it in a transaction. */
+export async function saveMerchants(tx: DbOrTransaction, wanted: readonly MerchantFields[]): Promise<void> {
+  for (let from = 0; from < wanted.length; from += ROWS_PER_STATEMENT) {
+    const part = wanted.slice(from, from + ROWS_PER_STATEMENT);
+    await tx
+      .insert(merchants)
+      .values(part.map(columnsOf))
+      .onConflictDoUpdate({
+        target: merchants.merchantId,
+        set: {
+          tradingName: sql`excluded.trading_name`,
+          fcaAuthorised: sql`excluded.fca_authorised`,
+          showProducts: sql`excluded.show_products`,
+          summaryStyle: sql`excluded.summary_style`,
+          depositFloorBasisPoints: sql`excluded.deposit_floor_basis_points`,
+          depositFloorFixedPence: sql`excluded.deposit_floor_fixed_pence`,
+          partnerAccess: sql`excluded.partner_access`,
+          updatedAt: sql`service_now()`,
+        },
+      });
+    const ids = part.map((merchant) => merchant.merchantId);
+    await tx.delete(merchantPartners).where(inArray(merchantPartners.merchantId, ids));
+    const members = part.flatMap(({ merchantId, partnerIds }) =>
+      partnerIds.map((partnerId) => ({ merchantId, partnerId })),
+    );
+    for (let at = 0; at < members.length; at += ROWS_PER_STATEMENT) {
+      await tx.insert(merchantPartners).values(members.slice(at, at + ROWS_PER_STATEMENT));
+    }
+  }
+}
+
+/** Which of these partners exist. */
+export async function existingPartnerIds(
+  db: DbOrTransaction,
+  partnerIds: readonly string[],
+): Promise<Set<string>> {
+  if (partnerIds.length === 0) return new Set();
+  const rows = await db
+    .select({ partnerId: partners.partnerId })
+    .from(partners)
+    // One array parameter, however many ids.
+    .where(sql`${partners.partnerId} = any(${sql.param([...partnerIds])}::text[])`);
+  return new Set(rows.map((row) => row.partnerId));
+}
+
+function columnsOf(merchant: MerchantFields): typeof merchants.$inferInsert {
+  const { depositFloor, partnerIds: _, ...rest } = merchant;
+  return {
+    ...rest,
+    depositFloorBasisPoints: depositFloor?.basisPoints ?? null,
+    depositFloorFixedPence: depositFloor?.fixedPence ?? null,
+  };
 }

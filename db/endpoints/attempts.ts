@@ -1,8 +1,7 @@
 import type { Tenant } from '../../domain/tenant';
 import { ATTEMPT, type AttemptSummary } from '../notifications/operator';
-import type { DbOrTransaction } from '../postgres/connect';
-import { msText, rowsOf, runPrepared, type Reader } from '../postgres/prepared';
-import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
+import { type DbOrTransaction, msText, rowsOf, runPrepared, type Reader } from '../postgres/connect';
+import { deliveryStatus, endedStatus } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
 /** Attempts are found through the notifications of their partner: through this many of the newest of each kind. */
@@ -23,10 +22,10 @@ const LAST = `
   select ${ATTEMPT} from delivery_attempts n
   where n.endpoint_id = $3 and n.notification_id in (
     select notification_id from deliveries where ${OWN} and taken_at is not null
-    union ${newest('deliveries', DELIVERY_STATUS_SQL, 'retrying')}
-    union ${newest('deliveries', DELIVERY_STATUS_SQL, 'held')}
-    union ${newest(ENDED, ENDED_STATUS_SQL, 'delivered')}
-    union ${newest(ENDED, ENDED_STATUS_SQL, 'failed')})
+    union ${newest('deliveries', deliveryStatus(), 'retrying')}
+    union ${newest('deliveries', deliveryStatus(), 'held')}
+    union ${newest(ENDED, endedStatus(), 'delivered')}
+    union ${newest(ENDED, endedStatus(), 'failed')})
   order by n.finished_at is null desc, n.started_at desc, n.attempt_number desc limit $4::int`;
 
 /**

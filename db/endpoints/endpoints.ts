@@ -2,8 +2,7 @@ import { ulid } from 'ulid';
 import { judgeFailing } from '../../domain/delivery-outcome';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
-import type { DbOrTransaction } from '../postgres/connect';
-import { columns, rowsOf, runPrepared, type Reader } from '../postgres/prepared';
+import { type DbOrTransaction, columns, rowsOf, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { webhookEndpoints } from '../schema';
 import { ensureKeyPair } from './key-pairs';
@@ -103,6 +102,13 @@ const IS_ACTIVE = `select 1 from ${TENANT} where ${hasActiveEndpoint('tenant')}`
 /** Whether there is an endpoint to send to. API processes have no right to read more of it. */
 export const activeEndpointExists = async (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   (await runPrepared(db, IS_ACTIVE, [partnerId, environment])).length > 0;
+
+export const noActiveEndpoint = ({ partnerId, environment }: Tenant) =>
+  new Refused(
+    'conflict',
+    `${partnerId} has no active ${environment} endpoint: register or enable one first (ops webhooks).`,
+    'no_endpoint',
+  );
 
 /** @throws Refused when there is no such endpoint. */
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {

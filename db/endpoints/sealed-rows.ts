@@ -1,5 +1,4 @@
-import type { Db, DbOrTransaction } from '../postgres/connect';
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { type Db, type DbOrTransaction, runPrepared, type Reader } from '../postgres/connect';
 import { KeyRingError, type KeyRing, type Sealed, type SealedFor } from './key-ring';
 
 /** A table whose rows contain something that the key ring has sealed. */

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { sql, type SQL } from 'drizzle-orm';
 import type { Tenant } from '../../domain/tenant';
-import type { DbOrTransaction } from '../postgres/connect';
+import { oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { apiKeys } from '../schema';
 
@@ -152,4 +152,10 @@ function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void
   if (expired) throw new Refused('conflict', `Key ${keyId} has expired: issue a new one.`);
   if (replacedBy !== null)
     throw new Refused('conflict', `Key ${keyId} was already replaced by ${replacedBy}: rotate that one.`);
+}
+
+/** The secret of this database that authenticates cursors of pages: the same for every API process, and after a restart. */
+export async function readCursorSecret(reader: Reader): Promise<Buffer> {
+  const text = `select encode(secret, 'base64') as secret from cursor_secrets`;
+  return Buffer.from((await oneRow<{ secret: string }>(reader, text)).secret, 'base64');
 }

@@ -1,10 +1,10 @@
-import { asc, eq, getTableColumns, inArray } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { TEST_LENDERS } from '../../domain/test-merchants';
 import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
-import { serviceKeys } from '../schema';
+import { creditApplications, serviceKeys } from '../schema';
 import { isExpired } from '../schema/columns';
 import {
   expiryIn,
@@ -21,6 +21,10 @@ export interface KeyBinding {
   readonly lender: string;
   readonly environment: KeyEnvironment;
 }
+
+/** The applications that a service key may see; every one of its lender and environment. */
+export const inScope = ({ lender, environment }: KeyBinding) =>
+  and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
 
 /** A lender's integration that has called with a service key. */
 export interface ServiceCaller extends KeyBinding {

@@ -6,9 +6,7 @@ import type { OperatorEvent } from '../audit/operator-events';
 import { noteHealth, type EndpointHealth } from '../endpoints/endpoints';
 import type { SealedSecret } from '../endpoints/secrets';
 import type { SealedKeyPair } from '../endpoints/key-pairs';
-import type { DbOrTransaction } from '../postgres/connect';
-import { hint } from '../postgres/hints';
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { hint, oneRow, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import {
   fromText,
@@ -48,7 +46,7 @@ export type OpenedAttempt =
       /** Of the notification's partner and environment. */
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
-  /** Its workflow replaces one that is gone: the next attempt is planned for later, or it is paused. */
+  /** Its workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
   | {
       readonly kind: 'wait';
       readonly step: number;
@@ -56,7 +54,7 @@ export type OpenedAttempt =
       readonly waitMs: number;
       readonly paused: boolean;
     }
-  /** It has ended, or is held: whoever asks has nothing left to do. */
+  /** It has ended, or is held: the workflow has nothing left to do. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */
   | { readonly kind: 'superseded' }
@@ -65,15 +63,17 @@ export type OpenedAttempt =
   | { readonly kind: 'other_endpoint' }
   /** A test whose new month has no unit left. */
   | { readonly kind: 'monthly_limit' }
-  /** Its row says otherwise than the notification whose it is: it can never be sent. */
+  /** Its row contradicts its notification: it can never be sent. */
   | { readonly kind: 'poison' };
+
+const OPEN = 'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened';
 
 type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: string })[];
 
 /**
  * Writes the row of an attempt before it is sent (open.sql).
  * @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
- * @param told whether the workflow knows what is planned; else the answer is `wait` when that is later, or it is paused.
+ * @param told whether the workflow knows the planned attempt and the pause; otherwise the answer is `wait` when there are such.
  */
 export async function openAttempt(
   reader: Reader,
@@ -89,13 +89,8 @@ export async function openAttempt(
     readonly secrets: Sealed<Omit<Open['secrets'][number], 'endpointId'>>;
     readonly keyPairs: Sealed<Open['keyPairs'][number]>;
   }
-  const [row] = await runPrepared<{ opened: Read }>(
-    reader,
-    'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened',
-    [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH, told],
-  );
-  if (row === undefined) throw new Error('open_attempt returned no row');
-  const { opened } = row;
+  const parameters = [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH, told];
+  const { opened } = await oneRow<{ opened: Read }>(reader, OPEN, parameters);
   if (opened.kind !== 'open') return opened;
   const { endpointId } = opened.endpoint;
   return {
@@ -122,7 +117,7 @@ const FORGET = `
   })}
   from gone where d.notification_id = $1 and ${fromText('forget_attempt')}`;
 
-/** Takes back the row of an attempt that could not be signed: nothing was sent. Its number is free again. */
+/** Deletes the row of an attempt that could not be signed, so was not sent. Its number is free again. */
 export async function forgetAttempt(
   reader: Reader,
   { notificationId, attemptNumber }: AttemptRef,
@@ -130,18 +125,18 @@ export async function forgetAttempt(
   await runPrepared(reader, FORGET, [notificationId, attemptNumber]);
 }
 
-/** A result that no attempt of ours can have had: there is no row of it, or the row says otherwise. It changes nothing. */
+/** A result that contradicts the attempt's row, or has none: no attempt of ours had it. It changes nothing. */
 export class ForeignResult extends Error {
   override readonly name = 'ForeignResult';
 }
 
-/** The end of a notification that was not delivered, or that it is held. */
+/** The end of a notification that was not delivered, or its hold. */
 export interface NotificationEnd {
   readonly state: Exclude<EndState, 'delivered'> | Extract<DeliveryState, 'held'>;
   readonly reason: string;
 }
 
-/** What record_attempt answers. */
+/** The answer of record_attempt. */
 type Recorded =
   | { readonly foreign: string }
   | {
@@ -150,7 +145,7 @@ type Recorded =
       readonly eventType: string | null;
       readonly test: boolean;
       readonly later: boolean;
-      /** What operators should know, which has been written down. */
+      /** An event for operators, which has been written. */
       readonly news: Pick<OperatorEvent, 'kind' | 'details'> | null;
       /** Of the endpoint, when this has changed it. */
       readonly health: EndpointHealth | null;
@@ -166,27 +161,19 @@ async function record(
   end: NotificationEnd | null,
   retryInMs: number | null,
 ) {
-  const [row] = await runPrepared<{ recorded: Recorded }>(reader, RECORD, [
-    notificationId,
-    generation ?? null,
-    attempt?.number ?? null,
-    attempt && JSON.stringify(attempt.result),
-    end?.state ?? null,
-    end?.reason ?? null,
-    retryInMs,
-    ORDER_WAIT_SECONDS,
-  ]);
-  if (row === undefined) throw new Error('record_attempt returned no row');
-  const { recorded } = row;
+  const result = attempt && JSON.stringify(attempt.result);
+  const of = [notificationId, generation ?? null, attempt?.number ?? null, result];
+  const parameters = [...of, end?.state ?? null, end?.reason ?? null, retryInMs, ORDER_WAIT_SECONDS];
+  const { recorded } = await oneRow<{ recorded: Recorded }>(reader, RECORD, parameters);
   if (recorded.foreign !== undefined)
     throw new ForeignResult(`attempt ${attempt?.number} of ${notificationId} ${recorded.foreign}`);
-  // A call waits for the first attempt of a test; nobody waits for what else is sent.
+  // A caller may wait for the first attempt of a test.
   if (recorded.test) hint(reader, testHasMoved(notificationId));
   if (recorded.later) hint(reader, SOMETHING_IS_DUE);
   return recorded;
 }
 
-/** The type of its event when a notification has ended undelivered, or is held, with this; else null. */
+/** The type of the event when its notification has ended undelivered, or is held; else null. */
 const undelivered = ({ ended, eventType }: { ended: string | null; eventType: string | null }) =>
   ended === null || ended === 'delivered' ? null : eventType;
 
@@ -194,8 +181,8 @@ const undelivered = ({ ended, eventType }: { ended: string | null; eventType: st
  * Finishes an attempt's row, and its notification when that ends with it (record.sql). The same again changes nothing.
  * @param end null while further attempts follow; a 2xx always ends it.
  * @param retryInMs wait before the next attempt, in milliseconds; null when none follows.
- * @returns `event`: what operators should know of its endpoint, which has been written down: it was disabled, it has failed for
- *   long, or it is well again. `ended`: the type of the notification's event when that has ended with it, undelivered.
+ * @returns `event`: for operators, which has been written: the endpoint was disabled, has failed for long, or has recovered.
+ *   `ended`: the type of the notification's event when that ended undelivered with this attempt.
  * @throws ForeignResult
  */
 export async function recordAttempt(
@@ -219,7 +206,7 @@ export async function recordAttempt(
 
 /**
  * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is.
- * @param ref.generation of the workflow that asks; another one's word no longer counts.
+ * @param ref.generation of the workflow that asks; nothing changes when another one has begun.
  * @returns the type of its event; null when nothing changed.
  */
 export async function endNotification(
@@ -232,13 +219,13 @@ export async function endNotification(
 
 type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }
-  /** Its workflow has to be told; nothing was changed. */
+  /** Nothing was changed: its workflow has to be cancelled. */
   | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
 
 /**
- * Cancels a notification that no workflow works on, under its lock: a workflow that starts all the same finds it
- * ended. A test gives its unit of the quota back.
- * @param deadGeneration a generation whose workflow is known to be gone: under way by name only.
+ * Cancels a notification without a workflow, under its lock: a workflow that starts all the same finds it ended. A test gives its
+ * unit of the quota back.
+ * @param deadGeneration a generation whose workflow is known to be gone.
  * @throws Refused when there is no such notification, or it has ended.
  */
 export async function cancelNotification(
@@ -257,7 +244,7 @@ export async function cancelNotification(
   return { kind: 'cancelled', was: state, partnerId };
 }
 
-/** Keeps the beginning of what the endpoint answered with its attempt. */
+/** Stores the beginning of the endpoint's answer with its attempt. */
 export async function keepAnswer(
   reader: Reader,
   { notificationId, attemptNumber }: AttemptRef,
@@ -270,7 +257,7 @@ export async function keepAnswer(
   );
 }
 
-/** Notes that an operator has paused a delivery, or lets it go on: Temporal does the pausing, and partners see no next attempt. */
+/** Records that an operator has paused a delivery, or resumed it. Temporal does the pausing; partners see no next attempt. */
 export async function notePause(
   reader: Reader,
   { notificationId, generation }: NotificationRef,

@@ -1,7 +1,6 @@
 import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
-import { hint } from '../postgres/hints';
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { fromText, testIsDelayed, updateText, type NotificationRef } from './notification';
 
 /** A notification that a dispatcher has claimed, for as long as the lease lasts. */
@@ -14,14 +13,14 @@ export interface ClaimedNotification extends NotificationRef, Tenant {
   readonly ageMs: number;
 }
 
-/** Queues (endpoints) are served in turn: the one that a claim served last; null before the first claim. */
+/** The queue that a claim served last: the next claim begins behind it. Null before the first claim. */
 export type Turn = Tenant | null;
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
-  /** Something due was left, but for paced tests: its endpoint has no slot, an earlier event is under way, or there was more than `limit`. */
+  /** Due notifications were left: their endpoint has no slot, an earlier event is under way, or there were more than `limit`. Paced tests do not count. */
   readonly waiting: boolean;
-  /** Of it, some was left to another claim, which works on that endpoint at this moment. */
+  /** Another claim holds some of these endpoints. */
   readonly contended: boolean;
   readonly turn: Turn;
 }
@@ -31,7 +30,7 @@ export interface ClaimOptions {
   readonly limit: number;
   /** Most first attempts under way to one endpoint, over all workers. */
   readonly slots: number;
-  /** What a process that dies has claimed is due again after this: starting a workflow twice is harmless. */
+  /** Claimed notifications are due again after this, in case their process dies. Starting a workflow twice is harmless. */
   readonly leaseMs: number;
   readonly turn: Turn;
 }
@@ -42,9 +41,8 @@ const CLAIM = `
     $5::text, $6::text)`;
 
 /**
- * Claims notifications that are due (claim.sql): from endpoints in turn, first attempts before bulk recovery, an application's events
- * in their order. Claims of one endpoint take turns in the database, so that together they never exceed its slots; claims of different
- * endpoints do not wait for one another.
+ * Claims due notifications (claim.sql): from endpoints in turn, first attempts before bulk recovery, an application's events in order.
+ * Claims of one endpoint take turns in the database, so that together they never exceed its slots.
  */
 export async function claimDue(
   reader: Reader,
@@ -54,16 +52,9 @@ export async function claimDue(
     readonly partner: string;
     readonly environment: Tenant['environment'] | '';
   };
-  const [row] = await runPrepared<Row>(reader, CLAIM, [
-    limit,
-    slots,
-    leaseMs / 1_000,
-    ORDER_WAIT_SECONDS,
-    turn?.partnerId ?? '',
-    turn?.environment ?? '',
-  ]);
-  if (row === undefined) throw new Error('claim_notifications returned no row');
-  const { partner: partnerId, environment, ...claim } = row;
+  const after = [turn?.partnerId ?? '', turn?.environment ?? ''];
+  const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, ...after];
+  const { partner: partnerId, environment, ...claim } = await oneRow<Row>(reader, CLAIM, parameters);
   return { ...claim, turn: environment === '' ? null : { partnerId, environment } };
 }
 
@@ -72,10 +63,7 @@ const MARK_STARTED = `
   from unnest($1::text[], $2::text[]) as s (notification_id, generation)
   where d.notification_id = s.notification_id and d.generation::text = s.generation and ${fromText('start')}`;
 
-/**
- * Notes that their workflows exist. One whose workflow is already further stays as it is, and so does one whose first
- * attempt has noted it.
- */
+/** Records that their workflows exist, unless the first attempt or a later event has recorded it. */
 export async function markStarted(reader: Reader, started: readonly NotificationRef[]): Promise<void> {
   if (started.length === 0) return;
   const ids = started.map(({ notificationId }) => notificationId);
@@ -88,10 +76,7 @@ const GIVE_BACK = `
   where d.notification_id = any($1::text[]) and ${fromText('give_back')}
   returning d.notification_id as id, d.test`;
 
-/**
- * Gives back what could not be started: due again after a pause. Whoever waits for the first attempt of a test is told that
- * it will take longer.
- */
+/** Gives back notifications that could not be started: they are due again after a pause. Callers that wait for a test get a hint. */
 export async function giveBack(
   reader: Reader,
   claimed: readonly NotificationRef[],
@@ -112,7 +97,7 @@ const CLAIM_UNCHECKED = `
   from old where d.notification_id = old.notification_id
   returning d.notification_id as "notificationId", d.generation`;
 
-/** Claims some of the started notifications whose workflow nobody has asked for in a while. Reads the rows of what is under way. */
+/** Claims started notifications whose workflow has not been looked for lately. Reads the rows of deliveries. */
 export async function claimUnchecked(
   reader: Reader,
   { limit, olderThanMs }: { limit: number; olderThanMs: number },
@@ -127,7 +112,7 @@ const RESTART = `
 
 /**
  * Makes a started notification queued again, under the next generation: its workflow is gone, or ended without recording an outcome.
- * Its step of the ladder, its next attempt and its pause stand.
+ * Its step of the ladder, its next attempt and its pause stay.
  * @returns false when it is no longer started, or of another generation.
  */
 export async function restartNotification(

@@ -1,20 +1,19 @@
+import { ulid } from 'ulid';
+import type { WriteChange } from '../../domain/application';
+import type { ApplicationState } from '../../domain/application-states';
 import type { Tenant } from '../../domain/tenant';
-import type { DbOrTransaction } from '../postgres/connect';
-import { hint } from '../postgres/hints';
-import { runPrepared, type Reader } from '../postgres/prepared';
-import type { notifications } from '../schema';
-import { hasActiveEndpoint, TENANT } from '../endpoints/endpoints';
-import { noEndpointReason, SOMETHING_IS_DUE } from './notification';
-import { addMonth, monthUse, OF_THIS_MONTH, TAKE_UNIT, TEST_LIMIT_PER_MONTH, type MonthUse } from './quota';
-
-type Stored = typeof notifications.$inferSelect;
-
-type NewStatusNotification = Pick<
-  Stored,
-  'notificationId' | 'eventId' | 'eventType' | 'partnerId' | 'environment' | 'applicationId' | 'sequence'
-> &
-  Pick<Stored, 'merchantReference' | 'body' | 'createdAt' | 'requestId'> &
-  Partial<Pick<Stored, 'traceParent'>>;
+import type { Application } from '../applications/applications';
+import { hasActiveEndpoint, noActiveEndpoint, TENANT } from '../endpoints/endpoints';
+import { hint, oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { SOMETHING_IS_DUE } from './notification';
+import {
+  addMonth,
+  monthUse,
+  OF_THIS_MONTH,
+  TAKE_UNIT,
+  TestLimitReached,
+  TEST_LIMIT_PER_MONTH,
+} from './quota';
 
 const STORE_STATUS = `
   with stored as (
@@ -25,36 +24,36 @@ const STORE_STATUS = `
   born as (select *, ${hasActiveEndpoint('stored')} as active from stored)
   insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, state, hold_reason, held_at)
   select notification_id, partner_id, environment, application_id, sequence, false,
-    case when active then 'queued' else 'held' end, case when not active then ${noEndpointReason('born')} end,
+    case when active then 'queued' else 'held' end, case when not active then no_endpoint_reason_1(partner_id, environment) end,
     case when not active then service_now() end
   from born returning state`;
 
 /**
- * Stores a status notification in one statement, because the application's lock is held meanwhile. The dispatcher is woken
- * after the commit. It begins as `queued`, or as `held` while its partner has no active endpoint; should one come or go
- * meanwhile, the keeper puts it right. Not for tests, which are never held.
+ * Stores the notification of the state that an application has just reached, in the transaction of that change: its row is locked, and
+ * its `sequence` is that of this notification. One statement, to keep that lock short. The notification is `queued`, and its hint is
+ * sent after the commit, or `held` while its partner has no active endpoint; a keeper corrects it when an endpoint changes meanwhile.
  */
-export async function storeStatusNotification(
+export async function insertStatusNotification(
   tx: DbOrTransaction,
-  row: NewStatusNotification,
+  application: Application,
+  previousStatus: ApplicationState | null,
+  cause: {
+    readonly requestId: string | null;
+    readonly traceParent?: string | null;
+    readonly write: WriteChange;
+  },
 ): Promise<void> {
-  const { notificationId, eventId, eventType, partnerId, environment } = row;
-  const { applicationId, sequence, merchantReference, body, createdAt, requestId, traceParent = null } = row;
-  const [stored] = await runPrepared<{ state: string }>(tx, STORE_STATUS, [
-    notificationId,
-    eventId,
-    eventType,
-    partnerId,
-    environment,
-    applicationId,
-    sequence,
-    merchantReference,
-    body,
-    createdAt.toISOString(),
-    requestId,
-    traceParent,
-  ]);
-  if (stored?.state === 'queued') hint(tx, SOMETHING_IS_DUE);
+  const { partnerId, environment, applicationId, sequence, merchantReference, state } = application;
+  const { requestId, traceParent = null, write } = cause;
+  const createdAt = application.updatedAt;
+  const notificationId = `ntf_${ulid(createdAt.getTime())}`;
+  const eventId = `evt_${ulid(createdAt.getTime())}`;
+  const occurredAt = application.stateOccurredAt;
+  const body = write({ ...application, eventId, createdAt, status: state, previousStatus, occurredAt });
+  const ids = [notificationId, eventId, `credit_application.${state}`, partnerId, environment, applicationId];
+  const rest = [sequence, merchantReference, body, createdAt.toISOString(), requestId, traceParent];
+  const stored = await oneRow<{ state: string }>(tx, STORE_STATUS, [...ids, ...rest]);
+  if (stored.state === 'queued') hint(tx, SOMETHING_IS_DUE);
 }
 
 export interface NewTestNotification extends Tenant {
@@ -66,11 +65,6 @@ export interface NewTestNotification extends Tenant {
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }
-
-export type TestNotificationAnswer =
-  | { readonly kind: 'stored' }
-  | { readonly kind: 'no_endpoint' }
-  | ({ readonly kind: 'limit_reached'; readonly limit: number } & MonthUse);
 
 const STORE_TEST = `
   with unit as (${TAKE_UNIT} and ${hasActiveEndpoint('monthly_counts')} returning month),
@@ -85,64 +79,37 @@ const STORE_TEST = `
   from ${TENANT}`;
 
 /**
- * Stores a test notification with its unit of the month's limit in one statement, and then wakes the dispatcher: the calls
- * of a partner lock its count one after the other, so each may hold it for no longer than a commit. Nothing is stored,
- * and no unit taken, without an active endpoint or when the limit is reached.
+ * Stores a test notification with its unit of the month's quota in one statement, and then wakes the dispatcher. The calls of a partner
+ * lock its count in turn, and one statement keeps that lock short.
+ * @throws Refused without an active endpoint, TestLimitReached when no unit is left; then nothing is stored.
  */
-export async function insertTestNotification(
-  reader: Reader,
-  wanted: NewTestNotification,
-): Promise<TestNotificationAnswer> {
-  const { notificationId, eventId, eventType, partnerId, environment, body, requestId, traceParent } = wanted;
-  const parameters = [partnerId, environment, eventType, notificationId, eventId, body, requestId];
+export async function insertTestNotification(reader: Reader, wanted: NewTestNotification): Promise<void> {
+  const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
+  const { traceParent = null } = wanted;
+  const parameters = [
+    partnerId,
+    environment,
+    eventType,
+    notificationId,
+    eventId,
+    body,
+    requestId,
+    traceParent,
+  ];
+  type Outcome = { readonly active: boolean; readonly counted: boolean; readonly stored: boolean };
   for (;;) {
-    const [row] = await runPrepared<{ active: boolean; counted: boolean; stored: boolean }>(
-      reader,
-      STORE_TEST,
-      [...parameters, traceParent ?? null],
-    );
-    if (row?.stored) {
+    const { active, counted, stored } = await oneRow<Outcome>(reader, STORE_TEST, parameters);
+    if (stored) {
       hint(reader, SOMETHING_IS_DUE);
-      return { kind: 'stored' };
+      return;
     }
-    if (!row?.active) return { kind: 'no_endpoint' };
-    if (!row.counted) {
+    if (!active) throw noActiveEndpoint(wanted);
+    if (!counted) {
       await addMonth(reader, wanted);
       continue;
     }
     const use = await monthUse(reader, wanted);
-    // Else one that was under way has failed in between, or the month has ended: there is room now.
-    if (use.delivered + use.reserved >= TEST_LIMIT_PER_MONTH)
-      return { kind: 'limit_reached', limit: TEST_LIMIT_PER_MONTH, ...use };
+    // Otherwise a test has failed meanwhile, or the month has ended: a unit is free now.
+    if (use.delivered + use.reserved >= TEST_LIMIT_PER_MONTH) throw new TestLimitReached(wanted, use);
   }
-}
-
-/** Where a notification stands, for whoever waits for it. */
-export interface NotificationProgress {
-  readonly state: NonNullable<Stored['endState']> | 'queued' | 'started' | 'held';
-  /** Why it ended otherwise than delivered. */
-  readonly endReason: string | null;
-  /** The last attempt that has ended; null while there is none. */
-  readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
-}
-
-const PROGRESS = `
-  select n.state, n.end_reason as "endReason", a.http_status as "httpStatus", a.duration_ms as "durationMs"
-  from notifications_now n
-  left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null
-  where n.notification_id = $1
-  order by a.attempt_number desc nulls last limit 1`;
-
-export async function readProgress(
-  reader: Reader,
-  notificationId: string,
-): Promise<NotificationProgress | null> {
-  type Row = Pick<NotificationProgress, 'state' | 'endReason'> & {
-    readonly httpStatus: number | null;
-    readonly durationMs: number | null;
-  };
-  const [row] = await runPrepared<Row>(reader, PROGRESS, [notificationId]);
-  if (row === undefined) return null;
-  const { state, endReason, httpStatus, durationMs } = row;
-  return { state, endReason, attempt: durationMs === null ? null : { httpStatus, durationMs } };
 }

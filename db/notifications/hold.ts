@@ -1,30 +1,28 @@
 import type { Tenant } from '../../domain/tenant';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
-import type { Db, DbOrTransaction } from '../postgres/connect';
-import { hint } from '../postgres/hints';
-import { runPrepared, type Reader } from '../postgres/prepared';
-import { endNotification } from './attempt';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
-import { noEndpointReason, SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
+import { hint, oneRow, runPrepared, type Db, type Reader } from '../postgres/connect';
+import { endNotification } from './attempt';
+import { SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
 
-/** So long a notification is held; then it is of no more use to anybody. */
+/** A notification that has been held for this long expires. */
 export const HELD_FOR_DAYS = 30;
 /** Operators are warned this long before. */
 export const EXPIRY_WARNING_DAYS = 7;
-/** One warning a day and queue is enough to act on. */
+/** Shortest time between two warnings of a queue. */
 const WARN_EVERY_HOURS = 24;
 
-const QUEUES = (state: 'queued' | 'held', active: string) => `
+const queuesOf = (state: 'queued' | 'held', endpoint: string) => `
   select partner_id as "partnerId", environment from (
     select distinct partner_id, environment from deliveries where state = '${state}') q
-  where ${active} order by 1, 2`;
-const TO_HOLD = QUEUES('queued', `not ${hasActiveEndpoint('q')}`);
-const TO_RELEASE = QUEUES('held', hasActiveEndpoint('q'));
+  where ${endpoint} order by 1, 2`;
+const TO_HOLD = queuesOf('queued', `not ${hasActiveEndpoint('q')}`);
+const TO_RELEASE = queuesOf('held', hasActiveEndpoint('q'));
 
-/** Whose notifications are queued without an active endpoint. Reads the rows of what is under way, as all in this file. */
+/** Queues with queued notifications and no active endpoint. Like all of this file, it reads the rows of deliveries. */
 export const queuesToHold = (reader: Reader) => runPrepared<Tenant>(reader, TO_HOLD);
 
-/** Whose notifications are held though there is an active endpoint. */
+/** Queues with held notifications and an active endpoint. */
 export const queuesToRelease = (reader: Reader) => runPrepared<Tenant>(reader, TO_RELEASE);
 
 const HOLD = `
@@ -35,13 +33,13 @@ const HOLD = `
   closed as (
     update delivery_attempts a set finished_at = service_now(), outcome = 'unknown'
     from due where a.notification_id = due.notification_id and a.finished_at is null)
-  ${updateText('hold', { hold_reason: noEndpointReason('d') })}
+  ${updateText('hold', { hold_reason: 'no_endpoint_reason_1(d.partner_id, d.environment)' })}
   from due where d.notification_id = due.notification_id
   returning 1`;
 
 /**
- * Holds queued notifications of a partner and environment without an active endpoint, before a workflow is started for nothing. One
- * whose workflow is being started all the same finds out at its first step, and ends. Tests are left: they fail.
+ * Holds queued notifications of a queue without an active endpoint, so that no workflow is started for them. A workflow that is being
+ * started all the same ends at its first step. Tests are not held: they fail.
  * @returns how many; fewer than `limit` when there are no more, or others have them locked.
  */
 export async function holdQueued(
@@ -62,7 +60,7 @@ const RELEASE = `
   released as (
     select notification_id, row_number() over (order by notification_id) as position, service_now() as at from oldest)
   ${updateText('release', {
-    // Due in their sequence: by their ids, a microsecond apart.
+    // In the order of their ids: a microsecond apart.
     due_at: `(select min(at) from released) + make_interval(secs => (released.position * 0.000001)::float8)`,
     priority: 'd.priority',
   })}
@@ -70,9 +68,8 @@ const RELEASE = `
   returning 1`;
 
 /**
- * Makes the oldest held notifications of a partner and environment queued again, each under its next generation, due in their
- * sequence. The endpoint's row stays locked meanwhile: keepers take turns, and whoever disables or replaces it comes before or after
- * a batch, so that each batch has an endpoint to go to.
+ * Makes the oldest held notifications of a queue queued again, each under its next generation, due in their order. The endpoint's row
+ * is locked meanwhile: keepers take turns, and an operator who disables or replaces the endpoint waits for the end of a batch.
  * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more.
  */
 export async function releaseHeld(
@@ -95,9 +92,9 @@ const EXPIRED = `
   order by d.partner_id, d.environment, d.notification_id limit $1::int`;
 
 /**
- * Gives up what has been held for 30 days and still has no endpoint. It counts as failed, in this month; delivered later
- * by hand, it moves to the delivered.
- * @returns what operators should know, which has been written down, queue by queue; empty when nothing was left to expire.
+ * Expires notifications that have been held for 30 days and still have no endpoint. They count as failed in this month; one that is
+ * delivered later counts as delivered instead.
+ * @returns the events for operators, which have been written, one for each queue.
  */
 export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
@@ -112,8 +109,7 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
       queue.ids.push(one.notificationId);
     }
     const events = [...queues.values()].map(({ ids, ...queue }): OperatorEvent => {
-      const sorted = ids.toSorted();
-      const details = { count: ids.length, first: sorted.at(0), last: sorted.at(-1) };
+      const details = { count: ids.length, first: ids.at(0), last: ids.at(-1) };
       return { kind: 'notifications_expired', ...queue, endpointId: null, details };
     });
     await appendOperatorEvents(tx, events);
@@ -121,6 +117,8 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
   });
 }
 
+/** Any fixed number. It keeps two keepers from warning at the same moment. */
+const WARNING_LOCK = `select pg_try_advisory_xact_lock(6720114::bigint) as mine`;
 const EXPIRING = `
   select d.partner_id as "partnerId", d.environment, count(*)::int as count,
     to_char((min(d.held_at) + make_interval(days => ${HELD_FOR_DAYS})) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from
@@ -134,27 +132,22 @@ const EXPIRING = `
 
 /**
  * Warns of held notifications that expire within seven days, once a day for each queue that has some.
- * @returns the warnings, which have been written down.
+ * @returns the warnings, which have been written.
  */
 export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
-    if (!(await alone(tx))) return [];
+    if (!(await oneRow<{ mine: boolean }>(tx, WARNING_LOCK)).mine) return [];
     type Due = Tenant & { readonly count: number; readonly from: string };
     const events = (await runPrepared<Due>(tx, EXPIRING)).map(
-      ({ partnerId, environment, ...details }) =>
-        ({ kind: 'notifications_expiring', partnerId, environment, endpointId: null, details }) as const,
+      ({ partnerId, environment, ...details }): OperatorEvent => ({
+        kind: 'notifications_expiring',
+        partnerId,
+        environment,
+        endpointId: null,
+        details,
+      }),
     );
     await appendOperatorEvents(tx, events);
     return events;
   });
-}
-
-/** Any fixed number. */
-const WARNING_LOCK = 6_720_114;
-
-/** Two keepers at once would both find that nobody has warned yet. */
-async function alone(tx: DbOrTransaction): Promise<boolean> {
-  const text = `select pg_try_advisory_xact_lock(${WARNING_LOCK}::bigint) as mine`;
-  const [row] = await runPrepared<{ mine: boolean }>(tx, text);
-  return row?.mine === true;
 }

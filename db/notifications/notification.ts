@@ -6,8 +6,7 @@ import {
   type NotificationState,
 } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import type { Hint } from '../postgres/hints';
-import { msText, runPrepared, type Reader } from '../postgres/prepared';
+import { type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
 
 /** Which notification, and as which generation: one workflow. */
 export interface NotificationRef {
@@ -15,7 +14,7 @@ export interface NotificationRef {
   readonly generation: number;
 }
 
-/** A notification as it stands, wherever it is stored (view notifications_now). Moments in Unix milliseconds. */
+/** A notification with its present state (view notifications_now). Moments in Unix milliseconds. */
 export interface Notification extends NotificationRef, Tenant {
   readonly eventId: string;
   readonly eventType: string;
@@ -35,7 +34,7 @@ export const NOTIFICATION = `
   n.event_type as "eventType", n.application_id as "applicationId", n.sequence, n.state, n.end_reason as "endReason", n.attempts,
   ${msText('n.delivered_at')} as "deliveredMs", n.body <> '' as "hasBody"`;
 
-// The notification first, then its row in deliveries: everything that needs both locks them in this order.
+// Everything that locks both locks the notification first, then its row in deliveries.
 const LOCK = `select 1 from notifications where notification_id = $1 and ($2::text is null or (partner_id, environment) = ($2, $3))
   for update`;
 const LOCK_DELIVERY = `select 1 from deliveries where notification_id = $1 for update`;
@@ -43,7 +42,7 @@ const READ = `select ${NOTIFICATION} from notifications_now n where n.notificati
 
 /**
  * Reads a notification, and locks it until the transaction ends.
- * @param owner whose it must be: others' are neither found nor waited for. Absent: anybody's.
+ * @param owner the owner that it must have: others are neither found nor waited for. Absent: any.
  */
 export async function lockNotification(
   tx: Reader,
@@ -57,7 +56,7 @@ export async function lockNotification(
   return row ?? null;
 }
 
-/** Which request caused a notification, for traces; null when there is no such notification. */
+/** The request that caused a notification, for traces; null when there is no such notification. */
 export async function readTrace(reader: Reader, notificationId: string) {
   const [row] = await runPrepared<{ requestId: string | null; traceParent: string | null }>(
     reader,
@@ -67,6 +66,36 @@ export async function readTrace(reader: Reader, notificationId: string) {
   return row ?? null;
 }
 
+/** The state of a notification and its last attempt, for a caller that waits for it. */
+export interface NotificationProgress {
+  readonly state: NotificationState;
+  /** Why it ended otherwise than delivered. */
+  readonly endReason: string | null;
+  /** The last attempt that has ended; null while there is none. */
+  readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
+}
+
+const PROGRESS = `
+  select n.state, n.end_reason as "endReason", a.http_status as "httpStatus", a.duration_ms as "durationMs"
+  from notifications_now n
+  left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null
+  where n.notification_id = $1
+  order by a.attempt_number desc nulls last limit 1`;
+
+export async function readProgress(
+  reader: Reader,
+  notificationId: string,
+): Promise<NotificationProgress | null> {
+  type Row = Omit<NotificationProgress, 'attempt'> & {
+    readonly httpStatus: number | null;
+    readonly durationMs: number | null;
+  };
+  const [row] = await runPrepared<Row>(reader, PROGRESS, [notificationId]);
+  if (row === undefined) return null;
+  const { state, endReason, httpStatus, durationMs } = row;
+  return { state, endReason, attempt: durationMs === null ? null : { httpStatus, durationMs } };
+}
+
 type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
   readonly given: readonly (infer Field extends string)[];
 }
@@ -74,9 +103,9 @@ type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
   : Readonly<Record<string, never>>;
 
 /**
- * `update deliveries d set …` for an event, as domain/notification-states.ts has it: a constant text to be prepared. But for claim.sql,
- * open.sql and record.sql, no other text changes a row.
- * @param given expressions for the fields that whoever reports the event gives.
+ * The text `update deliveries d set …` for an event of domain/notification-states.ts, constant, to be prepared. Only claim.sql, open.sql
+ * and record.sql change rows without it.
+ * @param given expressions for the fields that the table leaves to the caller.
  */
 export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): string {
   const change: DeliveryChange = DELIVERY_CHANGES[event];
@@ -92,27 +121,17 @@ export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): 
   return `update deliveries d set ${all.join(', ')}`;
 }
 
-/** The states that an event may happen in, for the condition of such a text. */
+/** The condition of such a text: the states in which the event may happen. */
 export const fromText = (event: DeliveryEvent): string =>
   `d.state in (${DELIVERY_CHANGES[event].from.map((state) => `'${state}'`).join(', ')})`;
 
-/**
- * Why a notification is held, and why a test without an active endpoint fails, in SQL for the partner and environment of `t`: there is
- * none, or why it is disabled. Partners see the first of all of them (api/routes/send-test-notification.ts). open.sql has the same.
- */
-export const noEndpointReason = (t: string) => `coalesce(
-  (select 'endpoint_' || case when e.disabled_reason in ('gone', 'failing') then e.disabled_reason else 'disabled' end
-    from webhook_endpoints e
-    where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'disabled'),
-  'webhook_not_registered')`;
-
-/** Dispatchers listen here for what is due, and recoverers for recoveries (`rcv_…`). */
+/** Dispatchers listen here for due notifications, and recoverers for recoveries (`rcv_…`). */
 export const NOTIFICATIONS_CHANNEL = 'notifications';
 
-/** API processes listen here for the first attempts of tests, for which a caller waits. */
+/** API processes listen here for the first attempts of tests that a caller waits for. */
 export const ATTEMPTS_CHANNEL = 'attempts';
 
-/** Something is due now. The claim finds out which: many such hints are one. */
+/** Something is due now; the claim finds what. Equal hints are sent once. */
 export const SOMETHING_IS_DUE: Hint = { channel: NOTIFICATIONS_CHANNEL, payload: 'due' };
 
 export const recoveryIsWanted = (recoveryId: string): Hint => ({
@@ -120,13 +139,13 @@ export const recoveryIsWanted = (recoveryId: string): Hint => ({
   payload: recoveryId,
 });
 
-/** Of a test: an attempt has ended, or all of it has. */
+/** An attempt of a test has ended, or the test. */
 export const testHasMoved = (notificationId: string): Hint => ({
   channel: ATTEMPTS_CHANNEL,
   payload: notificationId,
 });
 
-/** Of a test: its first attempt cannot begin for now, as Temporal is away. */
+/** The first attempt of a test is delayed, because Temporal cannot be reached. */
 export const testIsDelayed = (notificationId: string): Hint => ({
   channel: ATTEMPTS_CHANNEL,
   payload: `${notificationId}:delayed`,
@@ -134,7 +153,7 @@ export const testIsDelayed = (notificationId: string): Hint => ({
 
 const PREFIX = 'ntf_';
 
-/** When a notification was created, in Unix milliseconds: its id says so, and pages and months go by that. */
+/** When a notification was created, in Unix milliseconds, as its id says. */
 export const createdMs = (notificationId: string): number => decodeTime(notificationId.slice(PREFIX.length));
 
 /** The lowest id that a notification created at this moment (Unix milliseconds) or later can have. */

@@ -1,8 +1,18 @@
--- Writes the row of an attempt before it is sent, and returns what the attempt needs, or why there is none to make: one JSON object,
--- whose "kind" tells. The row of the delivery is locked first, so that attempts are numbered by the database; each statement after it
--- sees what a process before has written. What an attempt left unfinished is closed as unknown: the process that sent it died.
--- "only_endpoint": any other is left alone; null: whichever there is. "told": the workflow knows what is planned; else it hears that
--- first, and again when that answer was lost on the way.
+-- Why there is no active endpoint: none is registered, or the reason for which it is disabled. Why a notification is held, and why a test
+-- fails. Partners see the first of these reasons for all of them (api/routes/send-test-notification.ts).
+CREATE OR REPLACE FUNCTION no_endpoint_reason_1(of_partner text, of_environment text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT coalesce(
+    (SELECT 'endpoint_' || CASE WHEN e.disabled_reason IN ('gone', 'failing') THEN e.disabled_reason ELSE 'disabled' END
+      FROM webhook_endpoints e
+      WHERE e.partner_id = of_partner AND e.environment = of_environment AND e.state = 'disabled'),
+    'webhook_not_registered')
+$$;
+
+-- Writes the row of an attempt before it is sent, and returns what the attempt needs, or why there is none to make: one JSON object with
+-- its "kind". The row of the delivery is locked first, so that the database numbers the attempts and each later statement sees what an
+-- earlier process has written. An attempt that was left unfinished is closed as unknown: its process died.
+-- "only_endpoint": no other endpoint is used; null: any. "told": the workflow knows when the next attempt is planned; otherwise the answer
+-- reports that first, as often as it is asked.
 CREATE OR REPLACE FUNCTION open_attempt_1(
   id text, of_generation integer, only_endpoint text, test_limit integer, told boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -27,7 +37,7 @@ BEGIN
     RETURN json_build_object('kind', 'over', 'state', delivery.state, 'reason', delivery.hold_reason);
   END IF;
 
-  -- Its workflow replaces one that is gone: what that one waited for stands.
+  -- Its workflow replaces one that is gone: the planned attempt and the pause stay.
   IF NOT told AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
     -- Event: wait.
     UPDATE deliveries d
@@ -42,7 +52,7 @@ BEGIN
     WHERE a.notification_id = id AND a.finished_at IS NULL;
   END IF;
 
-  -- The endpoint and what signs for it are those of now, not of the first attempt.
+  -- Every attempt uses the endpoint, secrets and key pairs of its own moment.
   SELECT s.*, e.endpoint_id, e.url,
     (SELECT json_agg(json_build_object('secretId', w.secret_id, 'keyId', w.key_id, 'ciphertext', encode(w.ciphertext, 'base64'))
         ORDER BY w.created_at DESC, w.secret_id DESC)
@@ -60,12 +70,8 @@ BEGIN
   IF (delivery.partner_id, delivery.environment, delivery.application_id) IS DISTINCT FROM (n.partner_id, n.environment, n.application_id) THEN
     RETURN json_build_object('kind', 'poison');
   ELSIF n.endpoint_id IS NULL THEN
-    -- As noEndpointReason in notification.ts.
-    RETURN json_build_object('kind', 'no_endpoint', 'eventType', n.event_type, 'reason', coalesce(
-      (SELECT 'endpoint_' || CASE WHEN e.disabled_reason IN ('gone', 'failing') THEN e.disabled_reason ELSE 'disabled' END
-        FROM webhook_endpoints e
-        WHERE e.partner_id = n.partner_id AND e.environment = n.environment AND e.state = 'disabled'),
-      'webhook_not_registered'));
+    RETURN json_build_object('kind', 'no_endpoint', 'eventType', n.event_type,
+      'reason', no_endpoint_reason_1(n.partner_id, n.environment));
   ELSIF n.endpoint_id <> only_endpoint THEN
     RETURN json_build_object('kind', 'other_endpoint');
   END IF;
@@ -88,7 +94,7 @@ BEGIN
 
   INSERT INTO delivery_attempts (notification_id, attempt_number, generation, endpoint_id, started_at)
   VALUES (id, delivery.attempts + 1, of_generation, n.endpoint_id, moment);
-  -- Event: attempt. A start that Temporal did not confirm in time was given back; its first attempt takes a slot all the same.
+  -- Event: attempt. A delivery whose start Temporal did not confirm in time was given back: its first attempt takes a slot here.
   UPDATE deliveries d
   SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment),
     first_attempt_at = coalesce(d.first_attempt_at, moment), attempts = d.attempts + 1, reserved_month = unit_month,

@@ -9,11 +9,12 @@ import type { Tenant } from '../../domain/tenant';
 import {
   columns,
   msText as ms,
+  oneRow,
   rowsOf,
   runPrepared,
   type Parameter,
   type Reader,
-} from '../postgres/prepared';
+} from '../postgres/connect';
 import type { deliveryAttempts } from '../schema';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
 
@@ -38,7 +39,7 @@ export interface StoredNotification extends NotificationSummary {
   readonly body: string;
 }
 
-/** With what its last finished attempt came to: `http_status 503`, `connect`, `unknown`; null when there is none. */
+/** With the outcome of its last finished attempt: `http_status 503`, `connect`, `unknown`; null when there is none. */
 export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };
 
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
@@ -73,9 +74,8 @@ export interface NotificationFilter {
   readonly environment?: Tenant['environment'] | undefined;
   /** In one of these states. */
   readonly states?: readonly NotificationState[] | undefined;
-  /** Never delivered, and not cancelled either: what a partner is still owed, or did not get. */
+  /** Neither delivered nor cancelled. */
   readonly undelivered: boolean;
-  /** Paused by somebody. */
   readonly paused: boolean;
   readonly applicationId?: string | undefined;
   /** Of applications with this reference of the partner's. */
@@ -89,14 +89,14 @@ export interface NotificationFilter {
 
 const ENVIRONMENTS: readonly Tenant['environment'][] = ['sandbox', 'live'];
 
-/** Notifications, newest first. The span bounds what is read: ids sort by time, and their months are partitions. */
+/** Notifications, newest first. The span bounds the rows that are read: ids sort by time, and their months are partitions. */
 export async function listNotifications(
   reader: Reader,
   filter: NotificationFilter,
 ): Promise<ListedNotification[]> {
   const { oldest, owner } = await rangeOf(reader, filter);
   const wanted = { ...filter, ...owner };
-  // The indexes of a partner's notifications have them by environment.
+  // The indexes of a partner's notifications begin with the environment: one list for each.
   const environments =
     wanted.partnerId === undefined || wanted.environment !== undefined ? [wanted.environment] : ENVIRONMENTS;
   const lists = [];
@@ -159,22 +159,20 @@ const RANGE = `
   from (select $2::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
 
 /**
- * The lowest id that a list may contain: a value, not an expression, so that older months are left out before anything is planned. And
- * whose the application is, as the index of an application's notifications begins with that.
+ * The lowest id that a list may contain, as a value, so that the planner excludes older months; and the owner of the application, with
+ * which the index of its notifications begins.
  */
 async function rangeOf(
   reader: Reader,
   { sinceSeconds, applicationId, partnerId, environment }: NotificationFilter,
 ): Promise<{ readonly oldest: string; readonly owner: Partial<Tenant> }> {
   type Range = { readonly oldest: string; readonly partnerId: string | null } & Pick<Tenant, 'environment'>;
-  const [row] = await runPrepared<Range>(reader, RANGE, [sinceSeconds, applicationId ?? null]);
-  if (row === undefined) throw new Error('the span of a list came back empty');
-  const { oldest, ...owner } = row;
+  const { oldest, ...owner } = await oneRow<Range>(reader, RANGE, [sinceSeconds, applicationId ?? null]);
   const known = owner.partnerId !== null && partnerId === undefined && environment === undefined;
   return { oldest, owner: known ? (owner as Tenant) : {} };
 }
 
-/** Of an attempt, whose row is `n`: an AttemptSummary. */
+/** Columns of an attempt `n`: an AttemptSummary. */
 export const ATTEMPT = columns('n', [
   'notification_id',
   'attempt_number',
@@ -197,10 +195,10 @@ export async function listAttempts(reader: Reader, notificationId: string): Prom
   return rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 }
 
-/** What an order to many looks for: what is paused, or what waits for its next attempt and is not. */
+/** Which deliveries an order to many is for: paused ones, or those that wait for their next attempt unpaused. */
 export type UnderWayKind = 'paused' | 'retrying';
 
-/** A delivery that a workflow works on, and whose it is. */
+/** A delivery with a workflow, and its owner. */
 export type UnderWay = NotificationRef & Tenant;
 
 const UNDER_WAY = `
@@ -210,7 +208,7 @@ const UNDER_WAY = `
     and case $3 when 'paused' then paused_at is not null else paused_at is null and next_attempt_at is not null end
   order by notification_id`;
 
-/** Deliveries of a partner that a workflow works on, oldest first. @param environment null: of both. */
+/** Deliveries of a partner with a workflow, oldest first. @param environment null: of both. */
 export async function listUnderWay(
   reader: Reader,
   {
@@ -222,12 +220,12 @@ export async function listUnderWay(
   return runPrepared<UnderWay>(reader, UNDER_WAY, [partnerId, environment, kind]);
 }
 
-// What the claim asks (claim.sql), and the attempt under way and the pause, of which the row does not tell all.
+// The questions of the claim (claim.sql), the attempt under way, and who paused it.
 const FACTS = `
   select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptMs",
     d.state = 'queued' and q.free <= 0 as "slotsFull", q.active as "endpointActive",
     d.state = 'queued' and q.tests_wait and d.test as "testsFull",
-    -- Given back within the last seconds, one is due again a second later.
+    -- Starts fail: some were given back within the last seconds.
     d.state = 'queued' and exists (
       select from deliveries t
       where t.state = 'queued' and t.partner_id = d.partner_id and t.environment = d.environment and t.priority in (0, 1)
@@ -260,7 +258,7 @@ interface Facts {
   readonly pausedBy: string | null;
 }
 
-/** Says what each of these does now; of those that have ended, or are held, the row says it all. */
+/** Returns what each of these does now. For those that have ended or are held the row is enough. */
 export async function whatTheyDo(
   reader: Reader,
   found: readonly NotificationSummary[],

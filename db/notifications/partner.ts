@@ -1,18 +1,8 @@
 import type { NotificationStatus } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/prepared';
-import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../schema';
+import { msText as ms, runPrepared, type Parameter, type Reader } from '../postgres/connect';
+import { deliveryStatus, endedStatus } from '../schema';
 import type { Notification } from './notification';
-
-/** The secret of this database that authenticates cursors: the same for every API process, and after a restart. */
-export async function readCursorSecret(reader: Reader): Promise<Buffer> {
-  const [row] = await runPrepared<{ secret: string }>(
-    reader,
-    `select encode(secret, 'base64') as secret from cursor_secrets`,
-  );
-  if (row === undefined) throw new Error('cursor_secrets is empty: the migration fills it');
-  return Buffer.from(row.secret, 'base64');
-}
 
 /** An attempt as partners see it. Moments in Unix milliseconds. */
 export interface ListedAttempt {
@@ -37,17 +27,16 @@ export interface Listed extends Pick<
 > {
   readonly merchantReference: string | null;
   readonly status: NotificationStatus;
-  /** The last that has ended. */
+  /** The last attempt that has ended. */
   readonly lastAttempt: ListedAttempt | null;
   /** Null while it is paused. */
   readonly nextAttemptMs: number | null;
 }
 
-/** The status of `n` joined with `d`: that of its row if it has one, else that of its end. */
-const STATUS = `case when d.notification_id is null then ${ENDED_STATUS_SQL.replaceAll(/\b(delivered_at|end_state)\b/g, 'n.$1')}
-  else ${DELIVERY_STATUS_SQL.replaceAll(/\b(state|step)\b/g, 'd.$1')} end`;
+// The status of a notification `n` joined with its delivery `d`.
+const STATUS = `case when d.notification_id is null then ${endedStatus('n.')} else ${deliveryStatus('d.')} end`;
 
-/** Columns of a Listed, and the fields of an attempt from `a`. */
+// Columns of a Listed, and the fields of an attempt `a`.
 const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType",
   coalesce(d.hold_reason, n.end_reason) as "endReason", n.application_id as "applicationId",
   n.merchant_reference as "merchantReference", n.sequence, coalesce(d.attempts, n.attempts) as attempts,
@@ -56,22 +45,22 @@ const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", 
 const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
   'failure', a.failure, 'durationMs', a.duration_ms`;
 
-/** Filters and their columns, each with an index (db/schema), the one that leaves the fewest first. */
+/** Filters and their columns, each with an index (db/schema), the most selective first. */
 const FILTERS = [
   ['eventId', 'event_id'],
   ['applicationId', 'application_id'],
   ['merchantReference', 'merchant_reference'],
   ['status', 'status'],
   ['eventType', 'event_type'],
-  // Without an index of its own: it always comes with an application, which has few.
+  // No index: it always comes with an application, which has few notifications.
   ['sequence', 'sequence'],
 ] as const;
 
 type Column = (typeof FILTERS)[number][1];
 
 /**
- * With several filters one index serves the first; the rest is looked for in so many notifications at most: some milliseconds. The
- * page may be short then, and the next begins where it stopped.
+ * With several filters the index of the first is scanned for the others, up to this many notifications: some milliseconds. The page may
+ * then be short; the next one begins where the scan stopped.
  */
 export const MOST_SCANNED = 1_000;
 
@@ -102,8 +91,8 @@ type ListedRow = Omit<Listed, 'lastAttempt'> & {
 };
 
 /**
- * A page of a partner's notifications, newest first. It follows one index, without a sort, and reads one notification more than it
- * gives; with several filters at most MOST_SCANNED. In each month of the span the index is entered once.
+ * A page of a partner's notifications, newest first. It follows one index without a sort, once in each month of the span, and reads one
+ * notification more than it returns; with several filters at most MOST_SCANNED.
  */
 export async function listForPartner(reader: Reader, wanted: PageWanted): Promise<Page> {
   const { limit } = wanted;
@@ -121,14 +110,14 @@ export async function listForPartner(reader: Reader, wanted: PageWanted): Promis
   return { notifications, next: row?.id ?? null };
 }
 
-/** The statement of a page; `limit` + 1 is its last parameter. For tests of its plan, too. */
+/** The statement of a page; `limit` + 1 is its last parameter. Exported for tests of its plan. */
 export function pageQuery(wanted: PageWanted) {
   const { environment, partnerId, fromId, beforeId, status } = wanted;
   const filters = FILTERS.filter(([name]) => wanted[name] !== undefined);
   const parameters: Parameter[] = [environment, partnerId, fromId, beforeId];
   parameters.push(...filters.map(([name]) => wanted[name] ?? null));
   const [first, ...rest] = filters.map(([, column]) => column);
-  // The inner limit is a constant, so that the planner knows that few are wanted; reading stops at the outer one.
+  // The inner limit is a constant, so that the planner expects few rows; the scan stops at the outer one.
   const { scan, joined, order } = scanOf(first, status, rest.length === 0 ? 101 : MOST_SCANNED);
   const text = `
     select ${LISTED}, a.last
@@ -146,13 +135,12 @@ export function pageQuery(wanted: PageWanted) {
 const IN_DELIVERIES: readonly (NotificationStatus | undefined)[] = ['pending', 'retrying', 'held'];
 
 /**
- * What the index of a filter has in a range, in its order. The range is of whole keys, and the order names all of their columns,
- * though all but the last have one value only: no other index has that order, so no plan takes another and looks through it.
- * The bounds of the id leave months out; filters of NULL are in no index.
+ * A range of the index of a filter, in its order. The order names every column of the key, though all but the last have one value: no
+ * other index has that order, so the planner takes this one. The bounds of the id exclude months; NULL is in no index of a filter.
  */
 function scanOf(filter: Column | undefined, status: NotificationStatus | undefined, most: number) {
   const underWay = filter === 'status' && IN_DELIVERIES.includes(status);
-  const expression = filter === 'status' ? `(${underWay ? DELIVERY_STATUS_SQL : ENDED_STATUS_SQL})` : filter;
+  const expression = filter === 'status' ? `(${underWay ? deliveryStatus() : endedStatus()})` : filter;
   const names = [
     ...(underWay ? ['partner_id', 'environment'] : ['environment', 'partner_id']),
     ...given(filter),
@@ -194,7 +182,7 @@ interface LoggedAttempt extends ListedAttempt {
   readonly finishedMs: number | null;
 }
 
-/** A notification with all that was tried. */
+/** A notification with its attempts. */
 export interface PartnerNotification extends Listed {
   /** As it is sent; empty once it has been removed. */
   readonly body: string;

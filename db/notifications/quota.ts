@@ -1,5 +1,6 @@
 import type { Tenant } from '../../domain/tenant';
-import { runPrepared, type Reader } from '../postgres/prepared';
+import { oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { Refused } from '../refused';
 import type { monthlyCounts } from '../schema';
 
 /** Successful test deliveries per partner, environment and UTC month. */
@@ -11,13 +12,10 @@ interface Counted extends Tenant {
 
 const parametersOf = ({ partnerId, environment, eventType }: Counted) => [partnerId, environment, eventType];
 
-/** Of the current month's count; its parameters are partner, environment and event type. */
+/** The current month's count. Parameters: partner, environment, event type. */
 export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
-/**
- * One conditional UPDATE, so that concurrent callers can never take more than there are. It waits for whoever holds the
- * row; a full month is seen without waiting.
- */
+/** One conditional UPDATE, so that concurrent callers never take more units than there are. A full month costs no wait for a lock. */
 export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
   where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
@@ -44,7 +42,7 @@ export async function addMonth(reader: Reader, counted: Counted): Promise<void> 
 
 export interface MonthUse {
   readonly delivered: number;
-  /** Under way: each counts against the limit until it has ended. */
+  /** Units of tests under way: each counts against the limit until its test has ended. */
   readonly reserved: number;
   /** First moment of the next month, UTC. */
   readonly monthEndsAt: Date;
@@ -60,23 +58,29 @@ const MONTH_USE = `
   left join monthly_counts c on c.partner_id = $1 and c.environment = $2 and c.month = m.month and c.event_type = $3`;
 
 export async function monthUse(reader: Reader, counted: Counted): Promise<MonthUse> {
-  const [row] = await runPrepared<{ delivered: number; reserved: number; ends: string; seconds: number }>(
-    reader,
-    MONTH_USE,
-    parametersOf(counted),
-  );
-  return {
-    delivered: row?.delivered ?? 0,
-    reserved: row?.reserved ?? 0,
-    monthEndsAt: new Date(row?.ends ?? Number.NaN),
-    secondsToMonthEnd: Math.max(1, row?.seconds ?? 1),
-  };
+  type Row = Pick<MonthUse, 'delivered' | 'reserved'> & { readonly ends: string; readonly seconds: number };
+  const { ends, seconds, ...use } = await oneRow<Row>(reader, MONTH_USE, parametersOf(counted));
+  return { ...use, monthEndsAt: new Date(ends), secondsToMonthEnd: Math.max(1, seconds) };
 }
 
-/** What was sent in one UTC month: each notification counts once, in the month of the attempt that decided. */
+/** Every test of the month is delivered or under way. */
+export class TestLimitReached extends Refused {
+  constructor(
+    { partnerId, environment }: Tenant,
+    readonly use: MonthUse,
+  ) {
+    super(
+      'conflict',
+      `The limit of ${TEST_LIMIT_PER_MONTH} test notifications is reached for ${partnerId}, ${environment}: ${use.delivered} delivered and ` +
+        `${use.reserved} under way this month, which ends at ${use.monthEndsAt.toISOString()}.`,
+    );
+  }
+}
+
+/** Counts of one UTC month: each notification counts once, in the month of the attempt that ended it. */
 export type MonthlyCount = Readonly<Omit<typeof monthlyCounts.$inferSelect, 'month'>>;
 
-/** A month by its first day, `2026-11-01`, and whose of it; those of all when not named. */
+/** A month by its first day, `2026-11-01`, of all partners and environments or of those named. */
 export interface MonthOf {
   readonly month: string;
   readonly partnerId?: string | undefined;
@@ -84,11 +88,8 @@ export interface MonthOf {
 }
 
 /** First day of the UTC month of the database's clock, `2026-11-01`. */
-export async function currentMonth(reader: Reader): Promise<string> {
-  const [row] = await runPrepared<{ month: string }>(reader, 'select service_month()::text as month');
-  if (row === undefined) throw new Error('the database did not say which month it is');
-  return row.month;
-}
+export const currentMonth = async (reader: Reader) =>
+  (await oneRow<{ month: string }>(reader, 'select service_month()::text as month')).month;
 
 const USAGE = `
   select partner_id as "partnerId", environment, event_type as "eventType", delivered, failed, reserved
@@ -96,15 +97,11 @@ const USAGE = `
   where month = $1::date and ($2::text is null or partner_id = $2) and ($3::text is null or environment = $3)
   order by 1, 2, 3`;
 
-/** The counts of a month, by partner, environment and event type. `reserved` are the units of tests under way. */
-export async function monthlyUsage(
-  reader: Reader,
-  { month, partnerId, environment }: MonthOf,
-): Promise<MonthlyCount[]> {
-  return runPrepared<MonthlyCount>(reader, USAGE, [month, partnerId ?? null, environment ?? null]);
-}
+/** The counts of a month, by partner, environment and event type. */
+export const monthlyUsage = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
+  runPrepared<MonthlyCount>(reader, USAGE, [month, partnerId ?? null, environment ?? null]);
 
-/** What a partner has sent again by itself, under its keys. */
+/** Resends and recoveries that a partner has asked for with its keys. */
 export interface SelfService extends Tenant {
   /** Single notifications. */
   readonly resends: number;
@@ -113,7 +110,7 @@ export interface SelfService extends Tenant {
   readonly recovered: number;
 }
 
-// The change log has every resend with the key that asked for it; those of a recovery have its id, and are counted in its row.
+// The change log has every resend with its key. Resends of a recovery have its id there, and are counted in its row.
 const SELF_SERVICE = `
   with span as (select $1::date::timestamp at time zone 'UTC' as first, ($1::date + interval '1 month') at time zone 'UTC' as last),
   resends as (
@@ -134,10 +131,6 @@ const SELF_SERVICE = `
   where $3::text is null or environment = $3
   order by 1, 2`;
 
-/** Who has sent what again in a UTC month; partners that have not are left out. */
-export async function selfService(
-  reader: Reader,
-  { month, partnerId, environment }: MonthOf,
-): Promise<SelfService[]> {
-  return runPrepared<SelfService>(reader, SELF_SERVICE, [month, partnerId ?? null, environment ?? null]);
-}
+/** The same for a UTC month, for partners that have any. */
+export const selfService = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
+  runPrepared<SelfService>(reader, SELF_SERVICE, [month, partnerId ?? null, environment ?? null]);

@@ -1,21 +1,18 @@
 import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { appendChange, type Change } from '../audit/change-log';
-import { activeEndpointExists } from '../endpoints/endpoints';
-import type { Db, DbOrTransaction } from '../postgres/connect';
-import { hint } from '../postgres/hints';
-import { runPrepared } from '../postgres/prepared';
+import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
+import { type Db, type DbOrTransaction, hint, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';
 import { fromText, lockNotification, SOMETHING_IS_DUE, updateText, type Notification } from './notification';
-import { monthUse, reserveMonth, TEST_LIMIT_PER_MONTH } from './quota';
+import { monthUse, reserveMonth, TestLimitReached } from './quota';
 
-/** What is sent again, and as which generation. */
 interface ResentNotification {
   readonly was: Notification;
   readonly generation: number;
 }
 
-/** What the change log says of it. */
+/** The line of the change log for a resend. */
 export const resendChange = ({ was, generation }: ResentNotification, actor: string): Change => ({
   actor,
   action: 'notifications.resend',
@@ -26,15 +23,15 @@ export const resendChange = ({ was, generation }: ResentNotification, actor: str
 interface ResendOptions {
   /** Refuse one that was delivered once, or cancelled. Default: false. */
   readonly undeliveredOnly?: boolean;
-  /** 0: with what is live; 1: after all of that. Default: 0. */
+  /** 0: with live notifications; 1: after all of those. Default: 0. */
   readonly priority?: 0 | 1;
-  /** The recovery that it is sent again for. Default: the one before, if any. */
+  /** The recovery that sends it. Default: its earlier one stays, if any. */
   readonly recoveryId?: string;
-  /** A partner asks, for one of its own: others do not exist for it, and tests are not sent again. */
+  /** The partner that asks: notifications of others do not exist for it, and tests are not sent again. */
   readonly owner?: Tenant;
 }
 
-/** Of one that has ended: it has no end any more, and a row instead. */
+// For one that has ended: its end is removed, and it gets a row in deliveries.
 const BEGIN = `
   with n as (
     update notifications
@@ -46,7 +43,7 @@ const BEGIN = `
   select notification_id, partner_id, environment, application_id, sequence, event_type = '${TEST_EVENT_TYPE}',
     delivered_at is not null, $2::smallint, generation + 1, attempts, $4::date
   from n returning 1`;
-/** Of one that is held: it has its row. */
+// For one that is held: it has such a row.
 const RELEASE = `
   with n as (update notifications set recovery_id = $3::text where notification_id = $1 and $3::text is not null)
   ${updateText('release', { due_at: 'service_now()', priority: '$2::smallint' })}
@@ -78,10 +75,7 @@ export async function resendNotification(
     const why = 'its body was removed, as its time of keeping is over (ops retention show)';
     throw refuse('payload_removed', `cannot be sent again: ${why}.`);
   }
-  if (!(await activeEndpointExists(tx, was))) {
-    const what = `${was.partnerId} has no active ${was.environment} endpoint`;
-    throw new Refused('conflict', `${what}: register or enable one first (ops webhooks).`, 'no_endpoint');
-  }
+  if (!(await activeEndpointExists(tx, was))) throw noActiveEndpoint(was);
   const reserved = isTest ? await unitOfTest(tx, was) : null;
   if (state === 'held') await runPrepared(tx, RELEASE, [notificationId, priority, recoveryId]);
   else await runPrepared(tx, BEGIN, [notificationId, priority, recoveryId, reserved]);
@@ -89,7 +83,7 @@ export async function resendNotification(
   return { was, generation: was.generation + 1 };
 }
 
-/** Every notification counts once: a test that was delivered could be delivered again without being counted. */
+/** Reserves a unit for a test. One that was delivered counts already, and another delivery would not count. */
 async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
   if (was.deliveredMs !== null) {
     throw new Refused(
@@ -99,19 +93,10 @@ async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<strin
   }
   const month = await reserveMonth(tx, was);
   if (month !== null) return month;
-  const { delivered, reserved, monthEndsAt } = await monthUse(tx, was);
-  throw new Refused(
-    'conflict',
-    `The limit of ${TEST_LIMIT_PER_MONTH} test notifications is reached for ${was.partnerId}, ${was.environment}: ` +
-      `${delivered} delivered and ${reserved} under way this month, which ends at ${monthEndsAt.toISOString()}.`,
-  );
+  throw new TestLimitReached(was, await monthUse(tx, was));
 }
 
-/**
- * Sends a notification of this partner and environment again, as `ops notifications resend` does, and writes into the change log
- * under which key. Of two calls at once the second finds it under way.
- * @throws Refused
- */
+/** Sends a notification of this partner and environment again; the change log names the key. @throws Refused */
 export async function resendForPartner(
   db: Db,
   notificationId: string,

@@ -1,7 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { withTimeout } from '../../timing/timeout';
 import * as schema from '../schema';
 import { openClient, type Sql } from './driver/client';
-import { createHintSender, hintAfterCommit } from './hints';
 
 export interface DatabaseConfig {
   /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
@@ -11,15 +11,15 @@ export interface DatabaseConfig {
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
   /**
-   * For a pool whose statements are all prepared: they are planned once for each connection, and leave partitions out as they
-   * begin. Else Postgres plans anew each time what touches partitioned tables, which costs more than to carry it out. Default: false.
+   * For a pool whose statements are all prepared: Postgres plans each of them once for each connection. Otherwise it plans statements
+   * over partitioned tables at every run, which costs more than the run itself. Default: false.
    */
   readonly plannedOnce?: boolean;
-  /** The same, and for statements that must follow an index without a sort, also in a month that was empty when they were planned. */
+  /** The same, for statements that must follow an index without a sort. */
   readonly byIndex?: boolean;
 }
 
-/** An empty partition would be read as a whole and sorted, and its plan may be kept until it is full. */
+/** Without these the plan made for an empty partition reads and sorts all of it, and may stay in use until it is full. */
 export const BY_INDEX = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
@@ -37,7 +37,7 @@ export type Db = PostgresJsDatabase<typeof schema>;
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
 
 export interface Database {
-  /** drizzle, for everything but the hot paths. What its transactions hint at is sent after their commit (hints.ts). */
+  /** drizzle, for everything but the hot paths. Hints given in its transactions are sent after their commit. */
   readonly db: Db;
   /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
   readonly sql: Sql;
@@ -46,9 +46,9 @@ export interface Database {
 }
 
 /**
- * Settings every connection of ours starts with. `idle_in_transaction_session_timeout`: a transaction that sits idle
- * for 10 s is a leak that holds locks. `lock_timeout`: nothing of ours holds a lock for longer than a moment.
- * `client_connection_check_interval`: a statement whose process has died while it waited for a lock is not carried out after all.
+ * Settings of every connection. `idle_in_transaction_session_timeout`: a transaction that is idle for 10 s is a leak, and holds locks.
+ * `lock_timeout`: no transaction of ours holds a lock for long. `client_connection_check_interval`: a statement that waits for a lock
+ * ends when its process dies.
  */
 export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName' | 'statementTimeoutMs'>) {
   return {
@@ -61,17 +61,174 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
   };
 }
 
-/** Opens a pool; connects lazily. @throws when the URL asks for what TLS it cannot have (readServerTls). */
+/** Runs prepared statements: the postgres.js client, drizzle, or a transaction. */
+export type Reader = Sql | DbOrTransaction;
+
+/** Values for `$1` and the following. */
+export type Parameter = string | number | boolean | null | Buffer | readonly string[];
+
+/** A moment as milliseconds since 1970: drizzle's client and others parse a timestamp differently, but not a number. */
+export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000)::float8`;
+
+const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Columns of `t` under their names in the code; moments in milliseconds, for `rowsOf`. */
+export const columns = (t: string, names: readonly string[]): string =>
+  names
+    .map(
+      (name) =>
+        `${/_(?:at|since)$/.test(name) ? msText(`${t}.${name}`) : `${t}.${name}`} as "${camel(name)}"`,
+    )
+    .join(', ');
+
+/** Like runPrepared; milliseconds in columns that are named after a moment (`createdAt`, `failingSince`) become dates. */
+export async function rowsOf<Row>(
+  reader: Reader,
+  text: string,
+  parameters: readonly Parameter[],
+): Promise<Row[]> {
+  const rows = await runPrepared<object>(reader, text, parameters);
+  return rows.map((row) => {
+    const entries = Object.entries(row).map(([name, value]) =>
+      /(?:At|Since)$/.test(name) && typeof value === 'number' ? [name, new Date(value)] : [name, value],
+    );
+    return Object.fromEntries(entries) as Row;
+  });
+}
+
+/**
+ * Runs a constant text as a named prepared statement: one round trip, parsed once for each connection. drizzle's own statements are
+ * parsed and planned each time, and take two round trips.
+ */
+export async function runPrepared<Row>(
+  reader: Reader,
+  text: string,
+  parameters: readonly Parameter[] = [],
+): Promise<Row[]> {
+  const client = typeof reader === 'function' ? reader : clientOf(reader);
+  const rows = await client.unsafe(text, parameters as never[], { prepare: true });
+  return [...rows] as unknown as Row[];
+}
+
+/** The row of a statement that always returns one. */
+export async function oneRow<Row>(
+  reader: Reader,
+  text: string,
+  parameters: readonly Parameter[] = [],
+): Promise<Row> {
+  const [row] = await runPrepared<Row>(reader, text, parameters);
+  if (row === undefined) throw new Error(`no row came back from: ${text.trim().slice(0, 100)}`);
+  return row;
+}
+
+/** The client that drizzle uses: the pool, or the connection of the transaction. */
+function clientOf(reader: DbOrTransaction): Sql {
+  return (reader._.session as unknown as { readonly client: Sql }).client;
+}
+
+/** Reports that something has happened that a process may wait for. It may be lost: the process also reads the tables at intervals. */
+export interface Hint {
+  /** A channel of LISTEN. */
+  readonly channel: string;
+  /** Equal hints are sent once. */
+  readonly payload: string;
+}
+
+/** Shortest time between two statements with hints, in milliseconds: hints given meanwhile share the second. */
+const GATHER_MS = 5;
+/** Longest wait for one statement with hints: a connection lost at the wrong moment does not block later hints. */
+const SEND_TIMEOUT_MS = 5_000;
+
+const SEND = `
+  select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as h (channel, payload)`;
+
+/** The functions that take the hints given through a pool, or through an open transaction of it. */
+const takers = new WeakMap<object, (hint: Hint) => void>();
+
+/**
+ * Sends a hint to the processes that listen: at once, or, through an open transaction, after its commit. It never waits and never fails.
+ *
+ * The transaction itself does not NOTIFY, because Postgres commits transactions with a NOTIFY one after the other, each with its disk
+ * write: the queue of the whole server has one lock. Hints are sent in transactions that write nothing, and need no disk write.
+ * @param through a pool's client or drizzle, or a transaction that was begun by that drizzle.
+ */
+export function hint(through: object, one: Hint): void {
+  const take = takers.get(through);
+  if (take === undefined) throw new Error('a hint needs the pool, or a transaction that it has begun itself');
+  take(one);
+}
+
+/** Sends the hints that are given through a transaction once it has committed, and drops them when it fails. */
+async function hintAfterCommit<T>(
+  pool: object,
+  transaction: (begun: (tx: object) => void) => Promise<T>,
+): Promise<T> {
+  const given: Hint[] = [];
+  const result = await transaction((tx) => takers.set(tx, (one) => given.push(one)));
+  for (const one of given) hint(pool, one);
+  return result;
+}
+
+interface HintSender {
+  /** Hints given through this object are sent by the pool. */
+  takeFrom(pool: object): void;
+  /** Sends the gathered hints; resolves when they are sent, or cannot be. */
+  flush(): Promise<void>;
+}
+
+/** Sends the hints of a pool: the first at once, the ones after it together. */
+function createHintSender(sql: Sql): HintSender {
+  const gathered = new Map<string, Hint>();
+  let sending: Promise<void> | undefined;
+  let resting: NodeJS.Timeout | undefined;
+
+  function send(): void {
+    if (sending !== undefined || resting !== undefined || gathered.size === 0) return;
+    const hints = [...gathered.values()];
+    gathered.clear();
+    const arrays = [hints.map(({ channel }) => channel), hints.map(({ payload }) => payload)];
+    const sent = sql.unsafe(SEND, arrays as never[], { prepare: true });
+    sending = withTimeout(sent, SEND_TIMEOUT_MS, 'hints').then(ended, ended);
+  }
+
+  /** Runs after a failure too: the tables contain what the hint reported. */
+  function ended(): void {
+    sending = undefined;
+    resting = setTimeout(rested, GATHER_MS);
+  }
+
+  function rested(): void {
+    clearTimeout(resting);
+    resting = undefined;
+    send();
+  }
+
+  return {
+    takeFrom: (pool) =>
+      void takers.set(pool, (one) => {
+        gathered.set(`${one.channel} ${one.payload}`, one);
+        send();
+      }),
+    async flush() {
+      await sending;
+      rested();
+      await sending;
+      clearTimeout(resting);
+    },
+  };
+}
+
+/** Opens a pool; connects lazily. @throws when the URL is none, or its TLS parameters are wrong (readServerTls). */
 export function connectDatabase(config: DatabaseConfig): Database {
   const { statementTimeoutMs } = config;
   const sql = openClient(config.url, {
-    // The server ends every statement before that, so a socket that is silent for longer is idle or its server hangs: a
-    // frozen one would hold the pool for as long as TCP keeps trying, a quarter of an hour.
+    // The server ends every statement before that, so a socket that is silent for longer is idle, or its server hangs. A frozen
+    // server would occupy the pool for as long as TCP retries: a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
     // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
     connect_timeout: 5,
-    // Reconnect at once, then within a second: a restart of Postgres should be felt no longer than it lasts.
+    // Reconnects at once, then within a second: a restart of Postgres causes errors for little longer than it takes.
     backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
     connection: {
       ...connectionSettings(config),

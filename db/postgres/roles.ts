@@ -1,5 +1,5 @@
 /**
- * The roles of the processes, and everything that each may do in the database: migrate grants exactly this (apply-rights.ts), and
+ * The roles of the processes, and everything that each may do in the database: migrate grants exactly this (rights.ts), and
  * test/db/postgres/roles.test.ts compares it with what Postgres says. `migrate` itself owns the schema and is in no table. A right is
  * written as `GRANT` takes it. A right that a new release no longer needs stays for one more release, like a column
  * (docs/operations/upgrade.md).
@@ -150,6 +150,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, boolean, interval, timestamptz)': ['worker', 'ops'],
+  'no_endpoint_reason_1(text, text)': ['api', 'worker'],
   'open_attempt_1(text, int, text, int, boolean)': ['worker'],
   'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
   'ids_that_stay(text, text, text)': ['ops'],

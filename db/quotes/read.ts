@@ -1,9 +1,11 @@
 import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
+import type { Tenant } from '../../domain/tenant';
+import type { MonthOf } from '../notifications/quota';
+import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { products, productVersions, quotes } from '../schema';
 import { given } from '../schema/columns';
-import { decodeFitted, type FittedProduct } from './fitted-products';
 import { toDefinition, type ProductDefinition } from '../catalogue/product-row';
+import { decodeFitted, type FittedProduct } from './store';
 
 /** A quote without its bodies; amounts as requested, the deposit null when none was sent. */
 export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' | 'fitted'>>;
@@ -15,13 +17,13 @@ export interface QuotedVersion {
   readonly definition: ProductDefinition;
 }
 
-/** A quote as answered, with what stood behind it. */
+/** A quote as answered, with what it was priced from. */
 export interface StoredQuote extends QuoteSummary {
   /** The body that was answered. */
   readonly response: unknown;
   /** Every product that fitted, shown or not, as stored. */
   readonly fitted: readonly FittedProduct[];
-  /** The versions that `fitted` names, in its order. */
+  /** The versions named in `fitted`, in its order. */
   readonly versions: readonly QuotedVersion[];
 }
 
@@ -35,10 +37,7 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
   return { ...row, fitted, versions: await loadVersions(db, fitted) };
 }
 
-/**
- * Recent quotes, newest first. Quotes have no index but their id, which sorts by time: the span bounds what is read, and
- * the limit ends it early.
- */
+/** Recent quotes, newest first. Their only index is the id, which sorts by time: the span bounds the rows that are read. */
 export async function listQuotes(
   db: DbOrTransaction,
   filter: {
@@ -87,3 +86,19 @@ async function loadVersions(db: DbOrTransaction, named: readonly FittedProduct[]
     return [{ productId, version, definition: toDefinition(row.creditProduct, terms) }];
   });
 }
+
+export interface QuoteCount extends Tenant {
+  readonly quotes: number;
+}
+
+// Reads all of the month's partition: the only index is the id.
+const COUNT = `
+  select partner_id as "partnerId", environment, count(*)::float8 as quotes from quotes
+  where quote_id >= (select 'qte_' || ulid_floor($1::date::timestamp at time zone 'UTC'))
+    and quote_id < (select 'qte_' || ulid_floor(($1::date + interval '1 month') at time zone 'UTC'))
+    and ($2::text is null or partner_id = $2) and ($3::text is null or environment = $3)
+  group by 1, 2 order by 1, 2`;
+
+/** Quotes given in a UTC month. @param month its first day, `2026-11-01`. */
+export const countQuotes = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
+  runPrepared<QuoteCount>(reader, COUNT, [month, partnerId ?? null, environment ?? null]);

@@ -2,9 +2,14 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { RETENTION_KINDS, type RetentionKind } from '../../domain/retention';
 import { readRetentionDays } from './days';
-import { floorOf, MONTHLY_KINDS, type MonthlyKind } from './kinds';
-import { begunMonths, hasToStay, type ExpiredMonth } from './months';
-import { payloadMark } from './payloads';
+import {
+  expiredMonths,
+  floorOf,
+  MONTHLY_KINDS,
+  payloadMark,
+  type ExpiredMonth,
+  type MonthlyKind,
+} from './remove';
 
 /** What a run of the retention would remove now. */
 export interface RetentionCount {
@@ -58,6 +63,27 @@ async function monthly(
   }
   add(await within(db, kind, null));
   return { kind: name, days, rows, months, staying };
+}
+
+/** Those of them that have begun, should the clock be wrong: something of them, or later, has been written. The others stay (drop_expired_month). */
+export async function begunMonths(db: DbOrTransaction, kind: MonthlyKind): Promise<ExpiredMonth[]> {
+  const months = await expiredMonths(db, kind);
+  const [row] = await db.execute<{ newest: string | null }>(
+    sql`select max(${sql.identifier(kind.idColumn)}) as newest from ${sql.identifier(kind.table)}`,
+  );
+  const newest = row?.newest ?? '';
+  return months.filter(({ low }) => newest >= low);
+}
+
+export async function hasToStay(
+  db: DbOrTransaction,
+  { table }: MonthlyKind,
+  { low, high }: ExpiredMonth,
+): Promise<boolean> {
+  const [row] = await db.execute<{ stays: boolean }>(
+    sql`select exists (select from ids_that_stay(${table}, ${low}, ${high})) as stays`,
+  );
+  return row?.stays ?? true;
 }
 
 /** Of a month, read through its parent as nobody has rights on the months themselves; null: of the default partition. */

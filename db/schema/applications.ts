@@ -1,18 +1,30 @@
 import { sql } from 'drizzle-orm';
 import { bigint, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
-import { moment, pence, serviceNow } from './columns';
-import { partners } from './partners';
+import { jsonText, moment, pence, serviceNow } from './columns';
+import { lenders, partners } from './parties';
 
-/** Lenders whose integrations may open applications, and the form of their references. */
-export const lenders = pgTable('lenders', {
-  /** What events call it, such as `lender_a`. */
-  lender: text('lender').primaryKey(),
-  /** What shoppers are shown: each product version stores it as it was then (db/catalogue/products.ts). */
-  name: text('name').notNull(),
-  /** As domain/reference-format.ts reads it. */
-  referenceFormat: text('reference_format').notNull(),
+/**
+ * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
+ * a range of ids is a range of moments. Old months are dropped as whole partitions (db/retention), which is why
+ * nothing references this table and it references nothing.
+ */
+export const quotes = pgTable('quotes', {
+  quoteId: text('quote_id').primaryKey(),
   createdAt: moment('created_at').notNull().default(serviceNow),
+  partnerId: text('partner_id').notNull(),
+  keyId: text('key_id').notNull(),
+  environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+  merchantId: text('merchant_id').notNull(),
+  loanPence: pence('loan_pence').notNull(),
+  depositPence: pence('deposit_pence'),
+  merchantFinanceUrl: text('merchant_finance_url').notNull(),
+  merchantReference: text('merchant_reference'),
+  requestId: text('request_id').notNull(),
+  /** The body that was answered, byte for byte. */
+  response: jsonText('response').notNull(),
+  /** Every product that fitted, shown or not, as db/quotes/store.ts writes it. */
+  fitted: jsonText('fitted').notNull(),
 });
 
 /** Credit applications, each opened from a quote. Personal data has no place here. */
@@ -60,7 +72,7 @@ export const creditApplications = pgTable(
       .where(sql`${t.merchantReference} is not null`),
     // How many a quote has (db/applications/create.ts), and `ops applications list --quote`.
     index('credit_applications_quote').on(t.quoteId),
-    // The retention: quotes of applications that may still become something (db/retention/kinds.ts).
+    // The retention: quotes of applications that may still become something (ids_that_stay).
     index('credit_applications_open_quote')
       .on(t.quoteId)
       .where(

@@ -1,10 +1,24 @@
 import { sql } from 'drizzle-orm';
-import { boolean, check, date, index, integer, pgTable, smallint, text } from 'drizzle-orm/pg-core';
+import {
+  boolean,
+  check,
+  date,
+  index,
+  integer,
+  pgTable,
+  smallint,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import { DELIVERY_STATES } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
 
-/** What partners see of one that is under way (domain/notification-states.ts). A query finds the index by the same text. */
-export const DELIVERY_STATUS_SQL = `case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end`;
+/**
+ * The status that partners see of a notification under way (domain/notification-states.ts). An index has it: a query that is to use the
+ * index contains the same text. @param d prefix of the columns, such as `d.`.
+ */
+export const deliveryStatus = (d = '') =>
+  `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
 
 /**
  * What is under way: one row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this
@@ -69,7 +83,7 @@ export const deliveries = pgTable(
     index('deliveries_page').on(
       t.partnerId,
       t.environment,
-      sql`(${sql.raw(DELIVERY_STATUS_SQL)})`,
+      sql`(${sql.raw(deliveryStatus())})`,
       t.notificationId,
     ),
     check('deliveries_state', sql`${t.state} in ('queued', 'started', 'held')`),
@@ -84,5 +98,52 @@ export const deliveries = pgTable(
         and ${t.nextAttemptAt} is null and ${t.pausedAt} is null`,
     ),
     check('deliveries_sequence', sql`(${t.applicationId} is null) = (${t.sequence} is null)`),
+  ],
+);
+
+/**
+ * Bulk recoveries: everything that a partner did not get in a span, sent again. The row is what lets an interrupted one
+ * go on: it is written in the transaction of every resend, so that no event is sent twice by the same recovery.
+ */
+export const recoveries = pgTable(
+  'recoveries',
+  {
+    /** `rcv_` and a ULID. */
+    recoveryId: text('recovery_id').primaryKey(),
+    partnerId: text('partner_id').notNull(),
+    /** One environment only; null: both. */
+    environment: text('environment', { enum: ['sandbox', 'live'] }),
+    /** The API key under which its partner asked for it; null: an operator began it. */
+    keyId: text('key_id'),
+    /** Notifications created from `since` (inclusive) to `until` (exclusive). */
+    since: moment('since').notNull(),
+    until: moment('until').notNull(),
+    state: text('state', { enum: ['running', 'interrupted', 'done'] })
+      .notNull()
+      .default('running'),
+    perSecond: integer('per_second').notNull(),
+    /** Due to be sent when it began. */
+    found: integer('found').notNull(),
+    sent: integer('sent').notNull().default(0),
+    /** Passed over, because they had ended otherwise or were under way when their turn came. */
+    skipped: integer('skipped').notNull().default(0),
+    /** The last one dealt with, in the order of work: application, sequence, notification. Empty before the first. */
+    lastApplication: text('last_application').notNull().default(''),
+    lastSequence: integer('last_sequence').notNull().default(0),
+    lastNotification: text('last_notification').notNull().default(''),
+    /** The process that works on it; another one that resumes it takes this over, and the first stops. */
+    runner: text('runner').notNull(),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+    updatedAt: moment('updated_at').notNull().default(serviceNow),
+    endedAt: moment('ended_at'),
+  },
+  (t) => [
+    // `ops notifications recoveries --partner`.
+    index('recoveries_partner').on(t.partnerId, t.recoveryId),
+    // One of a partner's own at a time, for each environment; and what a worker has to go on with.
+    uniqueIndex('recoveries_under_way')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),
+    check('recoveries_state', sql`${t.state} in ('running', 'interrupted', 'done')`),
   ],
 );

@@ -1,16 +1,28 @@
 import { sql } from 'drizzle-orm';
-import { check, date, index, integer, pgPolicy, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import {
+  boolean,
+  check,
+  date,
+  index,
+  integer,
+  pgPolicy,
+  pgTable,
+  primaryKey,
+  text,
+} from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { END_STATES, TEST_EVENT_TYPE, ULID_PATTERN } from '../../domain/notification-states';
-import { moment, serviceNow } from './columns';
+import { bytea, moment, serviceNow } from './columns';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
- * What partners see of one that has ended (domain/notification-states.ts): delivered once, it stays delivered, however a later resend
- * ends. Unqualified: it is in an index, which each partition gets by the names of its columns. A query finds that index by the same text.
+ * The status that partners see of a notification that has ended (domain/notification-states.ts): once delivered it stays delivered, even
+ * when a later resend fails. An index has it: a query that is to use the index contains the same text. @param n prefix of the columns,
+ * such as `n.`; none in the index, as partitions get it by the names of their columns.
  */
-export const ENDED_STATUS_SQL = `case when delivered_at is not null then 'delivered' else end_state end`;
+export const endedStatus = (n = '') =>
+  `case when ${n}delivered_at is not null then 'delivered' else ${n}end_state end`;
 
 /** A test is for a partner; every other event belongs to its application, and says what has become of that now. */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
@@ -76,7 +88,7 @@ export const notifications = pgTable(
       .where(sql`${t.merchantReference} is not null`),
     // The same by the statuses of what has ended, and what a recovery sends again.
     index('notifications_page_ended')
-      .on(t.environment, t.partnerId, sql`(${sql.raw(ENDED_STATUS_SQL)})`, t.notificationId)
+      .on(t.environment, t.partnerId, sql`(${sql.raw(endedStatus())})`, t.notificationId)
       .where(sql`${t.endState} is not null`),
     // What has come of a recovery.
     index('notifications_recovery')
@@ -142,4 +154,15 @@ export const monthlyCounts = pgTable(
       sql`${t.delivered} >= 0 and ${t.failed} >= 0 and ${t.reserved} >= 0`,
     ),
   ],
+);
+
+/** The secret that authenticates the cursors of pages, one row that the first migration draws: every API process has the same. */
+export const cursorSecrets = pgTable(
+  'cursor_secrets',
+  {
+    /** There is one. */
+    only: boolean('only').primaryKey().default(true),
+    secret: bytea('secret').notNull(),
+  },
+  (t) => [check('cursor_secrets_only', sql`${t.only}`)],
 );

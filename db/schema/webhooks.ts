@@ -1,7 +1,7 @@
 import { check, index, integer, pgTable, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { sql } from 'drizzle-orm';
 import { bytea, moment, serviceNow } from './columns';
-import { partners } from './partners';
+import { partners } from './parties';
 
 /** Where a partner hears of its credit applications; at most one per environment that is not removed. */
 export const webhookEndpoints = pgTable(

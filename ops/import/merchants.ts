@@ -1,6 +1,11 @@
 import { appendChanges } from '../../db/audit/change-log';
-import { existingPartnerIds, saveMerchants } from '../../db/catalogue/merchant-changes';
-import { loadMerchants, type MerchantFields, type StoredMerchant } from '../../db/catalogue/merchants';
+import {
+  existingPartnerIds,
+  saveMerchants,
+  loadMerchants,
+  type MerchantFields,
+  type StoredMerchant,
+} from '../../db/catalogue/merchants';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { merchantView } from '../catalogue-view';

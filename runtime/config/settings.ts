@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readServerTls } from '../../db/postgres/driver/server-tls';
+import { readServerTls } from '../../db/postgres/driver/server-socket';
 import { readServers } from '../../db/postgres/driver/servers';
 import { LEAST_RETENTION_DAYS, USUAL_RETENTION_DAYS, type RetentionKind } from '../../domain/retention';
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { loginRights } from '../../db/postgres/login-rights';
+import { loginRights } from '../../db/postgres/rights';
 import type { Sql } from '../../db/postgres/connect';
 import { withTimeout } from '../../timing/timeout';
 import { roleOf, type Process } from '../../db/postgres/roles';

@@ -1,5 +1,5 @@
 import { quoteResponseSchema } from '../../contracts/quote-response';
-import { decodeFitted } from '../../db/quotes/fitted-products';
+import { decodeFitted } from '../../db/quotes/store';
 import { changeLender } from '../../db/applications/lenders';
 import { createPartner } from '../../db/catalogue/partners';
 import { findQuote } from '../../db/quotes/read';

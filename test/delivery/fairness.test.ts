@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
-import { hint } from '../../db/postgres/hints';
+import { hint } from '../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { freePort } from '../support/free-port';

@@ -1,5 +1,5 @@
 import { connectDatabase } from '../../db/postgres/connect';
-import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/writer';
+import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/store';
 import { startTestApi, type TestApi } from '../support/api';
 import { addMerchant } from '../support/merchants';
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { insertQuotes } from '../../db/quotes/insert';
+import { insertQuotes } from '../../db/quotes/store';
 import { connectDatabase } from '../../db/postgres/connect';
 import { runOps } from '../../ops/program';
 import { PRODUCT_ROW } from './product-row';

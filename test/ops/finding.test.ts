@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { insertQuotes } from '../../db/quotes/insert';
+import { insertQuotes } from '../../db/quotes/store';
 import { addEndpoint, storeStatus } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../support/quote-row';

@@ -2,13 +2,8 @@ import type { NotificationState } from '../../domain/notification-states';
 import { ulid } from 'ulid';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createPartner } from '../../db/catalogue/partners';
-import {
-  beginRecovery,
-  recoverOne,
-  resumeRecovery,
-  TakenOver,
-  listRecoverable,
-} from '../../db/notifications/recovery';
+import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recovery';
+import { listRecoverable } from '../../db/notifications/recoverable';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { addEndpoint, putInState } from '../support/notifications';
 import { createOpsUnderTest, type OpsUnderTest } from './run';

@@ -1,11 +1,10 @@
 import { ulid } from 'ulid';
 import { applicationEventText } from '../../contracts/webhook-event';
 import type { Database } from '../../db/postgres/connect';
-import { findApplication } from '../../db/applications/read';
+import { findApplication, type Application } from '../../db/applications/applications';
 import { createApplication, type NewApplication } from '../../db/applications/create';
-import { insertQuotes, type QuoteRow } from '../../db/quotes/insert';
-import { recordLenderEvent, type NewLenderEvent } from '../../db/applications/record-lender-event';
-import type { Application } from '../../db/applications/notifications';
+import { insertQuotes, type QuoteRow } from '../../db/quotes/store';
+import { recordLenderEvent, type NewLenderEvent } from '../../db/applications/lender-events';
 
 /** A quote for £900.00 and a deposit of £100.00 that two products of a lender fitted, one of them with a higher deposit. */
 export async function storeQuote(

@@ -1,6 +1,5 @@
 import type { Database } from '../../db/postgres/connect';
-import { saveMerchants } from '../../db/catalogue/merchant-changes';
-import { loadMerchant, type MerchantFields } from '../../db/catalogue/merchants';
+import { saveMerchants, loadMerchant, type MerchantFields } from '../../db/catalogue/merchants';
 import { insertProducts } from '../../db/catalogue/products';
 import type { ProductTerms } from '../../domain/product';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';

@@ -1,6 +1,6 @@
 import type { DeliveryState, EndState, NotificationStatus } from '../../domain/notification-states';
 
-/** DELIVERY_STATUS_SQL and ENDED_STATUS_SQL (db/schema) once more, for tests to compare them with. */
+/** deliveryStatus and endedStatus (db/schema) once more, for tests to compare them with. */
 export function notificationStatus(
   row:
     | { readonly state: DeliveryState; readonly step: number }

@@ -3,14 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { testEvent } from '../../contracts/webhook-event';
-import type { Database } from '../../db/postgres/connect';
+import { type Database, type Reader, hint } from '../../db/postgres/connect';
 import type { ApplicationState } from '../../domain/application-states';
 import { claimDue, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
-import type { Reader } from '../../db/postgres/prepared';
-import { insertTestNotification, type TestNotificationAnswer } from '../../db/notifications/create';
+import { insertTestNotification } from '../../db/notifications/create';
+import { Refused } from '../../db/refused';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
-import { hint } from '../../db/postgres/hints';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
@@ -39,15 +38,15 @@ export async function addEndpoint(
   return { endpointId: endpoint.endpointId, secret };
 }
 
-/** Stores a test notification as the API does. */
+/** Stores a test notification as the API does; `refused`: why it did not. */
 export async function storeTest(
   { db }: { readonly db: Reader },
   { partnerId, environment = 'sandbox' }: { partnerId: string; environment?: 'sandbox' | 'live' },
-): Promise<{ notificationId: string; eventId: string; answer: TestNotificationAnswer }> {
+): Promise<{ notificationId: string; eventId: string; refused: Refused | null }> {
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const body = JSON.stringify(testEvent({ eventId, environment, createdAt: new Date(), lender: null }));
-  const answer = await insertTestNotification(db, {
+  const stored = insertTestNotification(db, {
     notificationId,
     eventId,
     eventType: TEST_EVENT_TYPE,
@@ -56,7 +55,14 @@ export async function storeTest(
     body,
     requestId: 'rq_test',
   });
-  return { notificationId, eventId, answer };
+  const refused = await stored.then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof Refused) return error;
+      throw error;
+    },
+  );
+  return { notificationId, eventId, refused };
 }
 
 /** The body of an event of an application without a reference: what its row must say too, with the test event's words for the rest. */

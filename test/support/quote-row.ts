@@ -1,4 +1,4 @@
-import type { QuoteRow } from '../../db/quotes/insert';
+import type { QuoteRow } from '../../db/quotes/store';
 
 /** A quote as it is stored, with what a test says otherwise. @param number makes its id */
 export function quoteRow(number: number, fields: Partial<QuoteRow> = {}): QuoteRow {

@@ -1,7 +1,5 @@
 import postgres from 'postgres';
-import { guardTransactions } from './lost-transactions';
 import { serverSocket } from './server-socket';
-import { textArray } from './text-array';
 
 /**
  * Release of postgres.js that the repairs of this folder were written for. They use fields and an order of events that it does not
@@ -11,12 +9,12 @@ export const REPAIRED_RELEASE = '3.4.9';
 
 export type Sql = postgres.Sql<Record<string, never>>;
 
-/** What postgres.js is asked for, but for what the repairs decide. */
-export type ClientOptions = Omit<
+/** Options of postgres.js, without those that the repairs decide. */
+type ClientOptions = Omit<
   postgres.Options<Record<string, never>>,
   'socket' | 'max_pipeline' | 'ssl' | 'fetch_types' | 'types'
 > & {
-  /** Milliseconds without a byte after which a connection is taken for dead; 0: never. */
+  /** Milliseconds without a byte after which a connection counts as dead; 0: never. */
   readonly quietMs: number;
   /** Known to postgres.js, missing from its types. */
   readonly onnotify?: (channel: string, payload: string) => void;
@@ -24,7 +22,7 @@ export type ClientOptions = Omit<
 
 /**
  * Opens a client of postgres.js with every repair; it connects lazily. Nothing else in the service calls `postgres()`.
- * @throws when the URL asks for what TLS it cannot have (readServerTls).
+ * @throws when the URL is none, or its TLS parameters are wrong (readServerTls).
  */
 export function openClient(databaseUrl: string, { quietMs, ...options }: ClientOptions): Sql {
   const { url, socket } = serverSocket(databaseUrl, quietMs);
@@ -32,9 +30,8 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
     onnotice: () => undefined,
     ...options,
     socket,
-    // Else each new connection asks for its array types, and nobody waits for the answer: a connection that is lost
-    // meanwhile rejects a promise without a handler, which ends the process. The only arrays of this service are of
-    // text.
+    // Otherwise each new connection asks for its array types without awaiting the answer: a connection that is lost meanwhile rejects
+    // a promise without a handler, which ends the process. This service has arrays of text alone.
     fetch_types: false,
     types: { textArray },
     // A `begin` that reaches a full pipeline is sent, but its connection is not set aside for it: others then use the open
@@ -43,4 +40,102 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   } as object);
   guardTransactions(sql);
   return sql;
+}
+
+/** One element of an array as Postgres writes it: in quotation marks, or without any. */
+const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
+
+/** text[] of one dimension, as postgres.js takes a type of its own. */
+const textArray = {
+  to: 1009,
+  from: [1009],
+  serialize: (texts: readonly (string | null)[]): string =>
+    `{${texts.map((text) => (text === null ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`,
+  parse: (literal: string): (string | null)[] =>
+    [...literal.matchAll(ELEMENT)].map(([, quoted, bare]) =>
+      bare === undefined ? (quoted ?? '').replace(/\\(.)/gs, '$1') : bare === 'NULL' ? null : bare,
+    ),
+};
+
+/** Public fields of a query of postgres.js 3.4, missing from its types. */
+interface QueryInside {
+  handler: (query: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Loss {
+  lost: boolean;
+}
+
+type Callback = (tx: Sql) => unknown;
+
+/** Codes of errors after which the connection is lost: of postgres.js, and those that Postgres sends last (57P01 to 57P03). */
+const GONE = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P0[1-3])$/;
+
+/**
+ * Keeps a transaction whose connection is lost from using it. postgres.js 3.4.9 rejects `begin` then, but lets the callback run to
+ * its end, and sends `commit` or `rollback` on the same connection. If the socket is still closed, that throws outside every promise
+ * and ends the process; if it was opened again, it ends another transaction (porsager/postgres#1204). Here neither the callback nor its
+ * statements ever settle: the caller has received the rejection of `begin`.
+ */
+function guardTransactions(sql: Sql): void {
+  const begin = sql.begin.bind(sql) as unknown as (...args: unknown[]) => Promise<unknown>;
+  sql.begin = (...args: unknown[]): Promise<never> => {
+    const loss: Loss = { lost: false };
+    const run = begin(...withGuard(args, loss));
+    run.catch(() => (loss.lost = true));
+    return run as Promise<never>;
+  };
+}
+
+const never = () => new Promise<never>(() => undefined);
+
+/** The arguments of `begin` or `savepoint`; their callback gets a guarded handle. */
+function withGuard(args: readonly unknown[], loss: Loss): unknown[] {
+  return args.map((argument) =>
+    typeof argument === 'function' ? guardedCallback(argument as Callback, loss) : argument,
+  );
+}
+
+function guardedCallback(callback: Callback, loss: Loss): Callback {
+  return async (tx) => {
+    try {
+      const made = callback(guardedHandle(tx, loss));
+      return await (Array.isArray(made) ? Promise.all(made) : made);
+    } finally {
+      // postgres.js would now commit or roll back on a connection that another transaction may have.
+      if (loss.lost) await never();
+    }
+  };
+}
+
+function guardedHandle(tx: Sql, loss: Loss): Sql {
+  return new Proxy(tx, {
+    apply: (target, self, args) => guardedQuery(Reflect.apply(target, self, args), loss),
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      const call = value as (...args: unknown[]) => unknown;
+      if (name === 'unsafe' || name === 'file')
+        return (...args: unknown[]) => guardedQuery(call.apply(target, args), loss);
+      if (name === 'savepoint')
+        return (...args: unknown[]) => (loss.lost ? never() : call.apply(target, withGuard(args, loss)));
+      return value;
+    },
+  });
+}
+
+/** Fragments and helpers (`sql(object)`) are no queries, and pass. */
+function guardedQuery(made: unknown, loss: Loss): unknown {
+  if (!(made instanceof Promise)) return made;
+  const query = made as unknown as QueryInside;
+  const { handler, reject } = query;
+  query.handler = (self) => {
+    if (!loss.lost) handler(self);
+  };
+  query.reject = (error) => {
+    if (GONE.test(String((error as { code?: unknown } | null)?.code))) loss.lost = true;
+    else reject(error);
+  };
+  return made;
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { Duplex } from 'node:stream';
-import { searchServer } from './server-search';
-import { connectSecurely, readServerTls } from './server-tls';
-import { readServers, type Server } from './servers';
+import tls from 'node:tls';
+import { readServers, searchServer, type Server } from './servers';
 
 /** postgres.js' option of this name, which its types do not know. */
 type SocketOption = (options: {
@@ -20,14 +19,14 @@ export const endedConnection = (error: unknown) =>
 
 /** Longest that TCP and TLS may take together. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The same for one of several servers, while another may lead; and then until its session has started. */
+/** The same for one of several servers, as another may be the leader. */
 const SEARCH_CONNECT_MS = 3_000;
-/** Below the timeout that postgres.js is given. */
+/** And until its session has started; below the timeout that postgres.js is given. */
 const SEARCH_READY_MS = 4_500;
 
 /**
- * What postgres.js is given for a database URL: the URL with one server and without what it says of TLS, and a socket that does both. Of
- * several servers it finds the one that takes writes. A socket ends after `quietMs` without a byte; 0: never.
+ * Makes the two options of postgres.js for a database URL: the URL with one server and without TLS parameters, and a socket that
+ * does TLS and finds, among several servers, the one that takes writes. A socket ends after `quietMs` without a byte; 0: never.
  * @throws see readServers and readServerTls.
  */
 export function serverSocket(databaseUrl: string, quietMs: number): { url: string; socket: SocketOption } {
@@ -39,14 +38,10 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     return refuseLeftovers(withoutBackPressure(failTwice(socket)));
   };
   if (leaderOnly || servers.length > 1) {
-    const connect = (server: Server) =>
-      tls === null
-        ? connectPlainly(server, SEARCH_CONNECT_MS)
-        : connectSecurely(server, tls, SEARCH_CONNECT_MS);
     const search = searchServer({
       servers,
       leaderOnly,
-      connect: (server) => connect(server).then(ours),
+      connect: (server) => connectTo(server, tls, SEARCH_CONNECT_MS).then(ours),
       failed: stillborn,
       readyMs: SEARCH_READY_MS,
     });
@@ -57,34 +52,21 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     const [port = 5432] = options.port;
     if (options.path) return ours(net.connect(options.path));
     if (tls === null) return ours(net.connect(port, host));
-    return connectSecurely({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, stillborn);
+    return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, stillborn);
   };
   return { url, socket };
 }
 
-/** @throws when that takes longer than `timeoutMs`. */
-async function connectPlainly(server: Server, timeoutMs: number): Promise<net.Socket> {
-  const socket = net.connect(server);
-  const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);
-  const timer = setTimeout(() => socket.destroy(late), timeoutMs);
-  try {
-    await once(socket, 'connect');
-    return socket;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** postgres.js never uses a connection again whose socket it was not given. One that fails at its first write it opens anew. */
+/** A socket that fails at its first write, so that postgres.js connects again; after a rejected socket it never does. */
 function stillborn(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
 
 /**
- * postgres.js 3.4.9 rejects what is under way when it hears of an error, and nothing more when the connection then closes. But
- * a turn of the event loop lies between the two, in which it still hands statements to that connection: they would never
- * settle. So it hears of an error once more, right before the close.
+ * postgres.js 3.4.9 rejects the statements under way at an error of the socket, but none at the close that follows. In the turn of the
+ * event loop between the two it still gives statements to that connection, and they would never settle. This emits a second error
+ * right before the close.
  */
 function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
@@ -117,9 +99,9 @@ function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket 
 }
 
 /**
- * postgres.js 3.4.9 keeps what it was about to write when its connection closes, and the mark that a write is due: on the next
- * socket it then appends its first message to the leftovers, and writes nothing before they exceed 1 KiB. So a socket that is not
- * written to at once is destroyed, and so is one whose first write is not one whole message; the statement that waits for it stays.
+ * When a connection closes, postgres.js 3.4.9 keeps its unsent bytes and the flag that a write is due: on the next socket it appends its
+ * first message to those bytes, and writes nothing before they exceed 1 KiB. This destroys a socket that is not written to at once, or
+ * whose first write is not one whole message. The statement that waits for it is kept, and gets another socket.
  */
 function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -136,4 +118,80 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
   // It makes its first message as soon as it has the socket, and writes it in the phase of setImmediate that follows.
   setImmediate(() => setImmediate(() => void (begun || socket.destroy())));
   return socket;
+}
+
+/** libpq's words. `allow` is taken for `prefer`. */
+const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
+/** Postgres' message SSLRequest: its length and its code. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+interface ServerTls {
+  /** Whether a server without TLS is accepted. */
+  readonly optional: boolean;
+  readonly options: tls.ConnectionOptions;
+}
+
+/**
+ * Reads the TLS parameters of a database URL, and removes them from it: `sslmode` as in libpq, but `disable` by default, and
+ * `sslrootcert`, the authority to trust (PEM file, or `system`). With an authority `require` is `verify-ca`.
+ * @throws when there is no such mode, when the authority cannot be read, or when the mode would not use it.
+ */
+export function readServerTls(databaseUrl: string): { url: string; tls: ServerTls | null } {
+  const url = new URL(databaseUrl);
+  const mode = url.searchParams.get('sslmode') ?? 'disable';
+  const authority = url.searchParams.get('sslrootcert');
+  if (url.searchParams.has('ssl')) throw new Error('say sslmode=… instead of ssl=…');
+  if (!MODES.includes(mode)) throw new Error(`sslmode is one of ${MODES.join(', ')}`);
+  const encrypts = ['require', 'verify-ca', 'verify-full'].includes(mode);
+  if (authority !== null && !encrypts) throw new Error('sslrootcert wants sslmode=verify-full or verify-ca');
+  if (mode === 'disable' && !url.searchParams.has('sslmode')) return { url: databaseUrl, tls: null };
+  url.searchParams.delete('sslmode');
+  url.searchParams.delete('sslrootcert');
+  if (mode === 'disable') return { url: url.href, tls: null };
+  const verifies = mode.startsWith('verify') || authority !== null;
+  const options = {
+    rejectUnauthorized: verifies,
+    ...(authority !== null && authority !== 'system' && { ca: readFileSync(authority) }),
+    // verify-full alone checks the name in the certificate.
+    ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
+  };
+  return { url: url.href, tls: { optional: !encrypts, options } };
+}
+
+/**
+ * Connects to Postgres, with TLS when it is wanted.
+ * @throws when that takes longer than `timeoutMs`, when the server has no TLS (unless it is optional), or its certificate is not accepted.
+ */
+async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: number): Promise<net.Socket> {
+  const socket = net.connect(server);
+  const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);
+  const timer = setTimeout(() => socket.destroy(late), timeoutMs);
+  try {
+    await next(socket, 'connect');
+    if (wanted === null) return socket;
+    socket.write(SSL_REQUEST);
+    const answer = ((await next(socket, 'data')) as Buffer).toString('latin1');
+    if (answer === 'N' && wanted.optional) return socket;
+    if (answer === 'N') throw new Error('Postgres has no TLS');
+    // An ErrorResponse; or bytes behind the one letter, which the owner of the certificate did not send.
+    if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
+    const { host } = server;
+    const secured = tls.connect({ ...wanted.options, socket, host, servername: net.isIP(host) ? '' : host });
+    await next(secured, 'secureConnect');
+    return secured;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The next event of this name. @throws the error that ends the socket before. */
+function next(socket: net.Socket, event: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    socket.once(event, resolve);
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error('Postgres closed the connection')));
+  });
 }

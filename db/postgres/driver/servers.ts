@@ -1,14 +1,17 @@
+import type net from 'node:net';
+import type { Duplex } from 'node:stream';
+
 /** A server of a database URL. */
 export interface Server {
   readonly host: string;
   readonly port: number;
 }
 
-export interface Servers {
+interface Servers {
   /** The URL with the first server alone, and without `target_session_attrs`. */
   readonly url: string;
   readonly servers: readonly [Server, ...Server[]];
-  /** Only a server that takes writes will do. */
+  /** Whether only a server that takes writes is accepted. */
   readonly leaderOnly: boolean;
 }
 
@@ -17,9 +20,9 @@ const HOST = /^(\[[^\]]+\]|[^:[\]]*)(?::(\d+))?$/;
 const DEFAULT_PORT = 5432;
 
 /**
- * Takes out of a database URL which servers it names, in libpq's form: `postgres://a,b:5433/db?target_session_attrs=read-write`.
- * `read-write` and `primary` mean the one that takes writes, `any` whichever answers. Several servers without the parameter are taken
- * for `read-write`, as this service writes; one server is taken as it is.
+ * Reads the servers that a database URL names, in libpq's form: `postgres://a,b:5433/db?target_session_attrs=read-write`.
+ * `read-write` and `primary` mean the one that takes writes, `any` whichever answers. Without the parameter several servers mean
+ * `read-write`, because this service writes; a single server is accepted in any case.
  * @throws when it is no URL, or asks for a server of another kind.
  */
 export function readServers(databaseUrl: string): Servers {
@@ -44,4 +47,132 @@ function readServer(text: string, _at: number, all: readonly string[]): Server {
   return { host: host.replaceAll(/[[\]]/g, '') || 'localhost', port: Number(port) };
 }
 
-export const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
+  /** TCP, and TLS where it is wanted. */
+  readonly connect: (server: Server) => Promise<net.Socket>;
+  /** A socket that fails with this error once it is used. */
+  readonly failed: (error: Error) => Duplex;
+  /** Longest that a session may take to be ready, in milliseconds. A frozen server accepts connections and sends nothing. */
+  readonly readyMs: number;
+}
+
+/**
+ * For one pool: opens connections to the server that takes writes, and remembers which it was.
+ *
+ * Each connection is judged by what its server reports as the session starts. When a connection closes before it is ready and without an
+ * error, postgres.js keeps its statement and connects again: this searches the servers, each once for a statement. While none takes
+ * writes, every further statement fails with an error: its caller has a timeout of its own.
+ */
+export function searchServer(options: ServerSearch): () => Promise<Duplex> {
+  const { servers, leaderOnly, connect, failed, readyMs } = options;
+  let at = 0;
+  /** Servers that were refused since the last one that was accepted. */
+  let misses = 0;
+
+  /** Does nothing when another connection has left the server already. */
+  function leave(server: Server): void {
+    if (servers[at] !== server) return;
+    at = (at + 1) % servers.length;
+    misses += 1;
+  }
+  const none = (server: Server, fault: string) =>
+    new Error(
+      `no server of ${servers.map(serverName).join(', ')} ${leaderOnly ? 'takes writes' : 'answers'}: ${serverName(server)} ${fault}`,
+    );
+
+  function judged(socket: net.Socket, server: Server): net.Socket {
+    let decided = false;
+    const decide = (fault: string | null) => {
+      if (decided) return;
+      decided = true;
+      clearTimeout(timer);
+      if (fault === null) {
+        misses = 0;
+        return;
+      }
+      leave(server);
+      if (misses < servers.length) socket.destroy();
+      // The server has closed it, and postgres.js would connect again and again.
+      else if (socket.destroyed) socket.emit('error', none(server, fault));
+      else socket.destroy(none(server, fault));
+    };
+    const timer = setTimeout(decide, readyMs, `was silent for ${readyMs} ms`);
+    return watchStartup(socket, { leaderOnly, decide });
+  }
+
+  return async () => {
+    for (let tries = 1; ; tries += 1) {
+      const server = servers[at] as Server;
+      try {
+        return judged(await connect(server), server);
+      } catch (error) {
+        leave(server);
+        if (tries >= servers.length)
+          return failed(none(server, `cannot be reached: ${(error as Error).message}`));
+      }
+    }
+  };
+}
+
+/** Types of the server's messages that decide how the start of a session ends. */
+const PARAMETER_STATUS = 'S';
+const ERROR_RESPONSE = 'E';
+const READY_FOR_QUERY = 'Z';
+/** A server that is starting, stopping or recovering. */
+const CANNOT_CONNECT_NOW = '57P03';
+
+/** Parameters that Postgres reports as a session starts, since 14. `on`: the server takes no writes. */
+const READ_ONLY = { in_hot_standby: 'is a standby', default_transaction_read_only: 'is read-only' } as const;
+
+interface StartupWatch {
+  /** Whether a server that takes no writes is refused. */
+  readonly leaderOnly: boolean;
+  /** Called with null once the session is ready, else with the reason for which the server is refused. */
+  readonly decide: (fault: string | null) => void;
+}
+
+/**
+ * Reads the messages of a server until its session is ready. Listeners of the socket do not receive the message for which the server is
+ * refused.
+ */
+function watchStartup<Socket extends net.Socket>(
+  socket: Socket,
+  { leaderOnly, decide }: StartupWatch,
+): Socket {
+  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  let pending: Buffer | null = Buffer.alloc(0);
+  const end = (fault: string | null) => {
+    pending = null;
+    decide(fault);
+  };
+  socket.emit = (name: string | symbol, ...args: unknown[]) => {
+    if (pending === null) return emit(name, ...args);
+    if (name === 'close') end('closed the connection');
+    if (name !== 'data') return emit(name, ...args);
+    pending = Buffer.concat([pending, args[0] as Buffer]);
+    while (pending.length > 4 && pending.length > pending.readUInt32BE(1)) {
+      const length = pending.readUInt32BE(1) + 1;
+      const fault = faultOf(pending.subarray(0, length), leaderOnly);
+      if (fault !== undefined) {
+        end(fault);
+        return fault === null ? emit(name, ...args) : true;
+      }
+      pending = pending.subarray(length);
+    }
+    return emit(name, ...args);
+  };
+  return socket;
+}
+
+/** The fault that one message shows; undefined when it decides nothing, null for a session that is ready. */
+function faultOf(message: Buffer, leaderOnly: boolean): string | null | undefined {
+  const type = String.fromCharCode(message[0] ?? 0);
+  if (type === READY_FOR_QUERY) return null;
+  const fields = message.subarray(5).toString('latin1').split('\0');
+  if (type === PARAMETER_STATUS && leaderOnly && fields[1] === 'on')
+    return READ_ONLY[fields[0] as keyof typeof READ_ONLY];
+  if (type === ERROR_RESPONSE && fields.includes(`C${CANNOT_CONNECT_NOW}`)) return 'takes no connections now';
+  return undefined;
+}

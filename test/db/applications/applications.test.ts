@@ -1,6 +1,6 @@
 import { applicationEventSchema, applicationEventText } from '../../../contracts/webhook-event';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { findApplication } from '../../../db/applications/read';
+import { findApplication } from '../../../db/applications/applications';
 import { createApplication, type NewApplication } from '../../../db/applications/create';
 import { createPartner } from '../../../db/catalogue/partners';
 import { setEndpointState } from '../../../db/endpoints/endpoints';

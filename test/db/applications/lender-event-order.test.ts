@@ -10,7 +10,7 @@ import {
   uniqueArray,
 } from 'fast-check';
 import { applicationEventSchema, type ApplicationEvent } from '../../../contracts/webhook-event';
-import { findApplication } from '../../../db/applications/read';
+import { findApplication } from '../../../db/applications/applications';
 import { createPartner } from '../../../db/catalogue/partners';
 import { APPLICATION_STATES, mayFollow, type ApplicationState } from '../../../domain/application-states';
 import { openApplication, tell } from '../../support/applications';

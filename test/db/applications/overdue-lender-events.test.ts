@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
 import { applicationEventText, applicationEventSchema } from '../../../contracts/webhook-event';
-import { findApplication } from '../../../db/applications/read';
-import { applyOverdueEvents, overdueApplications } from '../../../db/applications/apply-overdue-events';
+import { findApplication } from '../../../db/applications/applications';
+import { applyOverdueEvents, overdueApplications } from '../../../db/applications/lender-events';
 import { waitingFigures } from '../../../db/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';

@@ -1,3 +1,4 @@
+import { TestLimitReached } from '../../../db/notifications/quota';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../../db/notifications/claim';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
@@ -38,8 +39,8 @@ async function newPartner(): Promise<{ partnerId: string; endpointId: string }> 
 }
 
 async function stored(partnerId: string) {
-  const { notificationId, answer } = await storeTest(database, { partnerId });
-  expect(answer).toEqual({ kind: 'stored' });
+  const { notificationId, refused } = await storeTest(database, { partnerId });
+  expect(refused).toBeNull();
   return { notificationId, generation: 1 };
 }
 
@@ -99,9 +100,8 @@ describe('a place in the month', () => {
   test('exists a hundred times: of 130 at once 100 are stored, and the refused leave nothing', async () => {
     const { partnerId } = await newPartner();
     const answers = await Promise.all(Array.from({ length: 130 }, () => storeTest(database, { partnerId })));
-    const kinds = answers.map(({ answer }) => answer.kind);
-    expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(100);
-    expect(kinds.filter((kind) => kind === 'limit_reached')).toHaveLength(30);
+    expect(answers.filter(({ refused }) => refused === null)).toHaveLength(100);
+    expect(answers.filter(({ refused }) => refused instanceof TestLimitReached)).toHaveLength(30);
     const [{ count } = { count: 0 }] = await database.sql<{ count: number }[]>`
       select count(*)::int as count from notifications_now where partner_id = ${partnerId}`;
     expect(count).toBe(100);
@@ -124,7 +124,7 @@ describe('a place in the month', () => {
       if (statements === 1) await sql`update monthly_counts set reserved = 0 where partner_id = ${partnerId}`;
       return rows;
     }) as never);
-    expect((await storeTest({ db: sql }, { partnerId })).answer).toEqual({ kind: 'stored' });
+    expect((await storeTest({ db: sql }, { partnerId })).refused).toBeNull();
     counted.mockRestore();
     expect(statements).toBe(3);
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 99, reserved: 1 }]);
@@ -226,7 +226,7 @@ describe('an attempt', () => {
       setEndpointState(tx, endpointId, { state: 'disabled', reason: 'operator' }),
     );
     expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'no_endpoint' });
-    expect((await storeTest(database, { partnerId })).answer).toEqual({ kind: 'no_endpoint' });
+    expect((await storeTest(database, { partnerId })).refused).toMatchObject({ why: 'no_endpoint' });
   });
 
   test('answered with 410 disables its endpoint', async () => {

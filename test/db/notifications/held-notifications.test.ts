@@ -12,7 +12,8 @@ import {
 import { healthFigures } from '../../../db/figures';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
 import { createPartner } from '../../../db/catalogue/partners';
-import { storeStatusNotification } from '../../../db/notifications/create';
+import type { Application } from '../../../db/applications/applications';
+import { insertStatusNotification } from '../../../db/notifications/create';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import {
@@ -96,24 +97,28 @@ describe('holding', () => {
     expect(await queuesToHold(database.db)).toEqual([queues[0], queues[2]]);
   });
 
-  test('a new notification is born held without an endpoint, and pending with one', async () => {
+  test('a new notification is held without an endpoint, and queued with one', async () => {
     const birth = async (wanted: Tenant) => {
-      const notificationId = `ntf_${ulid()}`;
-      await storeStatusNotification(database.db, {
+      const at = new Date();
+      const applicationId = `app_${ulid()}`;
+      const application = {
         ...wanted,
-        notificationId,
-        eventId: `evt_${ulid()}`,
-        eventType: 'credit_application.created',
-        applicationId: `app_${ulid()}`,
+        applicationId,
         sequence: 1,
-        merchantReference: null,
-        body: '{}',
-        createdAt: new Date(),
-        requestId: null,
-      });
+        state: 'created',
+        updatedAt: at,
+        stateOccurredAt: at,
+      };
+      const cause = { requestId: null, write: () => '{}' };
+      await insertStatusNotification(
+        database.db,
+        { merchantReference: null, ...application } as Application,
+        null,
+        cause,
+      );
       const [row] = await database.sql`
         select state, end_reason as reason, held_at is not null as since from notifications_now
-        where notification_id = ${notificationId}`;
+        where application_id = ${applicationId}`;
       return row;
     };
     expect(await birth(queue)).toEqual({ state: 'queued', reason: null, since: false });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { ulid } from 'ulid';
 import { listForPartner, MOST_SCANNED, pageQuery, type PageWanted } from '../../../db/notifications/partner';
-import { DELIVERY_STATUS_SQL, ENDED_STATUS_SQL } from '../../../db/schema';
+import { deliveryStatus, endedStatus } from '../../../db/schema';
 import { DELIVERY_STATES, END_STATES, type NotificationStatus } from '../../../domain/notification-states';
 import { BY_INDEX, connectDatabase, type Database } from '../../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
@@ -51,7 +51,7 @@ test('SQL says the status as the domain does, whatever a row has', async () => {
   for (const state of DELIVERY_STATES)
     for (const step of [0, 3]) {
       const rows = await database.sql.unsafe(
-        `select ${DELIVERY_STATUS_SQL} as status from (select $1::text as state, $2::int as step) d`,
+        `select ${deliveryStatus()} as status from (select $1::text as state, $2::int as step) d`,
         [state, step],
       );
       expect(rows[0]?.['status']).toBe(notificationStatus({ state, step }));
@@ -59,7 +59,7 @@ test('SQL says the status as the domain does, whatever a row has', async () => {
   for (const state of END_STATES)
     for (const deliveredAt of [null, '2027-01-01']) {
       const rows = await database.sql.unsafe(
-        `select ${ENDED_STATUS_SQL} as status from (select $1::text as end_state, $2::timestamptz as delivered_at) n`,
+        `select ${endedStatus()} as status from (select $1::text as end_state, $2::timestamptz as delivered_at) n`,
         [state, deliveredAt],
       );
       expect(rows[0]?.['status']).toBe(notificationStatus({ state, deliveredAt }));

@@ -1,5 +1,5 @@
 import { applicationEventText } from '../../../contracts/webhook-event';
-import { applyOverdueEvents } from '../../../db/applications/apply-overdue-events';
+import { applyOverdueEvents } from '../../../db/applications/lender-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import {
   cancelNotification,

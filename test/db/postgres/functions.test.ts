@@ -1,5 +1,4 @@
-import { differentFunctions } from '../../../db/postgres/functions';
-import { migrateDatabase } from '../../../db/postgres/migrate';
+import { differentFunctions, migrateDatabase } from '../../../db/postgres/migrate';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 
 let database: OpenTestDatabase;

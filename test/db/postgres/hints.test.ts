@@ -1,4 +1,4 @@
-import { hint } from '../../../db/postgres/hints';
+import { hint } from '../../../db/postgres/connect';
 import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { until } from '../../support/delivery';
 

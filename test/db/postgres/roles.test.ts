@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { loginRights } from '../../../db/postgres/login-rights';
+import { loginRights } from '../../../db/postgres/rights';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import {
   FUNCTION_RIGHTS,

@@ -1,5 +1,5 @@
 import { connectDatabase, type Database } from '../../../db/postgres/connect';
-import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/writer';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/store';
 import { createTestDatabase, type TestDatabase } from '../../support/database';
 import { quoteRow } from '../../support/quote-row';
 

@@ -2,12 +2,15 @@ import { putInState, setServiceClock } from '../../support/notifications';
 import { connectDatabase } from '../../../db/postgres/connect';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
-import { applyRetentionStep } from '../../../db/retention/apply';
+import {
+  applyRetentionStep,
+  MONTHLY_KINDS,
+  deleteBatch,
+  dropMonth,
+  clearPayloads,
+} from '../../../db/retention/remove';
 import { keepRetentionDays, readRetentionDays } from '../../../db/retention/days';
-import { countExpired } from '../../../db/retention/count';
-import { MONTHLY_KINDS } from '../../../db/retention/kinds';
-import { begunMonths, deleteBatch, dropMonth } from '../../../db/retention/months';
-import { clearPayloads } from '../../../db/retention/payloads';
+import { countExpired, begunMonths } from '../../../db/retention/count';
 import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';

@@ -1,4 +1,4 @@
-import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/postgres/shared-commit';
+import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/quotes/store';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -16,6 +16,8 @@ function store(fail: (rows: readonly string[]) => unknown = () => undefined, ove
     mostRows: 3,
     mostWaiting: 5,
     mostBatches: 1,
+    worthwhileRows: 1,
+    waitMs: 25,
     deadlineMs: 1_000,
     ...overrides,
   });
@@ -75,6 +77,8 @@ test('a row whose writer gave up while it waited is not stored', async () => {
     mostRows: 1,
     mostWaiting: 10,
     mostBatches: 1,
+    worthwhileRows: 1,
+    waitMs: 25,
     deadlineMs: 50,
   });
   const first = commit.add('first');
@@ -94,6 +98,8 @@ test('each row has its whole deadline, however late it comes', async () => {
     mostRows: 1,
     mostWaiting: 10,
     mostBatches: 1,
+    worthwhileRows: 1,
+    waitMs: 25,
     deadlineMs,
   });
   const waits: number[] = [];

@@ -9,31 +9,9 @@ import {
   WITHHELD,
 } from './roles';
 
-/**
- * Gives each role what roles.ts says and takes everything else from it and from PUBLIC, in one transaction: processes that run
- * notice nothing. Roles that are missing are created where the login may; what the roles are, and may do in other databases, is left alone.
- * @returns the processes without a role. @throws when the login does not own the tables.
- */
-export async function applyRights(sql: Sql): Promise<readonly Process[]> {
-  const present = await sql.begin(async (tx) => {
-    await tx.unsafe(CREATE_ROLES);
-    await tx.unsafe(TAKE_EVERYTHING);
-    await tx.unsafe(TAKE_SYSTEM_FUNCTIONS);
-    const [mine] = await tx.unsafe(PASSES_ON);
-    const roles = await tx.unsafe(`select rolname::text as name from pg_roles where rolname = any(${ROLES})`);
-    const columns = await tx.unsafe(COLUMNS);
-    const names = new Set(roles.map(({ name }) => String(name)));
-    await tx.unsafe(
-      grants(names, new Set(columns.map(({ name }) => String(name))), mine?.['passes'] === true),
-    );
-    return names;
-  });
-  return PROCESSES.filter((process) => !present.has(roleOf(process)));
-}
-
 const ROLES = `array[${PROCESSES.map((process) => `'${roleOf(process)}'`).join(', ')}]`;
 
-/** Roles are the server's, not the database's: a migration of another database may create the same one at this moment. */
+/** Roles belong to the server, not to a database: a migration of another database may create the same one at this moment. */
 const CREATE_ROLES = `
   do $$
   declare
@@ -50,8 +28,8 @@ const CREATE_ROLES = `
   end $$`;
 
 /**
- * From whatever the owner of our tables owns in the schema, and from the database: else everybody who may connect could
- * make temporary tables. A login that does not own the database cannot change that; whoever gave it the database decides.
+ * Revokes all rights to what the owner of our tables owns in the schema, and to make temporary tables, which every login may do by
+ * default. A login that does not own the database cannot change the latter, and leaves it.
  */
 const TAKE_EVERYTHING = `
   do $$
@@ -84,8 +62,8 @@ const TAKE_EVERYTHING = `
   end $$`;
 
 /**
- * What a superuser withholds from everybody (deploy/postgres/init.sh), or this login itself if it is one. Whoever may not pass it on changes
- * nothing.
+ * Revokes the functions that a superuser withholds from PUBLIC (deploy/postgres/init.sh), or this login if it is one. A login without the
+ * grant option changes nothing.
  */
 const TAKE_SYSTEM_FUNCTIONS = `
   do $$
@@ -112,14 +90,14 @@ const PASSES_ON = `
   select bool_and(has_function_privilege(current_user, oid, 'EXECUTE WITH GRANT OPTION')) as passes from pg_proc
   where pronamespace = 'pg_catalog'::regnamespace and proname ~ '${WITHHELD}'`;
 
-/** `table`, and `table.column`. */
+/** Names of tables, and of columns as `table.column`. */
 const COLUMNS = `
   select c.oid::regclass::text || coalesce('.' || attname, '') as name
   from pg_class c left join lateral (
     select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 union all select null) a on true
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')`;
 
-/** Of what is there: tests migrate to the schema of an earlier release too. */
+/** Grants for the tables and columns that exist: tests also migrate to the schema of an earlier release. */
 function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn: boolean): string {
   const lines: string[] = [];
   const add = (what: string, thing: string, process: Process) => {
@@ -144,4 +122,60 @@ function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn
     for (const process of processes) add('execute', `function pg_catalog.${name}`, process);
   for (const process of PROCESSES) add('usage', 'schema public', process);
   return lines.join(';\n');
+}
+
+/**
+ * Grants each role the rights of roles.ts, and revokes all others from it and from PUBLIC, in one transaction: running processes are
+ * not disturbed. Creates missing roles if the login may. The roles' own attributes, and their rights in other databases, stay.
+ * @returns the processes without a role. @throws when the login does not own the tables.
+ */
+export async function applyRights(sql: Sql): Promise<readonly Process[]> {
+  const present = await sql.begin(async (tx) => {
+    await tx.unsafe(CREATE_ROLES);
+    await tx.unsafe(TAKE_EVERYTHING);
+    await tx.unsafe(TAKE_SYSTEM_FUNCTIONS);
+    const [mine] = await tx.unsafe(PASSES_ON);
+    const roles = await tx.unsafe(`select rolname::text as name from pg_roles where rolname = any(${ROLES})`);
+    const columns = await tx.unsafe(COLUMNS);
+    const names = new Set(roles.map(({ name }) => String(name)));
+    await tx.unsafe(
+      grants(names, new Set(columns.map(({ name }) => String(name))), mine?.['passes'] === true),
+    );
+    return names;
+  });
+  return PROCESSES.filter((process) => !present.has(roleOf(process)));
+}
+
+interface LoginRights {
+  readonly login: string;
+  /** Whether it may do what its process has to. */
+  readonly enough: boolean;
+  /** Rights that its process does not need, in words for the log. */
+  readonly surplus: readonly string[];
+}
+
+/** Compares the rights of a process's login with those of its role. @throws when Postgres cannot be reached, or nobody has migrated. */
+export async function loginRights(sql: Sql, process: Process): Promise<LoginRights> {
+  const others = PROCESSES.filter((other) => other !== process).map(roleOf);
+  const [row] = await sql<
+    { login: string; own: boolean; owns: boolean; rewrites: boolean; others: string }[]
+  >`
+    select current_user::text as login, pg_has_role(c.relowner, 'USAGE') as owns,
+      exists (select from pg_roles where rolname = ${roleOf(process)} and pg_has_role(oid, 'USAGE')) as own,
+      has_table_privilege(c.oid, 'UPDATE') or has_table_privilege(c.oid, 'DELETE')
+        or has_table_privilege(c.oid, 'TRUNCATE') as rewrites,
+      (select coalesce(string_agg(rolname, ', ' order by rolname), '') from pg_roles
+        where rolname = any(string_to_array(${others.join()}, ',')) and pg_has_role(oid, 'USAGE')) as others
+    from pg_class c where c.oid = to_regclass('public.change_log')`;
+  if (row === undefined) throw new Error('the database has not been migrated');
+  const { login, own, owns, rewrites } = row;
+  return {
+    login,
+    enough: own || owns,
+    surplus: [
+      ...(owns ? ['it owns the tables, so it may change the schema'] : []),
+      ...(rewrites ? ['it may rewrite the change log'] : []),
+      ...(row.others === '' || owns ? [] : [`it has the rights of ${row.others}`]),
+    ],
+  };
 }

@@ -1,0 +1,185 @@
+import { and, asc, desc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm';
+import type { ApplicationState } from '../../domain/application-states';
+import type { NotificationState } from '../../domain/notification-states';
+import type { Tenant } from '../../domain/tenant';
+import { inScope, type KeyBinding } from '../keys/service-keys';
+import {
+  columns,
+  msText as ms,
+  rowsOf,
+  runPrepared,
+  type DbOrTransaction,
+  type Reader,
+} from '../postgres/connect';
+import { creditApplications, lenderEvents } from '../schema';
+import { given } from '../schema/columns';
+
+export type Application = typeof creditApplications.$inferSelect;
+export type LenderEvent = typeof lenderEvents.$inferSelect;
+
+/** An application with its lender's events and its partner's notifications. */
+export interface ApplicationStory {
+  readonly application: Application;
+  /** In the order of arrival. */
+  readonly events: readonly LenderEvent[];
+  /** In the order of their sequence. */
+  readonly notifications: readonly StatusNotification[];
+}
+
+/** A notification of an application, without its body. */
+interface StatusNotification {
+  readonly notificationId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly sequence: number;
+  readonly state: NotificationState;
+  /** Why it ended, or is held. */
+  readonly endReason: string | null;
+  readonly createdAt: Date;
+  readonly deliveredAt: Date | null;
+}
+
+const NOTIFICATIONS = `
+  select ${columns('n', ['notification_id', 'event_id', 'event_type', 'sequence', 'state', 'end_reason', 'created_at', 'delivered_at'])}
+  from credit_applications a
+  join notifications_now n on n.application_id = a.application_id and n.partner_id = a.partner_id and n.environment = a.environment
+  where a.application_id = $1 order by n.sequence`;
+
+export async function applicationExists(db: DbOrTransaction, applicationId: string): Promise<boolean> {
+  const text = 'select 1 from credit_applications where application_id = $1';
+  return (await runPrepared(db, text, [applicationId])).length > 0;
+}
+
+/**
+ * Reads one application with its history. Notifications of dropped months are missing.
+ * @param scope what the service key that asks is bound to, or `all` for operators
+ * @returns null when there is none in that scope
+ */
+export async function findApplication(
+  db: DbOrTransaction,
+  applicationId: string,
+  scope: KeyBinding | 'all',
+): Promise<ApplicationStory | null> {
+  const visible = scope === 'all' ? undefined : inScope(scope);
+  const [application] = await db
+    .select()
+    .from(creditApplications)
+    .where(and(eq(creditApplications.applicationId, applicationId), visible));
+  if (application === undefined) return null;
+  const events = await db
+    .select()
+    .from(lenderEvents)
+    .where(eq(lenderEvents.applicationId, applicationId))
+    .orderBy(asc(lenderEvents.eventNumber));
+  const notifications = await rowsOf<StatusNotification>(db, NOTIFICATIONS, [applicationId]);
+  return { application, events, notifications };
+}
+
+interface ApplicationFilter {
+  readonly partnerId?: string | undefined;
+  readonly environment?: Application['environment'] | undefined;
+  readonly lender?: string | undefined;
+  readonly lenderReference?: string | undefined;
+  readonly merchantReference?: string | undefined;
+  readonly quoteId?: string | undefined;
+  readonly state?: ApplicationState | undefined;
+  /** Those with a lender's event that waits. */
+  readonly waiting?: boolean;
+  /** How far back they were opened, in seconds. */
+  readonly sinceSeconds: number;
+  /** Only those older than this one: the next page. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+/** Applications, newest first. The span bounds the rows that are read: ids sort by time. */
+export async function listApplications(
+  db: DbOrTransaction,
+  filter: ApplicationFilter,
+): Promise<Application[]> {
+  const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
+  const { applicationId } = creditApplications;
+  const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
+  const filters = Object.keys(equal) as (keyof typeof equal)[];
+  const withWaiting = sql`${applicationId} in (
+    select application_id from lender_events where waits_until is not null)`;
+  return db
+    .select()
+    .from(creditApplications)
+    .where(
+      and(
+        sql`${applicationId} >= (select ${oldest})`,
+        ...filters.map((column) => given(creditApplications[column], equal[column])),
+        given(applicationId, after, lt),
+        waiting ? withWaiting : undefined,
+      ),
+    )
+    .orderBy(desc(applicationId))
+    .limit(limit);
+}
+
+/** The events that wait in these applications, in the order of arrival. */
+export async function listWaitingEvents(
+  db: DbOrTransaction,
+  applicationIds: readonly string[],
+): Promise<LenderEvent[]> {
+  if (applicationIds.length === 0) return [];
+  return db
+    .select()
+    .from(lenderEvents)
+    .where(and(inArray(lenderEvents.applicationId, [...applicationIds]), isNotNull(lenderEvents.waitsUntil)))
+    .orderBy(asc(lenderEvents.eventNumber));
+}
+
+/** An event of an application as its partner was or will be sent it. Moments in Unix milliseconds. */
+interface PartnerEvent {
+  readonly sequence: number;
+  readonly eventId: string;
+  readonly notificationId: string;
+  readonly eventType: string;
+  readonly previousStatus: ApplicationState | null;
+  readonly occurredMs: number;
+}
+
+/** An application as its partner sees it. Moments in Unix milliseconds. */
+export interface PartnerApplication extends Pick<
+  Application,
+  | 'applicationId'
+  | 'quoteId'
+  | 'merchantReference'
+  | 'merchantId'
+  | 'lender'
+  | 'lenderReference'
+  | 'state'
+  | 'creditProduct'
+> {
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  /** In their order. Those whose month has been dropped are missing. */
+  readonly events: readonly PartnerEvent[];
+}
+
+// One statement, so that state and events are of one moment. The opening has no event of the lender's.
+const FIND_FOR_PARTNER = `
+  select ${columns('p', ['application_id', 'quote_id', 'merchant_reference', 'merchant_id', 'lender', 'lender_reference', 'state'])},
+    p.credit_product as "creditProduct", ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
+    (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'notificationId', n.notification_id, 'eventType', n.event_type,
+        'previousStatus', e.previous_state, 'occurredMs', ${ms('coalesce(e.occurred_at, p.created_at)')})
+        order by n.sequence), '[]')
+      from notifications n
+      left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence
+      where n.application_id = p.application_id and n.partner_id = p.partner_id and n.environment = p.environment)::text as events
+  from credit_applications p
+  where p.application_id = $1 and p.partner_id = $2 and p.environment = $3`;
+
+/** Reads an application of this partner and environment with its events; null for all others. */
+export async function findApplicationForPartner(
+  reader: Reader,
+  applicationId: string,
+  { partnerId, environment }: Tenant,
+): Promise<PartnerApplication | null> {
+  type Row = Omit<PartnerApplication, 'events'> & { readonly events: string };
+  const parameters = [applicationId, partnerId, environment];
+  const [row] = await runPrepared<Row>(reader, FIND_FOR_PARTNER, parameters);
+  return row === undefined ? null : { ...row, events: JSON.parse(row.events) as PartnerEvent[] };
+}

@@ -1,0 +1,261 @@
+import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
+import type { WriteChange } from '../../domain/application';
+import {
+  byOccurrence,
+  judgeEvent,
+  missingSteps,
+  nextToApply,
+  type ApplicationState,
+  type Verdict,
+} from '../../domain/application-states';
+import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
+import { inScope, type ServiceCaller } from '../keys/service-keys';
+import { insertStatusNotification } from '../notifications/create';
+import { msText, runPrepared, type Db, type DbOrTransaction } from '../postgres/connect';
+import { creditApplications, lenderEvents } from '../schema';
+import { applicationExists, type Application, type LenderEvent } from './applications';
+
+/** A status as a lender reports it. */
+export interface NewLenderEvent {
+  readonly applicationId: string;
+  /** The lender's own id of the event. */
+  readonly lenderEventId: string;
+  readonly status: ApplicationState;
+  /** When the lender says it happened. */
+  readonly occurredAt: Date;
+  /** Who sends it: applications of other lenders and the other environment do not exist for it. */
+  readonly service: ServiceCaller;
+  readonly requestId: string | null;
+  /** `traceparent` of the request; none where no traces are made. */
+  readonly traceParent?: string | null;
+}
+
+export type LenderEventAnswer =
+  /** Recorded now, or before with the same content. */
+  | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
+  /** The lender's event id belongs to another event. */
+  | { readonly kind: 'exists' }
+  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
+
+/**
+ * Records an event of a lender, and stores a notification for each state that the application reaches by it, all in one transaction
+ * under the lock of the application's row. An event that comes early waits: it is applied by the event that makes it possible, or once
+ * its wait is over (applyOverdueEvents).
+ * @param options.waitSeconds how long an early event waits for the steps before it
+ */
+export async function recordLenderEvent(
+  db: Db,
+  wanted: NewLenderEvent,
+  { write, waitSeconds }: { readonly write: WriteChange; readonly waitSeconds: number },
+): Promise<LenderEventAnswer> {
+  return db.transaction(async (tx) => {
+    const { applicationId, service } = wanted;
+    const [application] = await tx
+      .select()
+      .from(creditApplications)
+      .where(and(eq(creditApplications.applicationId, applicationId), inScope(service)))
+      .for('update');
+    if (application === undefined) {
+      return { kind: 'application_not_found', ofOthers: await applicationExists(tx, applicationId) };
+    }
+    const known = await findEvent(tx, application, wanted.lenderEventId);
+    if (known !== null) return again(known, wanted);
+    const verdict = judgeEvent(application, wanted);
+    const event = await insertEvent(tx, application, { ...wanted, verdict, waitSeconds });
+    // The same id came for another application at the same moment.
+    if (event === null) return { kind: 'exists' };
+    if (verdict !== 'applied') return { kind: 'recorded', event, isNew: true };
+    const applied = await applyLenderEvent(tx, application, event, write);
+    const { state: stateAfter } = (await settleWaiting(tx, applied, { write, skips: false })).application;
+    if (stateAfter === event.stateAfter) return { kind: 'recorded', event, isNew: true };
+    await tx.update(lenderEvents).set({ stateAfter }).where(eq(lenderEvents.eventNumber, event.eventNumber));
+    return { kind: 'recorded', event: { ...event, stateAfter }, isNew: true };
+  });
+}
+
+function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
+  const same =
+    event.applicationId === wanted.applicationId &&
+    event.status === wanted.status &&
+    event.occurredAt.getTime() === wanted.occurredAt.getTime();
+  return same ? { kind: 'recorded', event, isNew: false } : { kind: 'exists' };
+}
+
+async function findEvent(
+  tx: DbOrTransaction,
+  application: Application,
+  lenderEventId: string,
+): Promise<LenderEvent | null> {
+  const { lender, environment, lenderEventId: id } = lenderEvents;
+  const [row] = await tx
+    .select()
+    .from(lenderEvents)
+    .where(
+      and(eq(lender, application.lender), eq(environment, application.environment), eq(id, lenderEventId)),
+    );
+  return row ?? null;
+}
+
+// No insert of drizzle: that names every column, and Postgres gives the number and the moment.
+const INSERT = `
+  insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
+    waits_until, service_key_id, request_id)
+  values ($1, $2, $3, $4, $5, $6::text::timestamptz, $7, $8, service_now() + make_interval(secs => $9::float8), $10, $11)
+  on conflict do nothing
+  returning event_number::float8 as "eventNumber", ${msText('received_at')} as received, ${msText('waits_until')} as waits`;
+
+async function insertEvent(
+  tx: DbOrTransaction,
+  { lender, environment, state }: Application,
+  {
+    waitSeconds,
+    service,
+    traceParent: _,
+    ...told
+  }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
+): Promise<LenderEvent | null> {
+  const { applicationId, lenderEventId, occurredAt, verdict, status, requestId } = told;
+  const stateAfter = verdict === 'applied' ? status : state;
+  const serviceKeyId = service.keyId;
+  const wait = verdict === 'waiting' ? waitSeconds : null;
+  const ids = [applicationId, lender, environment, lenderEventId, status, occurredAt.toISOString()];
+  const parameters = [...ids, verdict, stateAfter, wait, serviceKeyId, requestId];
+  type Given = { readonly eventNumber: number; readonly received: number; readonly waits: number | null };
+  const [row] = await runPrepared<Given>(tx, INSERT, parameters);
+  if (row === undefined) return null;
+  return {
+    ...told,
+    eventNumber: row.eventNumber,
+    lender,
+    environment,
+    receivedAt: new Date(row.received),
+    stateAfter,
+    waitsUntil: row.waits === null ? null : new Date(row.waits),
+    previousState: null,
+    sequence: null,
+    appliedAt: null,
+    serviceKeyId,
+  };
+}
+
+/** Brings an application, whose row the transaction has locked, into the state of an event, and stores its notification. */
+async function applyLenderEvent(
+  tx: DbOrTransaction,
+  before: Application,
+  event: LenderEvent,
+  write: WriteChange,
+): Promise<Application> {
+  const [application] = await tx
+    .update(creditApplications)
+    .set({
+      state: event.status,
+      stateOccurredAt: event.occurredAt,
+      sequence: before.sequence + 1,
+      updatedAt: sql`service_now()`,
+    })
+    .where(eq(creditApplications.applicationId, before.applicationId))
+    .returning();
+  if (application === undefined) throw new Error(`${before.applicationId} is gone under its own lock`);
+  await tx
+    .update(lenderEvents)
+    .set({
+      previousState: before.state,
+      sequence: application.sequence,
+      appliedAt: application.updatedAt,
+      waitsUntil: null,
+    })
+    .where(eq(lenderEvents.eventNumber, event.eventNumber));
+  await insertStatusNotification(tx, application, before.state, { ...event, write });
+  return application;
+}
+
+/** An event that was applied, and the state that it replaced. */
+interface Move {
+  readonly from: ApplicationState;
+  readonly to: ApplicationState;
+}
+
+/**
+ * Applies the waiting events of an application, whose row the transaction has locked, as far as possible, and ends the wait of those
+ * that can no longer be applied.
+ * @param skips whether events whose wait is over are applied without the steps that are missing
+ */
+async function settleWaiting(
+  tx: DbOrTransaction,
+  application: Application,
+  { write, skips }: { readonly write: WriteChange; readonly skips: boolean },
+): Promise<{ readonly application: Application; readonly moves: readonly Move[] }> {
+  const isOver = sql<boolean>`${lenderEvents.waitsUntil} <= service_now()`;
+  const rows = await tx
+    .select({ event: lenderEvents, isOver })
+    .from(lenderEvents)
+    .where(and(eq(lenderEvents.applicationId, application.applicationId), isNotNull(lenderEvents.waitsUntil)))
+    .orderBy(asc(lenderEvents.eventNumber));
+  const over = new Set(rows.filter((row) => skips && row.isOver).map(({ event }) => event));
+  let waiting = rows.map(({ event }) => event).toSorted(byOccurrence);
+  let current = application;
+  const moves: Move[] = [];
+  for (;;) {
+    const next = nextToApply(current, waiting, (event) => over.has(event));
+    if (next === null) break;
+    waiting = waiting.filter((event) => event !== next);
+    moves.push({ from: current.state, to: next.status });
+    current = await applyLenderEvent(tx, current, next, write);
+  }
+  const ended = waiting.filter((event) => judgeEvent(current, event) !== 'waiting');
+  if (ended.length > 0) {
+    const numbers = ended.map(({ eventNumber }) => eventNumber);
+    await tx.update(lenderEvents).set({ waitsUntil: null }).where(inArray(lenderEvents.eventNumber, numbers));
+  }
+  return { application: current, moves };
+}
+
+const OVERDUE = `
+  select application_id as id from lender_events where waits_until <= service_now()
+  group by application_id order by min(waits_until) limit $1::int`;
+
+/** Applications with an event whose wait is over, the longest overdue first. */
+export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
+  (await runPrepared<{ id: string }>(db, OVERDUE, [limit])).map(({ id }) => id);
+
+/**
+ * Applies the events of an application whose wait is over, without the missing steps, in one transaction under the lock of its row,
+ * and writes an event for operators that names those steps. When the row is locked (a lender's event is being recorded, or another
+ * worker does the same) it does nothing: the next round tries again.
+ * @returns the event for operators; null when there was nothing to apply
+ */
+export async function applyOverdueEvents(
+  db: Db,
+  applicationId: string,
+  write: WriteChange,
+): Promise<OperatorEvent | null> {
+  return db.transaction(async (tx) => {
+    const [before] = await tx
+      .select()
+      .from(creditApplications)
+      .where(eq(creditApplications.applicationId, applicationId))
+      .for('update', { skipLocked: true });
+    if (before === undefined) return null;
+    const { moves } = await settleWaiting(tx, before, { write, skips: true });
+    const missing = new Set(moves.flatMap(({ from, to }) => missingSteps(from, to)));
+    if (missing.size === 0) return null;
+    const { partnerId, environment, lender, lenderReference, state } = before;
+    const event: OperatorEvent = {
+      kind: 'lender_steps_missing',
+      partnerId,
+      environment,
+      endpointId: null,
+      details: {
+        application_id: applicationId,
+        lender,
+        lender_reference: lenderReference,
+        state_before: state,
+        missing: [...missing],
+        applied: moves.map(({ to }) => to),
+      },
+    };
+    await appendOperatorEvents(tx, [event]);
+    return event;
+  });
+}

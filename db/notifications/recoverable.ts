@@ -1,0 +1,85 @@
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import type { Tenant } from '../../domain/tenant';
+import { hasActiveEndpoint } from '../endpoints/endpoints';
+import { oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { endedStatus } from '../schema';
+
+/** What a recovery is about. Moments in ISO 8601; `until` is exclusive. */
+export interface RecoverySpan {
+  readonly partnerId: string;
+  /** One environment only; null: both. */
+  readonly environment: Tenant['environment'] | null;
+  readonly since: string;
+  readonly until: string;
+}
+
+/** A notification to be sent, with its position in the order of work. */
+export interface RecoveryItem {
+  readonly notificationId: string;
+  /** Empty for a notification without an application. */
+  readonly application: string;
+  readonly sequence: number;
+}
+
+/** Ids sort by time, so that the span bounds the rows that are read. Parameters: partner, environment, since, until. */
+const IN_SPAN = `n.partner_id = $1 and ($2::text is null or n.environment = $2)
+  and n.notification_id >= 'ntf_' || ulid_floor($3::text::timestamptz)
+  and n.notification_id < 'ntf_' || ulid_floor($4::text::timestamptz) and n.delivered_at is null`;
+const spanOf = (span: RecoverySpan) => [span.partnerId, span.environment, span.since, span.until];
+
+// A recovery may send notifications that have ended undelivered, found by the index of that status, and those that are held. Tests have
+// a strict quota, and are sent again one by one.
+const recoverable = (columns: string) => `
+  select ${columns} from notifications n
+  where ${IN_SPAN} and n.environment in ('sandbox', 'live') and n.end_state is not null
+    and (${endedStatus()}) in ('failed', 'expired') and n.event_type <> '${TEST_EVENT_TYPE}' and n.body <> ''
+  union all
+  select ${columns} from deliveries d join notifications n using (notification_id)
+  where ${IN_SPAN} and d.state = 'held' and d.partner_id = $1 and n.body <> ''`;
+
+const COUNT = `select count(*)::int as count from (${recoverable('1')}) q`;
+
+/** How many notifications a recovery of this span may send. */
+export const countRecoverable = async (reader: Reader, span: RecoverySpan) =>
+  (await oneRow<{ count: number }>(reader, COUNT, spanOf(span))).count;
+
+const LIST = `
+  select "notificationId", application, sequence from (
+    ${recoverable(`n.notification_id as "notificationId", coalesce(n.application_id, '') collate "C" as application,
+      coalesce(n.sequence, 0) as sequence, n.partner_id, n.environment`)}) q
+  where (application, sequence, "notificationId") > ($5, $6::int, $7) and ${hasActiveEndpoint('q')}
+  order by application, sequence, "notificationId"`;
+
+/** What a recovery has to send, application by application and by sequence, so that no event overtakes an earlier one. */
+export async function listRecoverable(
+  reader: Reader,
+  recovery: RecoverySpan & { readonly last: RecoveryItem },
+): Promise<RecoveryItem[]> {
+  const { application, sequence, notificationId } = recovery.last;
+  const parameters = [...spanOf(recovery), application, sequence, notificationId];
+  return runPrepared<RecoveryItem>(reader, LIST, parameters);
+}
+
+/** Notifications of one kind that were never delivered. */
+export interface UndeliveredCount {
+  readonly environment: Tenant['environment'];
+  readonly eventType: string;
+  readonly state: string;
+  readonly count: number;
+  /** Whether a recovery sends them, or why not. */
+  readonly plan: 'send' | 'test' | 'under_way' | 'cancelled' | 'no_endpoint' | 'body_removed';
+}
+
+const COUNT_UNDELIVERED = `
+  select n.environment, n.event_type as "eventType", n.state,
+    case when n.event_type = '${TEST_EVENT_TYPE}' then 'test'
+      when n.state in ('queued', 'started') then 'under_way'
+      when n.state = 'cancelled' then 'cancelled'
+      when n.body = '' then 'body_removed'
+      when not ${hasActiveEndpoint('n')} then 'no_endpoint'
+      else 'send' end as plan, count(*)::int as count
+  from notifications_now n where ${IN_SPAN} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
+
+/** Counts the undelivered notifications of a span by what a recovery would do with them. Changes nothing. */
+export const countUndelivered = (reader: Reader, span: RecoverySpan) =>
+  runPrepared<UndeliveredCount>(reader, COUNT_UNDELIVERED, spanOf(span));

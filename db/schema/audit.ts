@@ -1,0 +1,80 @@
+import { sql } from 'drizzle-orm';
+import { bigint, check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
+import { LEAST_RETENTION_DAYS, RETENTION_KINDS } from '../../domain/retention';
+import { moment, serviceNow } from './columns';
+
+/** Every change made through `ops`; a trigger refuses UPDATE, DELETE and TRUNCATE. */
+export const changeLog = pgTable(
+  'change_log',
+  {
+    /** Given by Postgres alone, as the moment and the login are: processes may insert the rest (db/postgres/roles.ts). */
+    changeId: bigint('change_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    changedAt: moment('changed_at').notNull().default(serviceNow),
+    /** Who made the change: OPS_ACTOR or the login name of whoever ran the command, or the process that acted. */
+    actor: text('actor').notNull(),
+    /** The login of Postgres that wrote it: the actor is what that login says. */
+    login: text('login')
+      .notNull()
+      .default(sql`session_user`),
+    /** `<noun>.<verb>`, for example `keys.revoke`. */
+    action: text('action').notNull(),
+    /** Id of what was changed. */
+    subject: text('subject').notNull(),
+    /** What changed; never a key or a secret. */
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
+  },
+  (t) => [
+    // `ops changes list --subject`.
+    index('change_log_subject').on(t.subject),
+    // `ops changes list --partner`: the changes of its keys, endpoints, secrets and notifications.
+    index('change_log_partner')
+      .on(sql`(${t.details} ->> 'partner_id')`, t.changeId)
+      .where(sql`${t.details} ->> 'partner_id' is not null`),
+  ],
+);
+
+/** Warnings to operators; a trigger refuses UPDATE, DELETE and TRUNCATE. */
+export const operatorEvents = pgTable(
+  'operator_events',
+  {
+    eventId: bigint('event_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    happenedAt: moment('happened_at').notNull().default(serviceNow),
+    kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
+    /** Null, both: it is about no partner. */
+    partnerId: text('partner_id'),
+    environment: text('environment', { enum: ['sandbox', 'live'] }),
+    /** Null: it is about notifications without an endpoint. */
+    endpointId: text('endpoint_id'),
+    /** Figures and ids; never a secret, a body or an address. */
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
+  },
+  (t) => [
+    // `ops events list --partner`, and whether a warning of the day has been given.
+    index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId),
+    // One warning for a quote, whichever API process counts its applications.
+    uniqueIndex('operator_events_crowded_quote')
+      .on(sql`(${t.details} ->> 'service_quote_id')`)
+      .where(sql`${t.kind} = 'quote_crowded'`),
+  ],
+);
+
+/** How many days each kind is kept. Only `migrate` writes here, with the login that owns the schema (db/retention/days.ts). */
+export const retentionDays = pgTable(
+  'retention_days',
+  {
+    kind: text('kind', { enum: RETENTION_KINDS }).primaryKey(),
+    days: integer('days').notNull(),
+  },
+  (t) => [
+    check('retention_days_least', sql`${t.days} between ${sql.raw(String(LEAST_RETENTION_DAYS))} and 36500`),
+  ],
+);
+
+/** How far a kind of removal that leaves the rows has come, so that no run looks at all of them again. */
+export const retentionMarks = pgTable('retention_marks', {
+  kind: text('kind').primaryKey(),
+  /** Every notification up to this id has been dealt with. */
+  doneUpTo: text('done_up_to').notNull(),
+  updatedAt: moment('updated_at').notNull().default(serviceNow),
+});

@@ -1,0 +1,79 @@
+import { sql } from 'drizzle-orm';
+import { check, index, pgTable, text } from 'drizzle-orm/pg-core';
+import { keyColumns, moment, serviceNow } from './columns';
+
+/** Who integrates with the service. */
+export const partners = pgTable(
+  'partners',
+  {
+    /** `P` and six digits. */
+    partnerId: text('partner_id').primaryKey(),
+    name: text('name').notNull(),
+    /** An inactive partner's keys answer 401. */
+    state: text('state', { enum: ['active', 'inactive'] })
+      .notNull()
+      .default('active'),
+    /** Whether it may begin recoveries itself (`POST /v1/notifications/recover`). */
+    recovery: text('recovery', { enum: ['enabled', 'disabled'] })
+      .notNull()
+      .default('enabled'),
+    createdAt: moment('created_at').notNull().default(serviceNow),
+  },
+  (t) => [
+    check('partners_id_form', sql`${t.partnerId} ~ '^P[0-9]{6}$'`),
+    check('partners_state', sql`${t.state} in ('active', 'inactive')`),
+    check('partners_recovery', sql`${t.recovery} in ('enabled', 'disabled')`),
+  ],
+);
+
+/** Lenders whose integrations may open applications, and the form of their references. */
+export const lenders = pgTable('lenders', {
+  /** What events call it, such as `lender_a`. */
+  lender: text('lender').primaryKey(),
+  /** What shoppers are shown: each product version stores it as it was then (db/catalogue/products.ts). */
+  name: text('name').notNull(),
+  /** As domain/reference-format.ts reads it. */
+  referenceFormat: text('reference_format').notNull(),
+  createdAt: moment('created_at').notNull().default(serviceNow),
+});
+
+/** API keys; the key itself is never stored. */
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    /** `key_` and a ULID: names the key in logs and limits without revealing it. */
+    keyId: text('key_id').primaryKey(),
+    partnerId: text('partner_id')
+      .notNull()
+      .references(() => partners.partnerId),
+    ...keyColumns(),
+  },
+  (t) => [
+    // `ops keys list --partner`, and a partner's change reaching its keys.
+    index('api_keys_partner').on(t.partnerId),
+    check('api_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check('api_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
+  ],
+);
+
+/** Keys of the internal listener; the key itself is never stored. */
+export const serviceKeys = pgTable(
+  'service_keys',
+  {
+    /** `svk_` and a ULID. */
+    keyId: text('key_id').primaryKey(),
+    name: text('name').notNull(),
+    /** The lender whose applications it may open, move on and read. */
+    lender: text('lender')
+      .notNull()
+      .references(() => lenders.lender),
+    // Applications and quotes of the other environment do not exist for it.
+    ...keyColumns(),
+  },
+  (t) => [
+    check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
+    // Lenders of the test merchants, whose quotes every partner may have: no integration speaks for them.
+    check('service_keys_no_test_lender', sql`${t.lender} not in ('test_lender_a', 'test_lender_b')`),
+    check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
+  ],
+);
