@@ -1,10 +1,8 @@
 -- The service's own clock. Only test databases replace this function.
 CREATE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()';
---> statement-breakpoint
 -- First day of the UTC month of that clock: the month that a delivery counts in, whatever the session's time zone.
 CREATE FUNCTION service_month() RETURNS date LANGUAGE sql VOLATILE PARALLEL SAFE AS
 'SELECT date_trunc(''month'', service_now() AT TIME ZONE ''UTC'')::date';
---> statement-breakpoint
 CREATE TABLE "api_keys" (
 	"key_id" text PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
@@ -20,7 +18,6 @@ CREATE TABLE "api_keys" (
 	CONSTRAINT "api_keys_environment" CHECK ("api_keys"."environment" in ('sandbox', 'live')),
 	CONSTRAINT "api_keys_state" CHECK ("api_keys"."state" in ('active', 'inactive', 'revoked'))
 );
---> statement-breakpoint
 CREATE TABLE "credit_applications" (
 	"application_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"lender" text NOT NULL,
@@ -43,7 +40,6 @@ CREATE TABLE "credit_applications" (
 	CONSTRAINT "credit_applications_lender_reference" UNIQUE("lender","environment","lender_reference"),
 	CONSTRAINT "credit_applications_environment" CHECK ("credit_applications"."environment" in ('sandbox', 'live'))
 );
---> statement-breakpoint
 CREATE TABLE "lender_events" (
 	"event_number" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "lender_events_event_number_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"application_id" text COLLATE "C" NOT NULL,
@@ -63,14 +59,12 @@ CREATE TABLE "lender_events" (
 	"request_id" text,
 	CONSTRAINT "lender_events_lender_event" UNIQUE("lender","environment","lender_event_id")
 );
---> statement-breakpoint
 CREATE TABLE "lenders" (
 	"lender" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
 	"reference_format" text NOT NULL,
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL
 );
---> statement-breakpoint
 CREATE TABLE "change_log" (
 	"change_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "change_log_change_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"changed_at" timestamp with time zone DEFAULT service_now() NOT NULL,
@@ -80,13 +74,11 @@ CREATE TABLE "change_log" (
 	"subject" text NOT NULL,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
---> statement-breakpoint
 CREATE TABLE "cursor_secrets" (
 	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"secret" "bytea" NOT NULL,
 	CONSTRAINT "cursor_secrets_only" CHECK ("cursor_secrets"."only")
 );
---> statement-breakpoint
 CREATE TABLE "deliveries" (
 	"notification_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
@@ -121,13 +113,11 @@ CREATE TABLE "deliveries" (
 	fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
 	autovacuum_analyze_threshold = 1000, autovacuum_analyze_scale_factor = 0.2
 );
---> statement-breakpoint
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,
 	CONSTRAINT "merchant_partners_merchant_id_partner_id_pk" PRIMARY KEY("merchant_id","partner_id")
 );
---> statement-breakpoint
 CREATE TABLE "merchants" (
 	"merchant_id" text PRIMARY KEY NOT NULL,
 	"trading_name" text,
@@ -143,7 +133,6 @@ CREATE TABLE "merchants" (
 	CONSTRAINT "merchants_summary_style" CHECK ("merchants"."summary_style" in ('offer', 'headline')),
 	CONSTRAINT "merchants_partner_access" CHECK ("merchants"."partner_access" in ('all', 'restricted'))
 );
---> statement-breakpoint
 CREATE TABLE "partners" (
 	"partner_id" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -154,7 +143,6 @@ CREATE TABLE "partners" (
 	CONSTRAINT "partners_state" CHECK ("partners"."state" in ('active', 'inactive')),
 	CONSTRAINT "partners_recovery" CHECK ("partners"."recovery" in ('enabled', 'disabled'))
 );
---> statement-breakpoint
 CREATE TABLE "product_versions" (
 	"product_id" text NOT NULL,
 	"version" integer NOT NULL,
@@ -183,7 +171,6 @@ CREATE TABLE "product_versions" (
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	CONSTRAINT "product_versions_product_id_version_pk" PRIMARY KEY("product_id","version")
 );
---> statement-breakpoint
 CREATE TABLE "products" (
 	"product_id" text PRIMARY KEY NOT NULL,
 	"merchant_id" text NOT NULL,
@@ -194,7 +181,6 @@ CREATE TABLE "products" (
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	CONSTRAINT "products_merchant_credit_product" UNIQUE("merchant_id","credit_product")
 );
---> statement-breakpoint
 CREATE TABLE "quotes" (
 	"quote_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
@@ -210,7 +196,6 @@ CREATE TABLE "quotes" (
 	"response" text NOT NULL,
 	"fitted" text NOT NULL
 ) PARTITION BY RANGE ("quote_id");
---> statement-breakpoint
 CREATE TABLE "recoveries" (
 	"recovery_id" text PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
@@ -232,19 +217,16 @@ CREATE TABLE "recoveries" (
 	"ended_at" timestamp with time zone,
 	CONSTRAINT "recoveries_state" CHECK ("recoveries"."state" in ('running', 'interrupted', 'done'))
 );
---> statement-breakpoint
 CREATE TABLE "retention_days" (
 	"kind" text PRIMARY KEY NOT NULL,
 	"days" integer NOT NULL,
 	CONSTRAINT "retention_days_least" CHECK ("retention_days"."days" between 31 and 36500)
 );
---> statement-breakpoint
 CREATE TABLE "retention_marks" (
 	"kind" text PRIMARY KEY NOT NULL,
 	"done_up_to" text COLLATE "C" NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL
 );
---> statement-breakpoint
 CREATE TABLE "delivery_attempts" (
 	"notification_id" text COLLATE "C" NOT NULL,
 	"attempt_number" integer NOT NULL,
@@ -261,7 +243,6 @@ CREATE TABLE "delivery_attempts" (
 	"answer" text,
 	CONSTRAINT "delivery_attempts_notification_id_attempt_number_pk" PRIMARY KEY("notification_id","attempt_number")
 ) PARTITION BY RANGE ("notification_id");
---> statement-breakpoint
 CREATE TABLE "monthly_counts" (
 	"partner_id" text NOT NULL,
 	"environment" text NOT NULL,
@@ -273,7 +254,6 @@ CREATE TABLE "monthly_counts" (
 	CONSTRAINT "monthly_counts_partner_id_environment_month_event_type_pk" PRIMARY KEY("partner_id","environment","month","event_type"),
 	CONSTRAINT "monthly_counts_not_negative" CHECK ("monthly_counts"."delivered" >= 0 and "monthly_counts"."failed" >= 0 and "monthly_counts"."reserved" >= 0)
 );
---> statement-breakpoint
 CREATE TABLE "notifications" (
 	"notification_id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"event_id" text NOT NULL,
@@ -301,7 +281,6 @@ CREATE TABLE "notifications" (
 	CONSTRAINT "notifications_reason" CHECK ((coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)),
 	CONSTRAINT "notifications_sequence" CHECK ((application_id is null) = (sequence is null))
 ) PARTITION BY RANGE ("notification_id");
---> statement-breakpoint
 CREATE TABLE "service_keys" (
 	"key_id" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -319,7 +298,6 @@ CREATE TABLE "service_keys" (
 	CONSTRAINT "service_keys_no_test_lender" CHECK ("service_keys"."lender" not in ('test_lender_a', 'test_lender_b')),
 	CONSTRAINT "service_keys_environment" CHECK ("service_keys"."environment" in ('sandbox', 'live'))
 );
---> statement-breakpoint
 CREATE TABLE "webhook_endpoints" (
 	"endpoint_id" text PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
@@ -336,7 +314,6 @@ CREATE TABLE "webhook_endpoints" (
 	CONSTRAINT "webhook_endpoints_environment" CHECK ("webhook_endpoints"."environment" in ('sandbox', 'live')),
 	CONSTRAINT "webhook_endpoints_state" CHECK ("webhook_endpoints"."state" in ('active', 'disabled', 'removed'))
 );
---> statement-breakpoint
 CREATE TABLE "webhook_secrets" (
 	"secret_id" text PRIMARY KEY NOT NULL,
 	"endpoint_id" text NOT NULL,
@@ -345,7 +322,6 @@ CREATE TABLE "webhook_secrets" (
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"expires_at" timestamp with time zone
 );
---> statement-breakpoint
 CREATE TABLE "webhook_key_pairs" (
 	"key_pair_id" text PRIMARY KEY NOT NULL,
 	"partner_id" text NOT NULL,
@@ -357,7 +333,6 @@ CREATE TABLE "webhook_key_pairs" (
 	"expires_at" timestamp with time zone,
 	CONSTRAINT "webhook_key_pairs_environment" CHECK ("webhook_key_pairs"."environment" in ('sandbox', 'live'))
 );
---> statement-breakpoint
 CREATE TABLE "operator_events" (
 	"event_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operator_events_event_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"happened_at" timestamp with time zone DEFAULT service_now() NOT NULL,
@@ -367,54 +342,50 @@ CREATE TABLE "operator_events" (
 	"endpoint_id" text,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL
 );
---> statement-breakpoint
-ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_application_id_credit_applications_application_id_fk" FOREIGN KEY ("application_id") REFERENCES "public"."credit_applications"("application_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_product_id_products_product_id_fk" FOREIGN KEY ("product_id") REFERENCES "public"."products"("product_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");--> statement-breakpoint
-CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");--> statement-breakpoint
-CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;--> statement-breakpoint
-CREATE INDEX "credit_applications_quote" ON "credit_applications" USING btree ("quote_id");--> statement-breakpoint
-CREATE INDEX "credit_applications_open_quote" ON "credit_applications" USING btree ("quote_id") WHERE "credit_applications"."state" not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');--> statement-breakpoint
-CREATE INDEX "lender_events_application" ON "lender_events" USING btree ("application_id","event_number");--> statement-breakpoint
-CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;--> statement-breakpoint
-CREATE INDEX "change_log_subject" ON "change_log" USING btree ("subject");--> statement-breakpoint
-CREATE INDEX "change_log_partner" ON "change_log" USING btree (("details" ->> 'partner_id'),"change_id") WHERE "change_log"."details" ->> 'partner_id' is not null;--> statement-breakpoint
-CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");--> statement-breakpoint
-CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "recoveries_under_way" ON "recoveries" USING btree ("partner_id","environment") WHERE "recoveries"."state" = 'running' and "recoveries"."key_id" is not null;--> statement-breakpoint
-CREATE INDEX "deliveries_queue" ON "deliveries" USING btree ("partner_id","environment","priority","due_at") WHERE "deliveries"."state" = 'queued';--> statement-breakpoint
-CREATE INDEX "deliveries_slots" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."taken_at" is not null or "deliveries"."test" and "deliveries"."state" = 'started';--> statement-breakpoint
-CREATE INDEX "deliveries_application" ON "deliveries" USING btree ("application_id","sequence") WHERE "deliveries"."application_id" is not null;--> statement-breakpoint
-CREATE INDEX "deliveries_page" ON "deliveries" USING btree ("partner_id","environment",(case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end),"notification_id");--> statement-breakpoint
-CREATE INDEX "notifications_page" ON "notifications" USING btree ("environment","partner_id","notification_id");--> statement-breakpoint
-CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");--> statement-breakpoint
-CREATE INDEX "notifications_page_event" ON "notifications" USING btree ("environment","partner_id","event_id","notification_id");--> statement-breakpoint
-CREATE INDEX "notifications_page_application" ON "notifications" USING btree ("environment","partner_id","application_id","notification_id") WHERE "notifications"."application_id" is not null;--> statement-breakpoint
-CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("environment","partner_id","merchant_reference","notification_id") WHERE "notifications"."merchant_reference" is not null;--> statement-breakpoint
-CREATE INDEX "notifications_page_ended" ON "notifications" USING btree ("environment","partner_id",(case when delivered_at is not null then 'delivered' else end_state end),"notification_id") WHERE "notifications"."end_state" is not null;--> statement-breakpoint
-CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;--> statement-breakpoint
-CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';--> statement-breakpoint
-CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");--> statement-breakpoint
-CREATE INDEX "webhook_key_pairs_partner" ON "webhook_key_pairs" USING btree ("partner_id","environment");--> statement-breakpoint
-CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btree ("partner_id","environment") WHERE "webhook_key_pairs"."expires_at" is null;--> statement-breakpoint
-CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");--> statement-breakpoint
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_application_id_credit_applications_application_id_fk" FOREIGN KEY ("application_id") REFERENCES "public"."credit_applications"("application_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "merchant_partners" ADD CONSTRAINT "merchant_partners_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_product_id_products_product_id_fk" FOREIGN KEY ("product_id") REFERENCES "public"."products"("product_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
+CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");
+CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");
+CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;
+CREATE INDEX "credit_applications_quote" ON "credit_applications" USING btree ("quote_id");
+CREATE INDEX "credit_applications_open_quote" ON "credit_applications" USING btree ("quote_id") WHERE "credit_applications"."state" not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded');
+CREATE INDEX "lender_events_application" ON "lender_events" USING btree ("application_id","event_number");
+CREATE INDEX "lender_events_waiting" ON "lender_events" USING btree ("waits_until") WHERE "lender_events"."waits_until" is not null;
+CREATE INDEX "change_log_subject" ON "change_log" USING btree ("subject");
+CREATE INDEX "change_log_partner" ON "change_log" USING btree (("details" ->> 'partner_id'),"change_id") WHERE "change_log"."details" ->> 'partner_id' is not null;
+CREATE INDEX "merchant_partners_partner" ON "merchant_partners" USING btree ("partner_id");
+CREATE INDEX "recoveries_partner" ON "recoveries" USING btree ("partner_id","recovery_id");
+CREATE UNIQUE INDEX "recoveries_under_way" ON "recoveries" USING btree ("partner_id","environment") WHERE "recoveries"."state" = 'running' and "recoveries"."key_id" is not null;
+CREATE INDEX "deliveries_queue" ON "deliveries" USING btree ("partner_id","environment","priority","due_at") WHERE "deliveries"."state" = 'queued';
+CREATE INDEX "deliveries_slots" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."taken_at" is not null or "deliveries"."test" and "deliveries"."state" = 'started';
+CREATE INDEX "deliveries_application" ON "deliveries" USING btree ("application_id","sequence") WHERE "deliveries"."application_id" is not null;
+CREATE INDEX "deliveries_page" ON "deliveries" USING btree ("partner_id","environment",(case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end),"notification_id");
+CREATE INDEX "notifications_page" ON "notifications" USING btree ("environment","partner_id","notification_id");
+CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");
+CREATE INDEX "notifications_page_event" ON "notifications" USING btree ("environment","partner_id","event_id","notification_id");
+CREATE INDEX "notifications_page_application" ON "notifications" USING btree ("environment","partner_id","application_id","notification_id") WHERE "notifications"."application_id" is not null;
+CREATE INDEX "notifications_page_reference" ON "notifications" USING btree ("environment","partner_id","merchant_reference","notification_id") WHERE "notifications"."merchant_reference" is not null;
+CREATE INDEX "notifications_page_ended" ON "notifications" USING btree ("environment","partner_id",(case when delivered_at is not null then 'delivered' else end_state end),"notification_id") WHERE "notifications"."end_state" is not null;
+CREATE INDEX "notifications_recovery" ON "notifications" USING btree ("recovery_id") WHERE "notifications"."recovery_id" is not null;
+CREATE UNIQUE INDEX "webhook_endpoints_current" ON "webhook_endpoints" USING btree ("partner_id","environment") WHERE "webhook_endpoints"."state" <> 'removed';
+CREATE INDEX "webhook_secrets_endpoint" ON "webhook_secrets" USING btree ("endpoint_id");
+CREATE INDEX "webhook_key_pairs_partner" ON "webhook_key_pairs" USING btree ("partner_id","environment");
+CREATE UNIQUE INDEX "webhook_key_pairs_current" ON "webhook_key_pairs" USING btree ("partner_id","environment") WHERE "webhook_key_pairs"."expires_at" is null;
+CREATE INDEX "operator_events_partner" ON "operator_events" USING btree ("partner_id","environment","kind","event_id");
 CREATE UNIQUE INDEX "operator_events_crowded_quote" ON "operator_events" USING btree (("details" ->> 'service_quote_id')) WHERE "operator_events"."kind" = 'quote_crowded';
---> statement-breakpoint
 ALTER TABLE "notifications" ENABLE ROW LEVEL SECURITY;
---> statement-breakpoint
 CREATE POLICY "notifications_all" ON "notifications" AS PERMISSIVE FOR ALL TO public USING (true);
---> statement-breakpoint
 CREATE POLICY "notifications_insert" ON "notifications" AS RESTRICTIVE FOR INSERT TO public WITH CHECK (notification_id ~ '^ntf_[0-7][0-9A-HJKMNP-TV-Z]{25}$' and event_id ~ '^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$'
   and environment in ('sandbox', 'live') and octet_length(body) <= 20000
   and case when application_id is null then event_type = 'credit_application.test' and partner_id ~ '^P[0-9]{6}$'
@@ -423,7 +394,6 @@ CREATE POLICY "notifications_insert" ON "notifications" AS RESTRICTIVE FOR INSER
         and a.partner_id = notifications.partner_id and a.environment = notifications.environment
         and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
         and a.merchant_reference is not distinct from notifications.merchant_reference) end);
---> statement-breakpoint
 -- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
 CREATE FUNCTION ulid_floor(moment timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
@@ -437,7 +407,6 @@ BEGIN
   END LOOP;
   RETURN answer || repeat('0', 16);
 END $$;
---> statement-breakpoint
 -- Creates the monthly partitions (UTC) of a table partitioned by a prefixed ULID, from the month of service_now() on.
 -- Rows that already went to the default partition move to their month. Returns how many partitions it made.
 CREATE FUNCTION ensure_month_partitions(parent text, id_column text, id_prefix text, months int) RETURNS int
@@ -466,14 +435,10 @@ BEGIN
   END LOOP;
   RETURN made;
 END $$;
---> statement-breakpoint
 -- A default partition is the backstop of each: an insert never fails for want of a month.
 CREATE TABLE "quotes_default" PARTITION OF "quotes" DEFAULT;
---> statement-breakpoint
 CREATE TABLE "notifications_default" PARTITION OF "notifications" DEFAULT;
---> statement-breakpoint
 CREATE TABLE "delivery_attempts_default" PARTITION OF "delivery_attempts" DEFAULT;
---> statement-breakpoint
 -- A year of months ahead for every table that is partitioned by month. Workers call it every day; as it runs with its owner's rights, it takes
 -- nothing from them.
 CREATE FUNCTION keep_month_partitions() RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -481,9 +446,7 @@ CREATE FUNCTION keep_month_partitions() RETURNS int LANGUAGE sql SECURITY DEFINE
     + ensure_month_partitions('notifications', 'notification_id', 'ntf_', 12)
     + ensure_month_partitions('delivery_attempts', 'notification_id', 'ntf_', 12);
 $$;
---> statement-breakpoint
 SELECT keep_month_partitions();
---> statement-breakpoint
 -- Ids from low, inclusive, to high that the retention leaves, however old they are. A notification that has not ended, or waits for an
 -- endpoint, is owed to a partner. An application that is not settled may still become something, and its quote is what it was opened from.
 CREATE FUNCTION ids_that_stay(parent text, low text, high text) RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
@@ -496,7 +459,6 @@ BEGIN
     RETURN QUERY SELECT d.notification_id FROM deliveries d WHERE d.notification_id >= low AND d.notification_id < high;
   END IF;
 END $$;
---> statement-breakpoint
 -- The smallest id of a kind that the retention must keep: of as many days ago as the owner has it kept, and never of less than 31
 -- (domain/retention.ts).
 CREATE FUNCTION retention_floor(kind text) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -509,14 +471,12 @@ BEGIN
   RETURN CASE kind WHEN 'quotes' THEN 'qte_' ELSE 'ntf_' END
     || ulid_floor(service_now() - make_interval(days => greatest(kept, 31)));
 END $$;
---> statement-breakpoint
 -- Writes into the change log what went, under the name of the login that asked for it.
 CREATE FUNCTION log_removal(kind text, rows bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO change_log (actor, action, subject, details)
   SELECT session_user, 'retention.remove', d.kind, jsonb_build_object('rows', rows, 'older_than_days', d.days)
   FROM retention_days d WHERE d.kind = log_removal.kind AND rows > 0;
 $$;
---> statement-breakpoint
 -- Drops a month as a whole, and writes it into the change log with it. Its rows are counted beforehand, as a dry run would, and again once
 -- nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its name says, are all past
 -- their time. "stays": something in it must; "busy": it has changed. A lock that is not to be had in half a second is an error, 55P03.
@@ -574,7 +534,6 @@ BEGIN
   VALUES (session_user, 'retention.drop', part, jsonb_build_object('rows', rows));
   outcome := 'gone';
 END $$;
---> statement-breakpoint
 -- Deletes rows of a partition that are past their time and need not stay, oldest first, of up to "most" ids, and logs how many. Workers
 -- have no other way.
 CREATE FUNCTION delete_expired(parent text, part text, most int, OUT ids int, OUT rows int)
@@ -600,7 +559,6 @@ BEGIN
   INTO ids, rows USING parent, floor, most;
   PERFORM log_removal(kind, rows);
 END $$;
---> statement-breakpoint
 -- Empties the bodies, and what was answered to them, of the next "most" notifications behind an id that are past their time and have
 -- ended, and logs how many. The mark moves along until it meets one that has not ended: that one is looked at again by the next run.
 -- Only where the mark stands at the beginning of this step: an earlier step may have left one behind, and "behind" may be false.
@@ -633,10 +591,8 @@ BEGIN
   ON CONFLICT (kind) DO UPDATE SET done_up_to = excluded.done_up_to, updated_at = service_now() WHERE m.done_up_to = behind;
   PERFORM log_removal('payloads', cleared);
 END $$;
---> statement-breakpoint
 -- db/postgres/roles.ts says who may call which function. These run with their owner's rights: from the first moment on, nobody else.
 REVOKE ALL ON FUNCTION keep_month_partitions(), drop_expired_month(text, text), delete_expired(text, text, int), clear_payloads(text, int) FROM PUBLIC;
---> statement-breakpoint
 -- Tells every API process which part of its memory is stale (api/catalogue). The notification is sent on commit.
 CREATE FUNCTION notify_catalogue() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -653,53 +609,38 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
---> statement-breakpoint
 CREATE TRIGGER partners_notify AFTER INSERT OR UPDATE OR DELETE ON "partners" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE TRIGGER api_keys_notify AFTER INSERT OR UPDATE OR DELETE ON "api_keys" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE TRIGGER merchants_notify AFTER INSERT OR UPDATE OR DELETE ON "merchants" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE TRIGGER merchant_partners_notify AFTER INSERT OR UPDATE OR DELETE ON "merchant_partners" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE TRIGGER products_notify AFTER INSERT OR UPDATE OR DELETE ON "products" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE TRIGGER product_versions_notify AFTER INSERT OR UPDATE OR DELETE ON "product_versions" FOR EACH ROW EXECUTE FUNCTION notify_catalogue();
---> statement-breakpoint
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$;
---> statement-breakpoint
 CREATE TRIGGER change_log_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "change_log"
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
---> statement-breakpoint
 CREATE TRIGGER operator_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "operator_events"
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
---> statement-breakpoint
 -- What a worker's keeper hears: an endpoint is there again, or is no longer, whoever changed it and how.
 CREATE FUNCTION notify_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('endpoints', NEW.endpoint_id);
   RETURN NULL;
 END $$;
---> statement-breakpoint
 CREATE TRIGGER webhook_endpoints_added AFTER INSERT ON "webhook_endpoints"
 FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
---> statement-breakpoint
 CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
 FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
---> statement-breakpoint
 -- What authenticates the cursors of pages (api/routes/notifications.ts): 244 random bits, drawn once for each database.
 INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
---> statement-breakpoint
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),
 	('lender_b', 'Lender B', '\d{7}'),
 	-- Of the designated test merchants (domain/test-merchants.ts).
 	('test_lender_a', 'Test Lender A', '[A-Za-z0-9]{8}'),
 	('test_lender_b', 'Test Lender B', '\d{7}');
---> statement-breakpoint
 -- How each notification stands, for people and their tools: what has ended from "notifications" alone, what is under way from "deliveries" too.
 -- With the rights of whoever reads it.
 CREATE VIEW "notifications_now" WITH (security_invoker = true) AS
