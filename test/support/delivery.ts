@@ -3,17 +3,18 @@ import { join } from 'node:path';
 import type { SendWebhook } from '../../activities';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
-import { startWorker, type WorkerProcess } from '../../worker/start-worker';
-import { workerOptions } from '../../worker/options';
+import type * as Options from '../../worker/options';
+import type * as StartWorker from '../../worker/start-worker';
 import { emittedBy } from './emitted';
+import { demand } from './on-demand';
 import { asRole } from './roles';
-import { prebuiltBundle } from './temporal';
+import type { SharedBundle } from './temporal-run';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
 import { workerTuning } from './worker-tuning';
 
 export interface TestWorker {
-  readonly worker: WorkerProcess;
+  readonly worker: StartWorker.WorkerProcess;
   /** Lines logged so far. */
   readonly logs: string[];
   /** Whether its `/ready` would say so. */
@@ -46,7 +47,10 @@ export async function startTestWorker(
   const directory = await temporaryDirectory('worker');
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receiver.ca);
-  const { codePath } = await prebuiltBundle();
+  const { codePath } = await demand<SharedBundle>('bundle');
+  // Here, because they load Temporal's SDK, which most files that wait with `until` do not need.
+  const { startWorker } = require('../../worker/start-worker') as typeof StartWorker;
+  const { workerOptions } = require('../../worker/options') as typeof Options;
   const logs: string[] = [];
   const emit = emittedBy('worker-log');
   const write = (line: string) => {
