@@ -18,8 +18,10 @@ interface Described {
 function row(name: string, schema: z.ZodType): string {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Described;
   const { description = '', default: byDefault } = json;
-  const shown = byDefault === undefined ? 'not set' : text(byDefault);
-  return `- \`${name}\` (${shown}; ${boundsOf(json)}): ${description}`;
+  const shown = [byDefault === undefined ? null : text(byDefault), boundsOf(json)].filter(
+    (it) => it !== null,
+  );
+  return `- \`${name}\`${shown.length > 0 ? ` (${shown.join('; ')})` : ''}: ${description}`;
 }
 
 function text(value: unknown): string {
@@ -27,9 +29,10 @@ function text(value: unknown): string {
   return plain === '' ? 'none' : `\`${plain}\``;
 }
 
-function boundsOf({ minimum, maximum, enum: values, type }: Described): string {
+/** Null: any text. */
+function boundsOf({ minimum, maximum, enum: values, type }: Described): string | null {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
-  if (minimum === undefined) return type === 'string' || type === undefined ? 'text' : type;
+  if (minimum === undefined) return type === 'string' || type === undefined ? null : type;
   return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
     ? `${minimum} or more`
     : `${minimum} to ${maximum}`;
@@ -44,9 +47,8 @@ const groups = Object.entries(SETTING_GROUPS).map(
 );
 const content = `# Settings
 
-Generated from \`runtime/config/\` by \`npm run settings\`. In brackets: the default, and what it may be. An empty value counts as not set. A value that
-does not fit stops the start with a message that names every setting at fault. The boot log shows all of them, those that may contain a password or
-a key only as \`set\` or \`not set\`.
+Generated from \`runtime/config/\` by \`npm run settings\`. In brackets: the default, if there is one, and bounds. An empty value counts as not set.
+The start stops at values that do not fit, and names them all. The boot log shows every setting, a password or key only as \`set\` or \`not set\`.
 
 ${groups.join('\n\n')}
 `;
