@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { jsonText, moment, pence, serviceNow } from './columns';
-import { lenders, partners } from './parties';
+import { ofLender, ofPartner } from './parties';
 
 /**
  * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
@@ -27,22 +27,17 @@ export const quotes = pgTable('quotes', {
   fitted: jsonText('fitted').notNull(),
 });
 
-/** Credit applications, each opened from a quote. Personal data has no place here. */
+/** Credit applications, each opened from a quote. They contain no personal data. */
 export const creditApplications = pgTable(
   'credit_applications',
   {
     /** `app_` and a ULID. */
     applicationId: text('application_id').primaryKey(),
-    lender: text('lender')
-      .notNull()
-      .references(() => lenders.lender),
+    lender: ofLender(),
     lenderReference: text('lender_reference').notNull(),
-    /** No reference: quotes are dropped with their month, applications stay. */
+    /** No foreign key: quotes are dropped with their month, applications stay. */
     quoteId: text('quote_id').notNull(),
-    partnerId: text('partner_id')
-      .notNull()
-      .references(() => partners.partnerId),
-    /** That of the key that made the quote. */
+    partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     merchantId: text('merchant_id').notNull(),
     /** The partner's own, from the quote. */
@@ -52,7 +47,7 @@ export const creditApplications = pgTable(
     /** Null when the link named none. */
     creditProduct: text('credit_product'),
     state: text('state', { enum: APPLICATION_STATES }).notNull().default('created'),
-    /** When the lender says that it came into this state. */
+    /** When it reached this state, according to the lender. */
     stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
     /** Sequence of its newest notification. Counted under the row's lock. */
     sequence: integer('sequence').notNull().default(0),
@@ -62,15 +57,15 @@ export const creditApplications = pgTable(
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
   (t) => [
-    // A lender's sandbox may count anew, so a reference is unique within an environment.
+    // A lender's sandbox may reuse references, so each is unique within an environment.
     unique('credit_applications_lender_reference').on(t.lender, t.environment, t.lenderReference),
     // `ops applications list --partner`.
     index('credit_applications_partner').on(t.partnerId, t.applicationId),
-    // `ops … list --reference`: what a partner names, without asking which partner.
+    // `ops … list --reference`, over all partners.
     index('credit_applications_merchant_reference')
       .on(t.merchantReference)
       .where(sql`${t.merchantReference} is not null`),
-    // How many a quote has (db/applications/create.ts), and `ops applications list --quote`.
+    // The number of applications of a quote (db/applications/create.ts), and `ops applications list --quote`.
     index('credit_applications_quote').on(t.quoteId),
     // The retention: quotes of applications that may still become something (ids_that_stay).
     index('credit_applications_open_quote')
@@ -82,7 +77,7 @@ export const creditApplications = pgTable(
   ],
 );
 
-/** What lenders said of applications, applied or not. What waits is applied later, or stops waiting; the rest never changes. */
+/** Events of lenders, applied or not. An event that waits is applied later, or stops waiting; the others never change. */
 export const lenderEvents = pgTable(
   'lender_events',
   {
@@ -97,9 +92,8 @@ export const lenderEvents = pgTable(
     /** When the lender says it happened. */
     occurredAt: moment('occurred_at').notNull(),
     receivedAt: moment('received_at').notNull().default(serviceNow),
-    /** What was made of it when it arrived. */
     verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),
-    /** State of the application once it had been taken in. */
+    /** State of the application after it was recorded. */
     stateAfter: text('state_after', { enum: APPLICATION_STATES }).notNull(),
     /** While it waits for the steps before it: when it is applied without them. Null otherwise. */
     waitsUntil: moment('waits_until'),
@@ -111,11 +105,11 @@ export const lenderEvents = pgTable(
     requestId: text('request_id'),
   },
   (t) => [
-    // What makes a repetition known.
+    // Finds repetitions.
     unique('lender_events_lender_event').on(t.lender, t.environment, t.lenderEventId),
-    // The history of an application, and what waits in it.
+    // The history of an application, and its waiting events.
     index('lender_events_application').on(t.applicationId, t.eventNumber),
-    // What waits over all applications, and whose wait is over: a few rows at any time.
+    // Waiting events of all applications: a few rows at any time.
     index('lender_events_waiting')
       .on(t.waitsUntil)
       .where(sql`${t.waitsUntil} is not null`),

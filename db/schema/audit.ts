@@ -8,12 +8,12 @@ import { moment, serviceNow } from './columns';
 export const changeLog = pgTable(
   'change_log',
   {
-    /** Given by Postgres alone, as the moment and the login are: processes may insert the rest (db/postgres/roles.ts). */
+    /** Postgres gives number, moment and login: processes may insert the rest (db/postgres/roles.ts). */
     changeId: bigint('change_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     changedAt: moment('changed_at').notNull().default(serviceNow),
-    /** Who made the change: OPS_ACTOR or the login name of whoever ran the command, or the process that acted. */
+    /** OPS_ACTOR or the login name of the person who ran the command, or the process that acted. */
     actor: text('actor').notNull(),
-    /** The login of Postgres that wrote it: the actor is what that login says. */
+    /** The login of Postgres that wrote it. It states the actor. */
     login: text('login')
       .notNull()
       .default(sql`session_user`),
@@ -71,10 +71,10 @@ export const retentionDays = pgTable(
   ],
 );
 
-/** How far a kind of removal that leaves the rows has come, so that no run looks at all of them again. */
+/** How far the removal of payloads has come, so that no run reads all rows again. */
 export const retentionMarks = pgTable('retention_marks', {
   kind: text('kind').primaryKey(),
-  /** Every notification up to this id has been dealt with. */
+  /** Every notification up to this id has been handled. */
   doneUpTo: text('done_up_to').notNull(),
   updatedAt: moment('updated_at').notNull().default(serviceNow),
 });

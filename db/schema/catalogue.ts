@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm';
 import { boolean, check, date, index, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { PRODUCT_CHOICES } from '../../domain/product';
 import { moment, pence, serviceNow } from './columns';
-import { lenders, partners } from './parties';
+import { ofLender, ofPartner } from './parties';
 
-/** Merchants: who sells the goods. Nullable columns are set-up that may still be missing (docs/operations/every-day.md, "Merchants and products"). */
+/** Merchants. Nullable columns are set-up that may still be missing (docs/operations/every-day.md). */
 export const merchants = pgTable(
   'merchants',
   {
@@ -40,9 +40,7 @@ export const merchantPartners = pgTable(
     merchantId: text('merchant_id')
       .notNull()
       .references(() => merchants.merchantId, { onDelete: 'cascade' }),
-    partnerId: text('partner_id')
-      .notNull()
-      .references(() => partners.partnerId),
+    partnerId: ofPartner(),
   },
   (t) => [
     primaryKey({ columns: [t.merchantId, t.partnerId] }),
@@ -51,7 +49,7 @@ export const merchantPartners = pgTable(
   ],
 );
 
-/** A merchant's credit products; what they cost stands in product_versions. */
+/** A merchant's credit products; product_versions has their terms. */
 export const products = pgTable(
   'products',
   {
@@ -79,10 +77,8 @@ export const productVersions = pgTable(
       .notNull()
       .references(() => products.productId),
     version: integer('version').notNull(),
-    /** Whose product it is: only this lender's integrations open applications for it. */
-    lender: text('lender')
-      .notNull()
-      .references(() => lenders.lender),
+    /** Only this lender's integrations open applications for it. */
+    lender: ofLender(),
     /** The lender's name when the version was made: what quotes show. */
     lenderName: text('lender_name').notNull(),
     numberOfRepayments: integer('number_of_repayments').notNull(),

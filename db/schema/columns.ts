@@ -1,14 +1,14 @@
 import { eq, gte, sql, type SQL } from 'drizzle-orm';
 import { bigint, customType, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
-/** The condition of a filter; undefined, which `and` leaves out, where nothing was given. */
+/** The condition of a filter; undefined, which `and` ignores, for an absent value. */
 export const given = <Column extends PgColumn>(
   column: Column,
   value: Column['_']['data'] | undefined,
   compare: (column: PgColumn, value: unknown) => SQL = eq,
 ): SQL | undefined => (value === undefined ? undefined : compare(column, value));
 
-/** The same of moments: not longer ago than so many seconds, by the database's clock. */
+/** The same for moments: not longer ago than this, by the database's clock. */
 export const givenSince = (column: PgColumn, seconds: number | undefined): SQL | undefined =>
   seconds === undefined
     ? undefined
@@ -29,8 +29,8 @@ export const serviceNow = sql`service_now()`;
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /**
- * JSON that this service writes itself, kept as text: checking it again in Postgres costs a third of an insert. Reads
- * give the parsed value; a text is written as it is.
+ * JSON that this service writes itself, stored as text: a check in Postgres costs a third of an insert. Reads return the parsed value; a
+ * text is written as it is.
  */
 export const jsonText = customType<{ data: unknown; driverData: string }>({
   dataType: () => 'text',
@@ -38,7 +38,7 @@ export const jsonText = customType<{ data: unknown; driverData: string }>({
   fromDriver: (text) => JSON.parse(text) as unknown,
 });
 
-/** What keys of every kind have; the key itself is never stored. */
+/** Columns of keys of every kind; the key itself is never stored. */
 export const keyColumns = () => ({
   environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
   /** SHA-256 of the whole key. */

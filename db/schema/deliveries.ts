@@ -21,9 +21,9 @@ export const deliveryStatus = (d = '') =>
   `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
 
 /**
- * What is under way: one row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this
- * table alone, so its size is the backlog's. What an event changes is decided by domain/notification-states.ts. No foreign key to
- * `notifications`: it would hold up the dropping of months, which ask this table what has to stay (ids_that_stay).
+ * One row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this table alone, so its
+ * size is that of the backlog. domain/notification-states.ts decides what an event changes. A foreign key to `notifications` would delay
+ * the dropping of months; the retention asks this table which ids stay (ids_that_stay).
  */
 export const deliveries = pgTable(
   'deliveries',
@@ -35,20 +35,20 @@ export const deliveries = pgTable(
     sequence: integer('sequence'),
     /** Of a test event. */
     test: boolean('test').notNull(),
-    /** It was delivered before: now it is sent again. */
+    /** Whether it was delivered before, and is sent again. */
     delivered: boolean('delivered').notNull().default(false),
-    /** 0: goes first; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
+    /** 0: live; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
     priority: smallint('priority').notNull().default(0),
     state: text('state', { enum: DELIVERY_STATES }).notNull().default('queued'),
-    /** Part of the workflow's id: every beginning has the next one. */
+    /** Part of the workflow's id. A resend, a release and a restart raise it. */
     generation: integer('generation').notNull().default(1),
     /** Over all generations. */
     attempts: integer('attempts').notNull().default(0),
-    /** Steps of the retry ladder that have been made: failed attempts that another one follows. */
+    /** Failed attempts of this generation that another one follows. */
     step: smallint('step').notNull().default(0),
-    /** A dispatcher claims it from this moment on; a claim moves it by the lease. */
+    /** When it may be claimed; a claim moves this by the lease. */
     dueAt: moment('due_at').notNull().default(serviceNow),
-    /** When a dispatcher claimed it for its first attempt. Until that has ended it has one of its endpoint's slots; then it is null. */
+    /** When it was claimed for its first attempt. It has a slot of its endpoint until that attempt has ended; then this is null. */
     takenAt: moment('taken_at'),
     /** When its workflow was first seen. */
     startedAt: moment('started_at'),
@@ -67,15 +67,15 @@ export const deliveries = pgTable(
     reservedMonth: date('reserved_month', { mode: 'string' }),
   },
   (t) => [
-    // The claim: endpoint by endpoint (a partner has one for each environment), what is due first.
+    // The claim: queue by queue, in the order of the due times.
     index('deliveries_queue')
       .on(t.partnerId, t.environment, t.priority, t.dueAt)
       .where(sql`${t.state} = 'queued'`),
-    // The same: how many slots of an endpoint are taken, and how many of its tests are under way.
+    // The claim: slots in use, and tests under way, of an endpoint.
     index('deliveries_slots')
       .on(t.partnerId, t.environment)
       .where(sql`${t.takenAt} is not null or ${t.test} and ${t.state} = 'started'`),
-    // The same: whether an earlier event of the application is under way.
+    // The claim: earlier events of the application.
     index('deliveries_application')
       .on(t.applicationId, t.sequence)
       .where(sql`${t.applicationId} is not null`),
@@ -102,8 +102,8 @@ export const deliveries = pgTable(
 );
 
 /**
- * Bulk recoveries: everything that a partner did not get in a span, sent again. The row is what lets an interrupted one
- * go on: it is written in the transaction of every resend, so that no event is sent twice by the same recovery.
+ * Bulk recoveries: each sends again what a partner did not get in a span. The row is written in the transaction of every resend, so that
+ * an interrupted recovery continues, and sends no event twice.
  */
 export const recoveries = pgTable(
   'recoveries',
@@ -125,13 +125,13 @@ export const recoveries = pgTable(
     /** Due to be sent when it began. */
     found: integer('found').notNull(),
     sent: integer('sent').notNull().default(0),
-    /** Passed over, because they had ended otherwise or were under way when their turn came. */
+    /** Skipped, because they had ended otherwise or were under way by then. */
     skipped: integer('skipped').notNull().default(0),
-    /** The last one dealt with, in the order of work: application, sequence, notification. Empty before the first. */
+    /** The last notification that was handled, in the order of work. Empty before the first. */
     lastApplication: text('last_application').notNull().default(''),
     lastSequence: integer('last_sequence').notNull().default(0),
     lastNotification: text('last_notification').notNull().default(''),
-    /** The process that works on it; another one that resumes it takes this over, and the first stops. */
+    /** The process that works on it. A process that resumes it replaces this, and the first one stops. */
     runner: text('runner').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
@@ -140,7 +140,7 @@ export const recoveries = pgTable(
   (t) => [
     // `ops notifications recoveries --partner`.
     index('recoveries_partner').on(t.partnerId, t.recoveryId),
-    // One of a partner's own at a time, for each environment; and what a worker has to go on with.
+    // A partner has one of its own at a time in each environment; workers look for them here.
     uniqueIndex('recoveries_under_way')
       .on(t.partnerId, t.environment)
       .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),

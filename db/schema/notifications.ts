@@ -24,7 +24,7 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).jo
 export const endedStatus = (n = '') =>
   `case when ${n}delivered_at is not null then 'delivered' else ${n}end_state end`;
 
-/** A test is for a partner; every other event belongs to its application, and says what has become of that now. */
+/** A test belongs to a partner; every other event agrees with its application as it is now. */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
   and environment in ('sandbox', 'live') and octet_length(body) <= 20000
   and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$'
@@ -35,21 +35,20 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
         and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
 /**
- * Notifications: what is owed to a partner, and how it ended. Written in the transaction of the change that caused them, when they end,
- * and when they are sent again. While a notification is under way it has no end, and a row in `deliveries` instead. Partitioned by
- * month through the id, as quotes are.
+ * Notifications with their ends. Written in the transaction of the change that caused them, when they end, and when they are sent again.
+ * A notification under way has no end, but a row in `deliveries`. Partitioned by month through the id, as quotes are.
  */
 export const notifications = pgTable(
   'notifications',
   {
     /** `ntf_` and a ULID. */
     notificationId: text('notification_id').primaryKey(),
-    /** `evt_` and a ULID: what the partner sees, the same at every attempt. */
+    /** `evt_` and a ULID: the partner sees the same at every attempt. */
     eventId: text('event_id').notNull(),
     eventType: text('event_type').notNull(),
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** The credit application it tells of, and its position among the events of that one; null for a test. */
+    /** Its credit application, and its position among the events of that; null for a test. */
     applicationId: text('application_id'),
     sequence: integer('sequence'),
     /** The partner's own reference, of the application's quote. */
@@ -57,10 +56,10 @@ export const notifications = pgTable(
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),
-    /** The last generation and the number of attempts at its last end. While it is under way its row in `deliveries` has both. */
+    /** At its last end. While it is under way its row in `deliveries` has both. */
     generation: integer('generation').notNull().default(1),
     attempts: integer('attempts').notNull().default(0),
-    /** The first 2xx. Set once, and counted with it. */
+    /** The first 2xx, which is counted. Never changed. */
     deliveredAt: moment('delivered_at'),
     /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
     failedMonth: date('failed_month', { mode: 'string' }),
@@ -71,7 +70,7 @@ export const notifications = pgTable(
     /** The recovery that sent it again last. */
     recoveryId: text('recovery_id'),
     requestId: text('request_id'),
-    /** Of the request that caused it, where traces are on: `traceparent` of W3C; what is done for it joins that trace. */
+    /** W3C `traceparent` of the request that caused it, where traces are on. */
     traceParent: text('trace_parent'),
   },
   (t) => [
@@ -86,11 +85,11 @@ export const notifications = pgTable(
     index('notifications_page_reference')
       .on(t.environment, t.partnerId, t.merchantReference, t.notificationId)
       .where(sql`${t.merchantReference} is not null`),
-    // The same by the statuses of what has ended, and what a recovery sends again.
+    // The same by the statuses of ended ones; and recoveries.
     index('notifications_page_ended')
       .on(t.environment, t.partnerId, sql`(${sql.raw(endedStatus())})`, t.notificationId)
       .where(sql`${t.endState} is not null`),
-    // What has come of a recovery.
+    // The progress of a recovery.
     index('notifications_recovery')
       .on(t.recoveryId)
       .where(sql`${t.recoveryId} is not null`),
@@ -103,7 +102,7 @@ export const notifications = pgTable(
       sql`(coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)`,
     ),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
-    // What the login of a process may insert: workers sign it. Policies do not bind the owner, and cost an insert one look-up by key.
+    // Bounds what the login of a process may insert, because workers sign it. It costs an insert one look-up by key.
     pgPolicy('notifications_all', { using: sql`true` }),
     pgPolicy('notifications_insert', { as: 'restrictive', for: 'insert', withCheck: sql.raw(MAY_INSERT) }),
   ],
@@ -120,7 +119,7 @@ export const deliveryAttempts = pgTable(
     endpointId: text('endpoint_id').notNull(),
     startedAt: moment('started_at').notNull().default(serviceNow),
     finishedAt: moment('finished_at'),
-    /** `unknown`: the process that sent it died before it could say. Null while it is under way. */
+    /** `unknown`: its process died before it recorded the outcome. Null while it is under way. */
     outcome: text('outcome', { enum: ['delivered', 'failed', 'unknown'] }),
     failure: text('failure'),
     httpStatus: integer('http_status'),
@@ -128,13 +127,13 @@ export const deliveryAttempts = pgTable(
     /** What the endpoint asked for with Retry-After. */
     retryAfterMs: integer('retry_after_ms'),
     address: text('address'),
-    /** The first 8 KiB of what it answered; without an answer a word about why, such as ECONNREFUSED. */
+    /** The first 8 KiB of the answer; without one the error, such as ECONNREFUSED. */
     answer: text('answer'),
   },
   (t) => [primaryKey({ columns: [t.notificationId, t.attemptNumber] })],
 );
 
-/** Deliveries per partner, environment, UTC month of the attempt and event type. Each notification counts once, for ever. */
+/** Counts per partner, environment, UTC month of the attempt and event type. Each notification counts once. */
 export const monthlyCounts = pgTable(
   'monthly_counts',
   {
@@ -144,7 +143,7 @@ export const monthlyCounts = pgTable(
     eventType: text('event_type').notNull(),
     delivered: integer('delivered').notNull().default(0),
     failed: integer('failed').notNull().default(0),
-    /** Places held by test notifications that have not ended. */
+    /** Units of the quota that tests under way have reserved. */
     reserved: integer('reserved').notNull().default(0),
   },
   (t) => [
@@ -156,7 +155,7 @@ export const monthlyCounts = pgTable(
   ],
 );
 
-/** The secret that authenticates the cursors of pages, one row that the first migration draws: every API process has the same. */
+/** One row, which the first migration draws: the secret that authenticates the cursors of pages in every API process. */
 export const cursorSecrets = pgTable(
   'cursor_secrets',
   {

@@ -26,30 +26,40 @@ export const partners = pgTable(
   ],
 );
 
+/** A column that refers to a partner. */
+export const ofPartner = () =>
+  text('partner_id')
+    .notNull()
+    .references(() => partners.partnerId);
+
 /** Lenders whose integrations may open applications, and the form of their references. */
 export const lenders = pgTable('lenders', {
-  /** What events call it, such as `lender_a`. */
+  /** Its name in events, such as `lender_a`. */
   lender: text('lender').primaryKey(),
-  /** What shoppers are shown: each product version stores it as it was then (db/catalogue/products.ts). */
+  /** The name that shoppers are shown. Each product version stores the name of its time. */
   name: text('name').notNull(),
   /** As domain/reference-format.ts reads it. */
   referenceFormat: text('reference_format').notNull(),
   createdAt: moment('created_at').notNull().default(serviceNow),
 });
 
+/** A column that refers to a lender. */
+export const ofLender = () =>
+  text('lender')
+    .notNull()
+    .references(() => lenders.lender);
+
 /** API keys; the key itself is never stored. */
 export const apiKeys = pgTable(
   'api_keys',
   {
-    /** `key_` and a ULID: names the key in logs and limits without revealing it. */
+    /** `key_` and a ULID: the name of the key in logs and limits. */
     keyId: text('key_id').primaryKey(),
-    partnerId: text('partner_id')
-      .notNull()
-      .references(() => partners.partnerId),
+    partnerId: ofPartner(),
     ...keyColumns(),
   },
   (t) => [
-    // `ops keys list --partner`, and a partner's change reaching its keys.
+    // `ops keys list --partner`, and a change of a partner that concerns its keys.
     index('api_keys_partner').on(t.partnerId),
     check('api_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
     check('api_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
@@ -64,15 +74,13 @@ export const serviceKeys = pgTable(
     keyId: text('key_id').primaryKey(),
     name: text('name').notNull(),
     /** The lender whose applications it may open, move on and read. */
-    lender: text('lender')
-      .notNull()
-      .references(() => lenders.lender),
+    lender: ofLender(),
     // Applications and quotes of the other environment do not exist for it.
     ...keyColumns(),
   },
   (t) => [
     check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
-    // Lenders of the test merchants, whose quotes every partner may have: no integration speaks for them.
+    // Test merchants work for every partner: their lenders have no integration.
     check('service_keys_no_test_lender', sql`${t.lender} not in ('test_lender_a', 'test_lender_b')`),
     check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],

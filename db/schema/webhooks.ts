@@ -1,17 +1,15 @@
 import { check, index, integer, pgTable, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { sql } from 'drizzle-orm';
 import { bytea, moment, serviceNow } from './columns';
-import { partners } from './parties';
+import { ofPartner } from './parties';
 
-/** Where a partner hears of its credit applications; at most one per environment that is not removed. */
+/** Addresses for the events of a partner; at most one in each environment is not removed. */
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {
     /** `whe_` and a ULID. */
     endpointId: text('endpoint_id').primaryKey(),
-    partnerId: text('partner_id')
-      .notNull()
-      .references(() => partners.partnerId),
+    partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     url: text('url').notNull(),
     /** `disabled`: nothing is sent until it is enabled; `removed`: another took its place, or none. */
@@ -20,9 +18,9 @@ export const webhookEndpoints = pgTable(
       .default('active'),
     /** Why it is disabled: `operator`, `gone` (it answered 410) or `failing`. */
     disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
-    /** A 2xx at most a minute before the last one: a healthy endpoint is not written to with every delivery. */
+    /** The last 2xx, or one at most a minute before it: not every delivery writes to this row. */
     lastSuccessAt: moment('last_success_at'),
-    /** The first failure since the last 2xx, or since it was enabled; null while it is well. */
+    /** The first failure since the last 2xx, or since it was enabled; null without one. */
     failingSince: moment('failing_since'),
     failuresSinceSuccess: integer('failures_since_success').notNull().default(0),
     /** Hours of failing that operators have been warned of: 0, 24, 48 or 96. */
@@ -30,7 +28,7 @@ export const webhookEndpoints = pgTable(
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
-  // The health columns stay out of every index, so that an attempt's update of them stays on its page.
+  // No index has a health column, so that their updates stay on the page (HOT).
   (t) => [
     // The one endpoint of a key's environment: every send and every test notification.
     uniqueIndex('webhook_endpoints_current')
@@ -41,7 +39,7 @@ export const webhookEndpoints = pgTable(
   ],
 );
 
-/** Signing secrets, encrypted (db/endpoints/key-ring.ts). The newest signs for good; older ones as long as their overlap lasts. */
+/** Signing secrets, encrypted (db/endpoints/key-ring.ts). The newest has no end; older ones sign until their overlap ends. */
 export const webhookSecrets = pgTable(
   'webhook_secrets',
   {
@@ -60,21 +58,19 @@ export const webhookSecrets = pgTable(
 );
 
 /**
- * Ed25519 key pairs that deliveries are signed with besides. A pair belongs to one partner and environment, whatever
- * endpoints come and go: with a shared one a partner could pass its own events on to another as that other's.
+ * Ed25519 key pairs, which sign deliveries too. A pair belongs to one partner and environment, not to an endpoint: with a pair that
+ * partners shared, one could send its own events to another as that one's.
  */
 export const webhookKeyPairs = pgTable(
   'webhook_key_pairs',
   {
     /** `whk_` and a ULID. */
     keyPairId: text('key_pair_id').primaryKey(),
-    partnerId: text('partner_id')
-      .notNull()
-      .references(() => partners.partnerId),
+    partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     /** `whpk_` and base64 of 32 bytes. */
     publicKey: text('public_key').notNull(),
-    /** Of the key ring; the ciphertext is that of the private key. */
+    /** The key of the key ring that the private key is sealed with. */
     keyId: text('key_id').notNull(),
     ciphertext: bytea('ciphertext').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),

@@ -7,28 +7,13 @@ import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
 import { completeMerchant } from '../../domain/product';
 import { checkProduct } from '../../domain/product-check';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 2 });
 let first: DemoData;
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 2 });
   first = await seedDemo(database.url, undefined);
-});
-
-afterAll(() => database.close());
-
-test('issues a sandbox and a live key to the demo partner', async () => {
-  expect(first.apiKeys.test).toMatch(/^sk_test_[0-9A-Za-z]{32}$/);
-  expect(first.apiKeys.live).toMatch(/^sk_live_[0-9A-Za-z]{32}$/);
-  const record = await findKeyByHash(database.sql, hashKey(first.apiKeys.live));
-  expect(record).toMatchObject({
-    partnerId: first.partnerId,
-    environment: 'live',
-    state: 'active',
-    partnerState: 'active',
-  });
 });
 
 test('shows merchants of every kind, and the designated test merchants', () => {

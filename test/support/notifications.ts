@@ -9,7 +9,9 @@ import { claimDue, type ClaimedNotification } from '../../db/notifications/claim
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import { insertTestNotification } from '../../db/notifications/create';
 import { Refused } from '../../db/refused';
-import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
+import { createPartner } from '../../db/catalogue/partners';
+import { openAttempt } from '../../db/notifications/attempt';
+import { SOMETHING_IS_DUE, type NotificationRef } from '../../db/notifications/notification';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
@@ -36,6 +38,30 @@ export async function addEndpoint(
     registerEndpoint(tx, { partnerId, environment, url, replace: true, secret, keyRing }),
   );
   return { endpointId: endpoint.endpointId, secret };
+}
+
+let partners = 200_000;
+
+/** A new partner with an endpoint, so that counts and queues of tests do not mix. */
+export async function newPartner(
+  database: Database,
+  keyRing: KeyRing | string = newKeyRingText(),
+): Promise<{ partnerId: string; endpointId: string }> {
+  partners += 1;
+  const partnerId = `P${partners}`;
+  await createPartner(database.db, { partnerId, name: 'Example' });
+  const { endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
+  return { partnerId, endpointId };
+}
+
+/** Opens an attempt. @throws when there is none to make. */
+export async function openedAttempt(
+  { db }: { readonly db: Reader },
+  { notificationId, generation }: NotificationRef,
+) {
+  const attempt = await openAttempt(db, { notificationId, generation });
+  if (attempt.kind !== 'open') throw new Error(attempt.kind);
+  return { notificationId, generation, attemptNumber: attempt.attemptNumber, attempt };
 }
 
 /** Stores a test notification as the API does; `refused`: why it did not. */

@@ -5,20 +5,17 @@ import { createApplication, type NewApplication } from '../../../db/applications
 import { createPartner } from '../../../db/catalogue/partners';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import { newReference, openApplication, storeQuote, tell } from '../../support/applications';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import { addEndpoint, newKeyRingText, setServiceClock } from '../../support/notifications';
 
 const partnerId = 'P100001';
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 20 });
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 20 });
   await createPartner(database.db, { partnerId, name: 'Example' });
 });
 
 afterEach(() => setServiceClock(database, null));
-
-afterAll(() => database.close());
 
 const storyOf = async (applicationId: string) => {
   const story = await findApplication(database.db, applicationId, 'all');
@@ -241,17 +238,6 @@ describe('what a lender tells', () => {
     const { application, events } = await storyOf(applicationId);
     expect(application).toMatchObject({ state: 'completed', sequence: 5 });
     expect(events.map(({ waitsUntil }) => waitsUntil)).toEqual([null, null, null, null]);
-  });
-
-  test('cannot take a state back by being late', async () => {
-    const { applicationId } = await openApplication(database, { partnerId });
-    const at = (minute: number) => ({ occurredAt: new Date(Date.UTC(2026, 10, 21, 12, minute)) });
-    await tell(database, applicationId, 'submitted', at(1));
-    await tell(database, applicationId, 'signed', at(5));
-    await tell(database, applicationId, 'action_required', at(4));
-    expect((await storyOf(applicationId)).application.state).toBe('signed');
-    await tell(database, applicationId, 'action_required', at(6));
-    expect((await storyOf(applicationId)).application.state).toBe('action_required');
   });
 
   test('makes nothing late that comes after it by being dated ahead', async () => {

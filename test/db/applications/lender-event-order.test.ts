@@ -14,17 +14,14 @@ import { findApplication } from '../../../db/applications/applications';
 import { createPartner } from '../../../db/catalogue/partners';
 import { APPLICATION_STATES, mayFollow, type ApplicationState } from '../../../domain/application-states';
 import { openApplication, tell } from '../../support/applications';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 
 const partnerId = 'P100001';
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 20 });
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 20 });
   await createPartner(database.db, { partnerId, name: 'Example' });
 });
-
-afterAll(() => database.close());
 
 interface Told {
   readonly status: ApplicationState;

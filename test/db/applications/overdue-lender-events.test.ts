@@ -13,20 +13,17 @@ import {
 } from '../../../domain/application-states';
 import { describeOperatorEvent } from '../../../domain/operator-event';
 import { openApplication, tell } from '../../support/applications';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import { setServiceClock } from '../../support/notifications';
 
 const partnerId = 'P100001';
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 20 });
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 20 });
   await createPartner(database.db, { partnerId, name: 'Example' });
 });
 
 beforeEach(() => clock(0));
-
-afterAll(() => database.close());
 
 const moment = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, 0, Math.round(minute * 60)));
 /** Sets the database's clock to so many minutes after noon. */
@@ -140,59 +137,64 @@ test('a missing step that comes within the wait is applied in its order, and not
   expect(await operatorEventsOf(id)).toEqual([]);
 });
 
-test('a missing step that comes after the skip is stored and not applied', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 5);
-  await clock(10);
-  await applyAll();
-  for (const status of ['activated', 'signed'] as const) {
-    expect(await told(id, status, 4)).toMatchObject({ event: { verdict: 'not_applied', waitsUntil: null } });
+type Told = readonly [clock: number, status: ApplicationState, minute: number];
+test.each<[string, ApplicationState, Told[], ApplicationState[], string[]]>([
+  [
+    'several that wait in the order in which they happened, though the wait of one is not over',
+    'accepted',
+    [
+      [0, 'completed', 3],
+      [8, 'paid_out', 2],
+    ],
+    ['paid_out', 'completed'],
+    ['activated'],
+  ],
+  [
+    'what follows by the table with it, though its own wait is not over',
+    'ready',
+    [
+      [0, 'paid_out', 1],
+      [9, 'refunded', 8],
+    ],
+    ['paid_out', 'refunded'],
+    ['activated'],
+  ],
+  [
+    'nothing after an end that came meanwhile',
+    'accepted',
+    [
+      [0, 'paid_out', 1],
+      [0, 'cancelled', 2],
+    ],
+    ['cancelled'],
+    [],
+  ],
+  [
+    'the same state once',
+    'accepted',
+    [
+      [0, 'paid_out', 1],
+      [0, 'paid_out', 2],
+    ],
+    ['paid_out'],
+    ['activated'],
+  ],
+])('once a wait is over, applies %s', async (_what, state, events, sent, missing) => {
+  const id = await openedIn(state);
+  for (const [at, status, minute] of events) {
+    await clock(at);
+    await told(id, status, minute);
   }
-  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
-});
-
-test('several that wait are applied in the order in which they happened, whichever came first', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'completed', 3);
-  await clock(8);
-  await told(id, 'paid_out', 2);
-  await clock(10);
-  // The wait of `paid_out` is not over; it happened before what is applied now.
-  await applyAll();
-  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out', 'completed']);
-  expect(await operatorEventsOf(id)).toMatchObject([
-    { details: { missing: ['activated'], applied: ['paid_out', 'completed'] } },
-  ]);
-});
-
-test('what follows by the table is applied with it, though its own wait is not over', async () => {
-  const id = await openedIn('ready');
-  await told(id, 'paid_out', 1);
-  await clock(9);
-  await told(id, 'refunded', 8);
   await clock(10);
   await applyAll();
-  expect(await sentOf(id)).toEqual(['created', 'ready', 'paid_out', 'refunded']);
-});
-
-test('an end that comes meanwhile ends the wait: nothing walks back', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 1);
-  await told(id, 'cancelled', 2);
+  expect(await sentOf(id)).toEqual(['created', state, ...sent]);
   expect(await waitingOf(id)).toEqual([]);
-  await clock(30);
-  expect(await applyAll()).toEqual([]);
-  expect(await sentOf(id)).toEqual(['created', 'accepted', 'cancelled']);
-});
-
-test('of the same state twice one is applied, and no other waits', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 1);
-  await told(id, 'paid_out', 2);
-  await clock(10);
-  await applyAll();
-  expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
-  expect(await waitingOf(id)).toEqual([]);
+  const found = (await operatorEventsOf(id)).map(({ details }) => details['missing']);
+  expect(found).toEqual(missing.length === 0 ? [] : [missing]);
+  // A missing step that comes after the skip is stored, and not applied.
+  expect(await told(id, 'activated', 1)).toMatchObject({
+    event: { verdict: 'not_applied', waitsUntil: null },
+  });
 });
 
 test('a repetition answers as it did, before and after the wait', async () => {

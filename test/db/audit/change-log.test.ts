@@ -1,14 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { appendChange, appendChanges, listChanges } from '../../../db/audit/change-log';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 
-let database: OpenTestDatabase;
-
-beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 2 });
-});
-
-afterAll(() => database.close());
+const database = useDatabase({ poolSize: 2 });
 
 const change = (subject: string) => ({
   actor: 'tester',

@@ -5,7 +5,7 @@ import { createPartner } from '../../../db/catalogue/partners';
 import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import { TERMS } from '../../support/terms';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
@@ -22,10 +22,9 @@ const PRODUCT = {
   valid_to: '2099-12-31',
 };
 
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 2 });
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 2 });
   await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
   await importMerchants(
     database.db,
@@ -52,8 +51,6 @@ beforeAll(async () => {
     OPTIONS,
   );
 });
-
-afterAll(() => database.close());
 
 test.each([
   ['the client, prepared', () => database.sql],

@@ -11,19 +11,16 @@ import {
   loadKeysOfPartner,
 } from '../../../db/keys/api-keys';
 import { createPartner, setPartnerState } from '../../../db/catalogue/partners';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 
 const HOUR_MS = 3_600_000;
-let database: OpenTestDatabase;
+const database = useDatabase();
 
 beforeAll(async () => {
-  database = await openTestDatabase();
   // The database's clock stands still until a test moves it.
   await setClock('2026-11-21T12:00:00Z');
   await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
 });
-
-afterAll(() => database.close());
 
 const setClock = (at: string) =>
   database.db.execute(

@@ -1,14 +1,9 @@
 import { claimDue } from '../../../db/notifications/claim';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 
 /** Rows of `deliveries` that a claim reads, whatever is stored. */
-let database: OpenTestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 1, statementTimeoutMs: 60_000 });
-});
+const database = useDatabase({ poolSize: 1, statementTimeoutMs: 60_000 });
 afterEach(() => database.sql`truncate notifications, deliveries`);
-afterAll(() => database.close());
-
 /** Stores so many notifications, evenly for so many endpoints. */
 async function fill(rows: number, endpoints: number, due: string): Promise<void> {
   await database.sql`

@@ -1,42 +1,37 @@
 import { TestLimitReached } from '../../../db/notifications/quota';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { claimUnchecked, giveBack, markStarted, restartNotification } from '../../../db/notifications/claim';
-import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
-import { createPartner } from '../../../db/catalogue/partners';
+import { restartNotification } from '../../../db/notifications/claim';
+import type { NotificationRef } from '../../../db/notifications/notification';
+import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
+import {
+  endNotification,
+  forgetAttempt,
+  openAttempt,
+  recordAttempt,
+  type AttemptRef,
+} from '../../../db/notifications/attempt';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
-import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { openDatabaseAt, type OpenTestDatabase, useDatabase } from '../../support/database';
 import {
   addEndpoint,
-  claimAll,
-  putInState,
   newKeyRingText,
+  newPartner as addPartner,
+  openedAttempt,
+  putInState,
   setServiceClock,
+  storeStatus,
   storeTest,
 } from '../../support/notifications';
 import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../support/outcomes';
 
 const FAILED = { ...FAILED_AT_ONCE, retryAfterMs: 1_000 };
 const keyRing = parseKeyRing(newKeyRingText());
-let database: OpenTestDatabase;
-let partners = 200_000;
-
-beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 20 });
-});
+const database = useDatabase({ poolSize: 20 });
 
 afterEach(() => setServiceClock(database, null));
 
-afterAll(() => database.close());
-
-/** A partner of its own with an endpoint, so that counts do not mix. */
-async function newPartner(): Promise<{ partnerId: string; endpointId: string }> {
-  partners += 1;
-  const partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  const { endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
-  return { partnerId, endpointId };
-}
+const newPartner = () => addPartner(database, keyRing);
 
 async function stored(partnerId: string) {
   const { notificationId, refused } = await storeTest(database, { partnerId });
@@ -44,14 +39,7 @@ async function stored(partnerId: string) {
   return { notificationId, generation: 1 };
 }
 
-async function opened(
-  ref: { notificationId: string; generation: number },
-  { db }: Pick<OpenTestDatabase, 'db'> = database,
-) {
-  const attempt = await openAttempt(db, ref);
-  if (attempt.kind !== 'open') throw new Error(attempt.kind);
-  return { ...ref, attemptNumber: attempt.attemptNumber, attempt };
-}
+const opened = (ref: NotificationRef, on: Pick<OpenTestDatabase, 'db'> = database) => openedAttempt(on, ref);
 
 const record = (
   ref: { notificationId: string; attemptNumber: number },
@@ -229,19 +217,6 @@ describe('an attempt', () => {
     expect((await storeTest(database, { partnerId })).refused).toMatchObject({ why: 'no_endpoint' });
   });
 
-  test('answered with 410 disables its endpoint', async () => {
-    const { partnerId, endpointId } = await newPartner();
-    const gone: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
-    const ended = await record(await opened(await stored(partnerId)), gone, {
-      state: 'failed',
-      reason: 'gone',
-    });
-    expect(ended.event).toMatchObject({ kind: 'endpoint_disabled', endpointId, details: { reason: 'gone' } });
-    const [endpoint] = await database.sql`
-      select state, disabled_reason from webhook_endpoints where endpoint_id = ${endpointId}`;
-    expect(endpoint).toEqual({ state: 'disabled', disabled_reason: 'gone' });
-  });
-
   test('that delivers what had failed before takes the failure out of the count', async () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
@@ -252,57 +227,40 @@ describe('an attempt', () => {
   });
 });
 
-describe('dispatching', () => {
-  test('claims each due notification once, however many claim, until its lease ends', async () => {
-    const { partnerId } = await newPartner();
-    const ids = await Promise.all(Array.from({ length: 40 }, () => stored(partnerId)));
-    const claims = await Promise.all(
-      Array.from({ length: 8 }, () => claimAll(database, { limit: 10, leaseMs: 60_000 })),
-    );
-    const claimed = claims.flat().filter((one) => one.partnerId === partnerId);
-    expect(new Set(claimed.map((one) => one.notificationId)).size).toBe(claimed.length);
-    const rest = await claimAll(database, { limit: 100, leaseMs: 0 });
-    const all = [...claimed, ...rest.filter((one) => one.partnerId === partnerId)];
-    expect(all.map((one) => one.notificationId).toSorted()).toEqual(
-      ids.map((one) => one.notificationId).toSorted(),
-    );
-  });
-
-  test('gives back what could not be started, and leaves alone what is further', async () => {
+describe('of a workflow', () => {
+  test('the first attempt is the one that was sent, whatever could not be signed', async () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
-    const mine = async (leaseMs: number) =>
-      (await claimAll(database, { leaseMs })).filter((one) => one.partnerId === partnerId);
-    const first = await mine(60_000);
-    expect(first).toHaveLength(1);
-    expect(await mine(60_000)).toHaveLength(0);
-    await giveBack(database.db, first, 0);
-    const again = await mine(60_000);
-    await record(await opened(ref), DELIVERED);
-    await markStarted(database.db, again);
-    await giveBack(database.db, again, 0);
-    expect(await row(ref.notificationId)).toMatchObject({ state: 'delivered' });
-    expect(await mine(0)).toHaveLength(0);
+    const attemptAt = async (
+      at: string,
+      task: (one: Awaited<ReturnType<typeof opened>>) => Promise<unknown>,
+    ) => {
+      await setServiceClock(database, at);
+      await task(await opened(ref));
+      const [found] = await database.sql`
+        select (first_attempt_at at time zone 'UTC')::text as at from deliveries where notification_id = ${ref.notificationId}`;
+      return found?.['at'];
+    };
+    const forget = (one: AttemptRef) => forgetAttempt(database.db, one);
+    const fail = (one: AttemptRef) => record(one, FAILED);
+    expect(await attemptAt('2027-03-01T10:00:00Z', forget)).toBeNull();
+    expect(await attemptAt('2027-03-01T10:01:00Z', fail)).toBe('2027-03-01 10:01:00');
+    expect(await attemptAt('2027-03-01T10:02:00Z', forget)).toBe('2027-03-01 10:01:00');
   });
 
-  test('restarts under a new generation, which the old workflow has no part in', async () => {
+  test('the end says of which event it was, once, so that failed tests are told from lost events', async () => {
     const { partnerId } = await newPartner();
+    const end = { state: 'failed', reason: 'exhausted' } as const;
     const ref = await stored(partnerId);
-    await markStarted(
-      database.db,
-      (await claimAll(database)).filter((one) => one.partnerId === partnerId),
-    );
-    const unchecked = (await claimUnchecked(database.db, { limit: 500, olderThanMs: 0 })).filter(
-      (one) => one.notificationId === ref.notificationId,
-    );
-    expect(unchecked).toEqual([ref]);
-    expect(await restartNotification(database.db, ref)).toBe(true);
-    expect(await restartNotification(database.db, ref)).toBe(false);
-    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'superseded' });
-    expect((await opened({ ...ref, generation: 2 })).attemptNumber).toBe(1);
+    expect(await endNotification(database.db, ref, end)).toBe(TEST_EVENT_TYPE);
+    expect(await endNotification(database.db, ref, end)).toBeNull();
+    const { notificationId } = await storeStatus(database, { partnerId });
+    expect(await endNotification(database.db, { notificationId, generation: 2 }, end)).toBeNull();
+    const type = await endNotification(database.db, { notificationId, generation: 1 }, end);
+    expect(type).toBe('credit_application.accepted');
   });
 
-  it('a workflow that replaces one is told what is planned, again when that answer was lost, and may then send', async () => {
+  test('one that replaces another is told what is planned, again when that answer was lost, and may then send', async () => {
     const { partnerId } = await newPartner();
     const ref = await stored(partnerId);
     const next = { ...ref, generation: 2 };

@@ -1,14 +1,16 @@
-import { backlog } from '../../../db/figures';
+import { sql } from 'drizzle-orm';
+import { backlog, deliveryFigures } from '../../../db/figures';
 import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { createRecordResult, type AttemptResult } from '../../../activities/record';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
-import { createPartner } from '../../../db/catalogue/partners';
+import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import {
-  addEndpoint,
-  putInState,
   newKeyRingText,
+  newPartner as addPartner,
+  openedAttempt,
+  putInState,
   setServiceClock,
   storeStatus,
   storeTest,
@@ -16,12 +18,10 @@ import {
 import { DELIVERED, FAILED } from '../../support/outcomes';
 
 const keyRing = newKeyRingText();
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 12 });
 let recordResult: (result: AttemptResult) => Promise<void>;
-let partners = 100_000;
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 12 });
   const { sql } = database;
   const ignore = () => undefined;
   recordResult = createRecordResult({
@@ -34,15 +34,7 @@ beforeAll(async () => {
 });
 beforeEach(() => database.sql`truncate notifications, deliveries, delivery_attempts`);
 afterEach(() => setServiceClock(database, null));
-afterAll(() => database.close());
-
-async function newPartner(): Promise<string> {
-  partners += 1;
-  const partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
-  return partnerId;
-}
+const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
 
 /** Stores so many, each of an application of its own. */
 async function store(
@@ -57,22 +49,14 @@ async function store(
   return ids;
 }
 
-const claim = (options: Partial<ClaimOptions> = {}): Promise<Claim> =>
-  claimDue(database.db, {
-    limit: 64,
-    slots: 16,
-    leaseMs: 60_000,
-    turn: null,
-    ...options,
-  });
+const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = database.db): Promise<Claim> =>
+  claimDue(through, { limit: 64, slots: 16, leaseMs: 60_000, turn: null, ...options });
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
 /** One attempt, from beginning to end, recorded as a worker records it. */
-async function attempt(notificationId: string, outcome: DeliveryOutcome, generation = 1): Promise<void> {
-  const opened = await openAttempt(database.db, { notificationId, generation });
-  if (opened.kind !== 'open') throw new Error(opened.kind);
-  const { attemptNumber } = opened;
+async function attempt(notificationId: string, outcome: DeliveryOutcome): Promise<void> {
+  const { attemptNumber } = await openedAttempt(database, { notificationId, generation: 1 });
   await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null, retryInMs: 5_000 });
 }
 
@@ -102,13 +86,8 @@ describe('tests of an endpoint', () => {
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
     await database.sql`update deliveries set taken_at = null where not test`;
 
-    const [ended] = first;
-    if (ended === undefined || fifth === undefined) throw new Error('nothing was stored');
-    await endNotification(
-      database.db,
-      { notificationId: ended, generation: 1 },
-      { state: 'failed', reason: 'exhausted' },
-    );
+    const ended = { notificationId: first[0] ?? '', generation: 1 };
+    await endNotification(database.db, ended, { state: 'failed', reason: 'exhausted' });
     expect(idsOf(await claim())).toContain(fifth);
   });
 
@@ -222,6 +201,58 @@ describe('slots of an endpoint', () => {
       }
       for (const id of ids) await attempt(id, DELIVERED);
     }
+  });
+});
+
+test('the figures show how long the oldest pause has lasted', async () => {
+  const ids = await store(await newPartner(), 3);
+  for (const id of ids) await putInState(database, id, 'started');
+  expect(await deliveryFigures(database.db)).toMatchObject({
+    undelivered: { started: 3 },
+    oldestPausedMs: 0,
+  });
+  for (const [nth, hours] of [25, 1].entries())
+    await database.sql`
+      update deliveries set paused_at = service_now() - make_interval(hours => ${hours}), next_attempt_at = null
+      where notification_id = ${ids[nth] ?? ''}`;
+  const { oldestPausedMs } = await deliveryFigures(database.db);
+  expect(Math.floor(oldestPausedMs / 3_600_000)).toBe(25);
+});
+
+describe('a claim in an open transaction', () => {
+  it('does not block the claim of another endpoint, which leaves its own alone', async () => {
+    const [one, two] = [await newPartner(), await newPartner()];
+    for (const partnerId of [one, two]) await store(partnerId, 2);
+    await database.db.transaction(async (open) => {
+      // One is taken: the endpoint is this claim's alone until it commits.
+      expect(partnersOf(await claim({ limit: 1 }, open))).toEqual([one]);
+      const beside = await claim();
+      expect(partnersOf(beside)).toEqual([two, two]);
+      expect(beside).toMatchObject({ waiting: true, contended: true });
+    });
+    const after = await claim();
+    expect(partnersOf(after)).toEqual([one]);
+    expect(after).toMatchObject({ contended: false });
+  });
+
+  it('has taken nothing when it rolls back', async () => {
+    await store(await newPartner(), 2);
+    const rolledBack = database.db.transaction(async (open) => {
+      expect((await claim({}, open)).claimed).toHaveLength(2);
+      expect(await claim()).toMatchObject({ claimed: [], contended: true });
+      throw new Error('its process dies');
+    });
+    await expect(rolledBack).rejects.toThrow('its process dies');
+    expect((await claim()).claimed).toHaveLength(2);
+  });
+
+  it('does not wait for its flush', async () => {
+    await store(await newPartner(), 1);
+    await database.db.transaction(async (open) => {
+      await open.execute(sql`set local synchronous_commit = on`);
+      expect((await claim({}, open)).claimed).toHaveLength(1);
+      expect(await open.execute(sql`show synchronous_commit`)).toEqual([{ synchronous_commit: 'off' }]);
+    });
   });
 });
 

@@ -11,43 +11,35 @@ import {
 } from '../../../db/notifications/hold';
 import { healthFigures } from '../../../db/figures';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
-import { createPartner } from '../../../db/catalogue/partners';
 import type { Application } from '../../../db/applications/applications';
 import { insertStatusNotification } from '../../../db/notifications/create';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import {
   addEndpoint,
-  putInState,
   newKeyRingText,
+  newPartner,
+  openedAttempt,
+  putInState,
   setServiceClock,
   storeStatus,
   storeTest,
 } from '../../support/notifications';
+import { DELIVERED, FAILED } from '../../support/outcomes';
 
 const keyRing = parseKeyRing(newKeyRingText());
-let database: OpenTestDatabase;
+const database = useDatabase({ poolSize: 12 });
 let queue: Tenant;
 let endpointId: string;
-let partners = 400_000;
 
-beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 12 });
-});
 beforeEach(async () => {
   await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
-  queue = await newLane();
+  queue = await newQueue();
 });
 afterEach(() => setServiceClock(database, null));
-afterAll(() => database.close());
-
-const url = 'https://hook.example/x';
-
-async function newLane(): Promise<Tenant> {
-  partners += 1;
-  const partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  ({ endpointId } = await addEndpoint(database, { partnerId, url, keyRing }));
+async function newQueue(): Promise<Tenant> {
+  const { partnerId, endpointId: id } = await newPartner(database, keyRing);
+  endpointId = id;
   return { partnerId, environment: 'sandbox' };
 }
 
@@ -89,7 +81,7 @@ describe('holding', () => {
   test('leaps over the queues of others, however many wait there', async () => {
     const queues: Tenant[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
-      if (nth > 0) queue = await newLane();
+      if (nth > 0) queue = await newQueue();
       queues.push(queue);
       await store(3);
       if (nth % 2 === 0) await set('disabled');
@@ -255,20 +247,9 @@ describe('expiring', () => {
   test('moves the count when it is delivered by hand later, and counts no failure twice', async () => {
     await day(0);
     const [notificationId = ''] = await store();
-    const open = async (generation: number) => {
-      const opened = await openAttempt(database.db, { notificationId, generation });
-      if (opened.kind !== 'open') throw new Error(opened.kind);
-      return { notificationId, attemptNumber: opened.attemptNumber };
-    };
-    const failed = {
-      kind: 'failed',
-      failure: 'connect',
-      httpStatus: null,
-      durationMs: 1,
-      retryAfterMs: null,
-    } as const;
+    const open = (generation: number) => openedAttempt(database, { notificationId, generation });
     const exhausted = { state: 'failed', reason: 'exhausted' } as const;
-    await recordAttempt(database.db, await open(1), { outcome: failed, address: null }, exhausted);
+    await recordAttempt(database.db, await open(1), { outcome: FAILED, address: null }, exhausted);
     // Sent again by hand, and held on the way.
     await putInState(database, notificationId, 'queued', { generation: 2 });
     await set('disabled');
@@ -278,8 +259,7 @@ describe('expiring', () => {
     expect(await counts()).toMatchObject([{ delivered: 0, failed: 1 }]);
     await set('active');
     await putInState(database, notificationId, 'queued', { generation: 3 });
-    const delivered = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
-    await recordAttempt(database.db, await open(3), { outcome: delivered, address: null }, null);
+    await recordAttempt(database.db, await open(3), { outcome: DELIVERED, address: null }, null);
     const sums =
       await database.sql`select sum(delivered)::int as delivered, sum(failed)::int as failed from monthly_counts`;
     expect(sums).toEqual([{ delivered: 1, failed: 0 }]);

@@ -5,34 +5,23 @@ import {
   endNotification,
   recordAttempt,
 } from '../../../db/notifications/attempt';
-import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { addEndpoint, claimAll, newKeyRingText, storeTest } from '../../support/notifications';
+import { useDatabase } from '../../support/database';
+import { claimAll, newKeyRingText, newPartner, openedAttempt, storeTest } from '../../support/notifications';
 import { DELIVERED, FAILED } from '../../support/outcomes';
 
 const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;
 const keyRing = parseKeyRing(newKeyRingText());
-let database: OpenTestDatabase;
+const database = useDatabase();
 let partnerId = '';
 let endpointId = '';
-let partners = 300_000;
-
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
 
 // Each test has a partner of its own, so that counts do not mix.
 beforeEach(async () => {
-  partners += 1;
-  partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  ({ endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing }));
+  ({ partnerId, endpointId } = await newPartner(database, keyRing));
 });
-
-afterAll(() => database.close());
 
 /** A notification of an application's status; the test event's row serves, as nothing here looks into the body. */
 async function storeStatus(): Promise<string> {
@@ -46,9 +35,7 @@ async function storeStatus(): Promise<string> {
 }
 
 async function attempt(notificationId: string, generation: number, outcome: DeliveryOutcome): Promise<void> {
-  const opened = await openAttempt(database.db, { notificationId, generation });
-  if (opened.kind !== 'open') throw new Error(opened.kind);
-  const { attemptNumber } = opened;
+  const { attemptNumber } = await openedAttempt(database, { notificationId, generation });
   const result = { outcome, address: '192.0.2.1' };
   await recordAttempt(database.db, { notificationId, attemptNumber }, result, EXHAUSTED);
 }
@@ -104,11 +91,9 @@ describe('sending again', () => {
 
   test('is not ended by what is left of the generation before', async () => {
     const notificationId = await storeStatus();
-    const opened = await openAttempt(database.db, { notificationId, generation: 1 });
-    if (opened.kind !== 'open') throw new Error(opened.kind);
-    await endNotification(database.db, { notificationId, generation: 1 }, EXHAUSTED);
+    const late = await openedAttempt(database, { notificationId, generation: 1 });
+    await endNotification(database.db, late, EXHAUSTED);
     await resend(notificationId);
-    const late = { notificationId, attemptNumber: opened.attemptNumber };
     await recordAttempt(database.db, late, { outcome: FAILED, address: null }, EXHAUSTED);
     expect(await row(notificationId)).toMatchObject({ state: 'queued', generation: 2 });
   });

@@ -1,12 +1,7 @@
 import { differentFunctions, migrateDatabase } from '../../../db/postgres/migrate';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 
-let database: OpenTestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database.close());
-
+const database = useDatabase();
 test('what is installed is what the files say', async () => {
   expect(await differentFunctions(database.sql)).toEqual([]);
 });

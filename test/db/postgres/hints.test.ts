@@ -1,17 +1,14 @@
 import { hint } from '../../../db/postgres/connect';
-import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { openDatabaseAt, useDatabase } from '../../support/database';
 import { until } from '../../support/delivery';
 
-let database: OpenTestDatabase;
+const database = useDatabase();
 let heard: string[];
 
 beforeAll(async () => {
-  database = await openTestDatabase();
   await database.sql.listen('waiting', (payload) => heard.push(payload));
 });
 beforeEach(() => (heard = []));
-afterAll(() => database.close());
-
 const channel = 'waiting';
 
 /** Postgres delivers in the order of commits: when this one is heard, no earlier one is still to come. */

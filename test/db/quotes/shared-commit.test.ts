@@ -2,13 +2,27 @@ import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A store whose statements take 20 ms and whose failures are told to it. */
-function store(fail: (rows: readonly string[]) => unknown = () => undefined, overrides: object = {}) {
+function gate() {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  return { held, release };
+}
+
+/** A store whose statements take 20 ms, unless they are held, and fail as they are told. */
+function store(
+  fail: (rows: readonly string[]) => unknown = () => undefined,
+  {
+    held,
+    ...overrides
+  }: Partial<Parameters<typeof createSharedCommit<string>>[0]> & {
+    held?: (nth: number) => Promise<void> | undefined;
+  } = {},
+) {
   const statements: string[][] = [];
   const commit = createSharedCommit<string>({
     write: async (rows) => {
       statements.push([...rows]);
-      await pause(20);
+      await (held?.(statements.length) ?? pause(20));
       const error = fail(rows);
       if (error !== undefined) throw error;
     },
@@ -65,43 +79,20 @@ test('the queue is bounded', async () => {
 });
 
 test('a row whose writer gave up while it waited is not stored', async () => {
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
-  const written: string[] = [];
-  const commit = createSharedCommit<string>({
-    write: async (rows) => {
-      written.push(...rows);
-      await held;
-    },
-    isDataFault: () => false,
-    mostRows: 1,
-    mostWaiting: 10,
-    mostBatches: 1,
-    worthwhileRows: 1,
-    waitMs: 25,
-    deadlineMs: 50,
-  });
+  const { held, release } = gate();
+  const { commit, statements } = store(undefined, { held: () => held, mostRows: 1, deadlineMs: 50 });
   const first = commit.add('first');
   const second = commit.add('second');
   await expect(first).rejects.toThrow(NotStoredError);
   await expect(second).rejects.toThrow(NotStoredError);
   release();
   await commit.idle();
-  expect(written).toEqual(['first']);
+  expect(statements).toEqual([['first']]);
 });
 
 test('each row has its whole deadline, however late it comes', async () => {
   const deadlineMs = 60;
-  const commit = createSharedCommit<string>({
-    write: () => new Promise(() => undefined),
-    isDataFault: () => false,
-    mostRows: 1,
-    mostWaiting: 10,
-    mostBatches: 1,
-    worthwhileRows: 1,
-    waitMs: 25,
-    deadlineMs,
-  });
+  const { commit } = store(undefined, { held: () => gate().held, mostRows: 1, deadlineMs });
   const waits: number[] = [];
   const add = async (row: string) => {
     const startedAt = performance.now();
@@ -121,15 +112,9 @@ test('each row has its whole deadline, however late it comes', async () => {
 });
 
 test('few rows wait for the statement under way, but not for one that hangs', async () => {
-  const statements: string[][] = [];
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
-  const commit = createSharedCommit<string>({
-    write: async (rows) => {
-      statements.push([...rows]);
-      if (statements.length === 1) await held;
-    },
-    isDataFault: () => false,
+  const { held, release } = gate();
+  const { commit, statements } = store(undefined, {
+    held: (nth: number) => (nth === 1 ? held : undefined),
     mostRows: 10,
     mostWaiting: 100,
     mostBatches: 2,

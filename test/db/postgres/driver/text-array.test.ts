@@ -1,11 +1,6 @@
-import { openTestDatabase, type OpenTestDatabase } from '../../../support/database';
+import { useDatabase } from '../../../support/database';
 
-let database: OpenTestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database.close());
-
+const database = useDatabase();
 test.each([
   [[]],
   [['a']],
