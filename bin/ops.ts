@@ -3,7 +3,7 @@ import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
 import { opsOptions } from '../ops/options';
-import { deliveryStoryUrl, TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
+import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 
 /** A large import takes seconds; nothing of ours takes a minute. */
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -31,12 +31,12 @@ function interruptible(): AbortSignal {
 
 async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
-  const deployment = async () => {
-    const { workerDeployment } = await import('../ops/temporal/worker-deployments.js');
-    return workerDeployment(options.temporal(), WORKER_DEPLOYMENT);
-  };
   const exitCode = await runOps(
     {
+      keyRing: () => options.keyRing(),
+      checkTarget: (url) => options.checkTarget(url),
+      storyUrl: (delivery) => options.storyUrl(delivery),
+      retentionAt: () => options.retentionAt(),
       connect: () =>
         connectDatabase({
           url: options.databaseUrl(),
@@ -52,26 +52,10 @@ async function main(): Promise<void> {
       },
       now: () => new Date(),
       interruptible,
-      retentionAt: () => options.retentionAt(),
-      startRetention: async () => {
-        const { startRetention } = await import('../ops/temporal/start-retention.js');
-        return startRetention(options.temporal(), TASK_QUEUE);
-      },
-      keyRing: () => options.keyRing(),
-      checkTarget: (url) => options.checkTarget(url),
-      orderDelivery: async (delivery, order) => {
-        // Only here: its client takes longer to load than most commands take to run.
-        const { orderDelivery } = await import('../ops/temporal/order-delivery.js');
-        return orderDelivery(options.temporal(), delivery, order);
-      },
-      storyUrl: (delivery) => {
-        const page = options.temporalUi();
-        return page === null ? null : deliveryStoryUrl(page, options.temporal().namespace, delivery);
-      },
-      deployment: {
-        describe: async () => (await deployment()).describe(),
-        setCurrent: async (buildId) => (await deployment()).setCurrent(buildId),
-        ramp: async (buildId, percent) => (await deployment()).ramp(buildId, percent),
+      async temporal() {
+        // Imported only here: Temporal's client takes longer to load than most commands take to run.
+        const { temporalOrders } = await import('../ops/temporal.js');
+        return temporalOrders(options.temporal(), { taskQueue: TASK_QUEUE, deployment: WORKER_DEPLOYMENT });
       },
     },
     process.argv.slice(2),

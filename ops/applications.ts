@@ -7,13 +7,12 @@ import {
   type ApplicationStory,
   type LenderEvent,
 } from '../db/applications/applications';
-import { Refused } from '../db/refused';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, sinceOption, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { facts, listed, snakeCased, withTables, type Answer } from './output';
-import { inPages, paged, type Page } from './paging';
+import { environmentOption, inPages, paged, sinceOption, type Page } from './arguments';
+import { group, handle, type OpsDeps } from './call';
+import { idOf, withId } from './ids';
+import { existing, facts, listed, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -25,24 +24,17 @@ Examples:
 
 /** Applications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 3_650;
-const DEFAULT_SPAN_SECONDS = 30 * 86_400;
+const DEFAULT_SPAN_DAYS = 30;
 
 interface ListOptions extends Page {
-  readonly lender?: string;
   readonly reference?: string;
-  readonly merchantReference?: string;
   readonly quote?: string;
   readonly state?: ApplicationState;
   readonly waiting?: true;
-  readonly since?: number;
 }
 
-/** `ops applications …` */
 export function addApplicationCommands(program: Command, deps: OpsDeps): void {
-  const applications = program
-    .command('applications')
-    .description('Credit applications and their history.')
-    .addHelpText('after', EXAMPLES);
+  const applications = group(program, 'applications', 'Credit applications and their history.', EXAMPLES);
 
   const list = applications
     .command('list')
@@ -55,17 +47,16 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .option('--quote <quote-id>', 'from this quote only', idOf('quote'))
     .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
     .option('--waiting', 'with an event that waits for the steps before it only')
-    .option(
-      ...sinceOption(
+    .addOption(
+      sinceOption(
         LONGEST_SPAN_DAYS,
-        '30d, with --waiting or a reference all',
+        `${DEFAULT_SPAN_DAYS}d, with --waiting or a reference all`,
         'how far back they were opened',
       ),
     );
   handle<ListOptions>(inPages(list, 'application'), deps, async (call) => {
-    const { waiting = false, reference, merchantReference, quote, since, ...given } = call.options;
-    const few = [reference, merchantReference, quote].some((one) => one !== undefined);
-    const byDefault = waiting || few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
+    const { waiting = false, reference, merchantReference, quote, ...given } = call.options;
+    const few = waiting || [reference, merchantReference, quote].some((one) => one !== undefined);
     const found = await listApplications(call.db, {
       waiting,
       partnerId: given.partner,
@@ -76,13 +67,11 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       quoteId: quote,
       after: given.after,
       state: given.state,
-      sinceSeconds: since ?? byDefault,
+      sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
       limit: given.limit,
     });
-    const events = await listWaitingEvents(
-      call.db,
-      found.map(({ applicationId }) => applicationId),
-    );
+    const ids = found.map(({ applicationId }) => applicationId);
+    const events = await listWaitingEvents(call.db, ids);
     const waitingIn = ({ applicationId }: Application) =>
       events.filter((event) => event.applicationId === applicationId);
     const answer = listed(found, (one) => ({ ...view(one), waiting: waitingIn(one).map(waitingView) }), {
@@ -101,15 +90,12 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     return paged(call, answer, found, ({ applicationId }) => applicationId);
   });
 
-  const show = applications
-    .command('show')
-    .argument('<application-id>', '', idOf('application'))
-    .description('One application: all that its lender told, and all that its partner is told.');
-  handle(show, deps, async ({ db }, applicationId = '') => {
-    const story = await findApplication(db, applicationId, 'all');
-    if (story === null) throw new Refused('not_found', `Application ${applicationId} does not exist.`);
-    return storyAnswer(story);
-  });
+  const show = withId(applications.command('show'), 'application', '<application-id>').description(
+    'One application: all that its lender told, and all that its partner is told.',
+  );
+  handle(show, deps, async ({ db }, applicationId = '') =>
+    storyAnswer(existing(await findApplication(db, applicationId, 'all'), `Application ${applicationId}`)),
+  );
 }
 
 function view(application: Application) {
@@ -134,9 +120,8 @@ const waitingView = (one: LenderEvent) => ({
 const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
 
-/** What the lender told, in the order of arrival. */
-const told = (events: ApplicationStory['events']) =>
-  listed(
+function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
+  const fromLender = listed(
     events,
     (one) => ({
       lender_event_id: one.lenderEventId,
@@ -162,10 +147,7 @@ const told = (events: ApplicationStory['events']) =>
       occurred: 'occurred_at',
     },
   );
-
-/** What the partner is told. */
-const sent = (notifications: ApplicationStory['notifications']) =>
-  listed(notifications, snakeCased, {
+  const toPartner = listed(notifications, snakeCased, {
     sequence: 'sequence',
     event: 'event_type',
     state: ({ state, endReason }) => (endReason === null ? state : `${state}: ${endReason}`),
@@ -173,21 +155,13 @@ const sent = (notifications: ApplicationStory['notifications']) =>
     delivered: 'delivered_at',
     made: 'created_at',
   });
-
-function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
-  const [fromLender, toPartner] = [told(events), sent(notifications)];
   return {
     json: { ...view(application), lender_events: fromLender.json, notifications: toPartner.json },
-    ...withTables((textOf) =>
+    text: (most) =>
       [
-        facts(Object.entries(view(application))),
-        '',
-        'What the lender told, in the order of arrival:',
-        textOf(fromLender),
-        '',
-        'What the partner is told:',
-        textOf(toPartner),
-      ].join('\n'),
-    ),
+        facts(view(application)),
+        `What the lender told, in the order of arrival:\n${fromLender.text(most)}`,
+        `What the partner is told:\n${toPartner.text(most)}`,
+      ].join('\n\n'),
   };
 }

@@ -1,4 +1,9 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/keys/key';
+import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
+import type { Call } from './call';
+import { commaSeparated, idOf, type IdName } from './ids';
+import { textOf, type Answer } from './output';
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
@@ -13,13 +18,6 @@ export function duration(text: string): number {
 
 /** The same, or `never`: commander takes null for no value. */
 export const durationOrNever = (text: string) => (text === 'never' ? text : duration(text));
-
-/** A span as `duration` reads it, of at most so many days. */
-export const durationUpTo = (days: number) => (text: string) => {
-  const seconds = duration(text);
-  if (seconds <= days * SECONDS.d) return seconds;
-  throw new InvalidArgumentError(`It must be at most ${days}d.`);
-};
 
 /** A moment, or how long ago it was. */
 export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number };
@@ -41,120 +39,85 @@ export function month(text: string): string {
   return `${text}-01`;
 }
 
-/** Comma-separated words out of a closed list. */
 export const wordsOf = (allowed: readonly string[]) => (text: string) => {
-  const words = list(text);
+  const words = commaSeparated(text);
   if (words.length > 0 && words.every((word) => allowed.includes(word))) return words;
   throw new InvalidArgumentError(`Allowed are ${allowed.join(', ')}.`);
 };
 
-/** `--environment sandbox|live`. */
 export const environmentOption = (description: string) =>
   new Option('--environment <environment>', description).choices(['sandbox', 'live']);
 
-/** A whole number in a range. */
 export const wholeNumber = (low: number, high: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= low && value <= high) return value;
   throw new InvalidArgumentError(`It must be a whole number from ${low} to ${high}.`);
 };
 
-/** `yes` or `no`. */
-export function yesOrNo(text: string): boolean {
-  if (text !== 'yes' && text !== 'no') throw new InvalidArgumentError('It must be yes or no.');
-  return text === 'yes';
-}
-
-/** `P100001,P100002`. */
-export function list(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
-const prefixed = (prefix: string) => new RegExp(`^${prefix}_\\w{1,40}$`);
-
-/** What errors call a thing, how its ids look, and what may have become of one that is not found. */
-export interface IdWords {
-  readonly noun: string;
-  readonly like: string;
-  readonly form: RegExp;
-  readonly hint?: string;
-}
-
-/** The number of a row that has one instead of an id. */
-const ROW_NUMBER = /^[1-9]\d{0,8}$/;
-
-/** What commands name by an id. */
-export const IDS = {
-  partner: { noun: 'Partner', like: 'P100001', form: /^P\d{6}$/ },
-  merchant: { noun: 'Merchant', like: 'M123456', form: /^M\d{6}$/ },
-  product: { noun: 'Product', like: 'prd_01K…', form: prefixed('prd') },
-  lender: {
-    noun: 'Lender',
-    like: 'lender_a',
-    form: /^[a-z][a-z0-9_]{1,31}$/,
-    hint: ': ops lenders list shows those that do',
-  },
-  key: { noun: 'Key', like: 'key_01K…', form: prefixed('key') },
-  serviceKey: { noun: 'Service key', like: 'svk_01K…', form: prefixed('svk') },
-  endpoint: { noun: 'Endpoint', like: 'whe_01K…', form: prefixed('whe') },
-  quote: { noun: 'Quote', like: 'qte_01K…', form: prefixed('qte'), hint: ', or its month has been dropped' },
-  application: { noun: 'Application', like: 'app_01K…', form: prefixed('app') },
-  notification: {
-    noun: 'Notification',
-    like: 'ntf_01K…',
-    form: prefixed('ntf'),
-    hint: ', or its month has been dropped',
-  },
-  recovery: { noun: 'Recovery', like: 'rcv_01K…', form: prefixed('rcv') },
-  change: { noun: 'Change', like: '4711', form: ROW_NUMBER },
-  event: { noun: 'Event', like: '4711', form: ROW_NUMBER },
-  /** Of a change: any of the above, a build, a month. */
-  subject: { noun: 'Subject', like: 'M123456', form: /^\S{1,120}$/, hint: ', and no change is about it' },
-  /** Who made a change: a user or a key. */
-  actor: { noun: 'User or key', like: 'jane', form: /^\S.{0,119}$/, hint: ', or has changed nothing' },
-} as const satisfies Record<string, IdWords>;
-
-export type IdKind = keyof typeof IDS;
-
-/** An id that is about to be given away: its form counts, and nothing has it yet. */
-export const newIdOf = (kind: IdKind) => (text: string) => {
-  const { noun, like, form } = IDS[kind];
-  if (form.test(text)) return text;
-  throw new InvalidArgumentError(`It must be an id such as ${like} (${noun.toLowerCase()}).`);
-};
-
-/** Parsers of ids, which `checkIds` looks up before the command runs. */
-const kinds = new WeakMap<object, IdKind>();
-const lookedUp = <Parse extends object>(kind: IdKind, parse: Parse) => {
-  kinds.set(parse, kind);
-  return parse;
-};
-export const idKindOf = (parse: unknown): IdKind | null => kinds.get(parse as object) ?? null;
-
-/** The id of something that exists. Every argument and option that takes one has this parser. */
-export const idOf = (kind: IdKind) =>
-  lookedUp(kind, (text: string) => {
-    const id = newIdOf(kind)(text);
-    return IDS[kind].form === ROW_NUMBER ? Number(id) : id;
-  });
-
-/** Several, comma-separated or one after the other. */
-export const idsOf = (kind: IdKind) =>
-  lookedUp(kind, (text: string, before: readonly string[] = []) => [
-    ...before,
-    ...list(text).map(newIdOf(kind)),
-  ]);
-
-/** Most that anything to many does in a second. */
-export const HIGHEST_PER_SECOND = 200;
-
-/** Arguments of a `--since` option. @param byDefault as a person reads it. */
+/** @param byDefault as a person reads it; the command itself applies it. */
 export const sinceOption = (mostDays: number, byDefault: string, what = 'how far back') =>
-  [
-    '--since <duration>',
-    `${what}, at most ${mostDays}d; default: ${byDefault}`,
-    durationUpTo(mostDays),
-  ] as const;
+  new Option('--since <duration>', `${what}, at most ${mostDays}d; default: ${byDefault}`).argParser(
+    (text) => {
+      const seconds = duration(text);
+      if (seconds <= mostDays * SECONDS.d) return seconds;
+      throw new InvalidArgumentError(`It must be at most ${mostDays}d.`);
+    },
+  );
+
+export const overlapOption = (what: string) =>
+  new Option('--overlap <duration>', `how long ${what}, 0 to 7d`)
+    .argParser(duration)
+    .default(DEFAULT_OVERLAP_SECONDS, '24h');
+
+const HIGHEST_PER_SECOND = 200;
+
+export const perSecondOption = () =>
+  new Option(
+    '--per-second <n>',
+    `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
+  ).argParser(wholeNumber(1, HIGHEST_PER_SECOND));
+
+/** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
+const DEFAULT_LIMIT = 50;
+const HIGHEST_LIMIT = 100_000;
+
+export interface Page<Id = string> {
+  readonly limit: number;
+  readonly after?: Id;
+}
+
+export const limited = (list: Command, byDefault = DEFAULT_LIMIT) =>
+  list.option(
+    '--limit <n>',
+    `most rows shown, 1 to ${HIGHEST_LIMIT}`,
+    wholeNumber(1, HIGHEST_LIMIT),
+    byDefault,
+  );
+
+export const inPages = (list: Command, what: IdName, { byDefault = DEFAULT_LIMIT } = {}) =>
+  limited(
+    list.option('--after <id>', `only those behind this ${what} in the list: the next page`, idOf(what)),
+    byDefault,
+  );
+
+/** Adds to a page that is full the command that shows the next one. */
+export function paged<One>(
+  { args, options }: Call<Page<string | number>>,
+  { json, text }: Answer,
+  found: readonly One[],
+  idOf: (one: One) => string | number,
+): Answer {
+  const last = found.length === options.limit ? found.at(-1) : undefined;
+  if (last === undefined) return { json, text };
+  const next = `\nThere may be more: ${['ops', ...without(args), '--after', String(idOf(last))].map(quoted).join(' ')}`;
+  return { json, text: (most) => textOf(text, most) + next };
+}
+
+/** The arguments but for an `--after` and its value. */
+function without(args: readonly string[]): string[] {
+  return args.filter((arg, at) => !/^--after(=|$)/.test(arg) && args[at - 1] !== '--after');
+}
+
+/** As a shell takes it. */
+const quoted = (arg: string) =>
+  /^[\w@%+=:,./…-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", String.raw`'\''`)}'`;

@@ -8,7 +8,6 @@ import { listed, snakeCased, type Answer } from './output';
 /** A percentage without needless zeros: units per percent are 100 for basis points, 10,000 for millionths. */
 const percent = (value: number, unitsPerPercent: number) => String(value / unitsPerPercent);
 
-/** A deposit rule in the words of the import file. */
 export function depositView(rule: DepositRule | null): { percent: string; amount: string } | null {
   return rule === null
     ? null
@@ -56,7 +55,6 @@ export const versionView = (version: ProductDefinition) => ({
   lender_name: version.lenderName,
 });
 
-/** A product as a row of an import file (docs/import-format.md). */
 function productFileView({ merchantId, active, displayOrder, creditProduct, definition }: StoredProduct) {
   return {
     merchant_id: merchantId,
@@ -66,7 +64,6 @@ function productFileView({ merchantId, active, displayOrder, creditProduct, defi
   };
 }
 
-/** A product with its id, its version and its lender's name. */
 export const productView = (product: StoredProduct) => ({
   product_id: product.productId,
   version: product.version,

@@ -1,19 +1,9 @@
 import type { Command } from 'commander';
 import { findChange, listChanges } from '../db/audit/change-log';
-import { Refused } from '../db/refused';
-import { sinceOption, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { facts, listed, snakeCased } from './output';
-import { inPages, paged, type Page } from './paging';
-
-const LONGEST_SPAN_DAYS = 3_650;
-
-interface ListOptions extends Page<number> {
-  readonly subject?: string;
-  readonly actor?: string;
-  readonly action?: string;
-  readonly since?: number;
-}
+import { inPages, paged, sinceOption, type Page } from './arguments';
+import { group, handle, type OpsDeps } from './call';
+import { idOf, withId } from './ids';
+import { existing, facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -22,12 +12,20 @@ Examples:
   ops changes show 4711                              all details
   ops changes list --action keys.revoke --json`;
 
-/** `ops changes …` */
+interface ListOptions extends Page<number> {
+  readonly subject?: string;
+  readonly actor?: string;
+  readonly action?: string;
+}
+
 export function addChangeCommands(program: Command, deps: OpsDeps): void {
-  const changes = program
-    .command('changes')
-    .description('The log of every change made through ops. It cannot be changed.')
-    .addHelpText('after', EXAMPLES);
+  const changes = group(
+    program,
+    'changes',
+    'The log of every change made through ops. It cannot be changed.',
+    EXAMPLES,
+  );
+
   const list = changes
     .command('list')
     .description('Changes, newest first.')
@@ -39,7 +37,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     )
     .option('--actor <name>', 'by this user or key only', idOf('actor'))
     .option('--action <action>', 'of this kind only, such as keys.revoke')
-    .option(...sinceOption(LONGEST_SPAN_DAYS, 'all'));
+    .addOption(sinceOption(3_650, 'all'));
   handle<ListOptions>(inPages(list, 'change'), deps, async (call) => {
     const { partner: partnerId, since: sinceSeconds, ...filter } = call.options;
     const found = await listChanges(call.db, { ...filter, partnerId, sinceSeconds });
@@ -55,18 +53,12 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
     return paged(call, answer, found, ({ changeId }) => changeId);
   });
 
-  const show = changes
-    .command('show')
-    .argument('<change>', '', idOf('change'))
-    .description('One change with all of its details.');
+  const show = withId(changes.command('show'), 'change', '<change>').description(
+    'One change with all of its details.',
+  );
   handle(show, deps, async ({ db }, change = '') => {
-    const found = await findChange(db, Number(change));
-    if (found === null) throw new Refused('not_found', `Change ${change} does not exist.`);
-    const view = snakeCased(found);
+    const view = snakeCased(existing(await findChange(db, Number(change)), `Change ${change}`));
     const { details, ...rest } = view;
-    const shown = Object.entries(details).map(
-      ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
-    );
-    return { json: view, text: facts([...Object.entries(rest), ...shown]) };
+    return { json: view, text: facts({ ...rest, ...details }) };
   });
 }

@@ -1,43 +1,66 @@
 import type { Command } from 'commander';
-import { issueKey, revokeKey, rotateKey, setKeyState, listKeys } from '../db/keys/api-keys';
-import type { KeyEnvironment } from '../db/keys/key';
-import { duration, environmentOption, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
-import { addKeyLifecycle } from './key-lifecycle';
-import { issuedAnswer, keyStatus } from './key-view';
+import {
+  issueKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  setKeyState,
+  type ApiKeySummary,
+} from '../db/keys/api-keys';
+import type { Changed, Issued, KeyChanges, KeyEnvironment, KeySummary } from '../db/keys/key';
+import {
+  issueServiceKey,
+  listServiceKeys,
+  revokeServiceKey,
+  rotateServiceKey,
+  setServiceKeyState,
+} from '../db/keys/service-keys';
+import type { DbOrTransaction } from '../db/postgres/connect';
+import {
+  duration,
+  durationOrNever,
+  environmentOption,
+  inPages,
+  overlapOption,
+  paged,
+  type Page,
+} from './arguments';
+import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { idOf, type IdName, withId } from './ids';
 import { listed, snakeCased } from './output';
-import { inPages, paged, type Page } from './paging';
 
-const EXAMPLES = `
+const KEY_EXAMPLES = `
 Examples:
   ops keys issue --partner P100001 --environment live
   ops keys issue --partner P100001 --environment sandbox --expires-in 90d
   ops keys rotate key_01K… --overlap 24h      the old key works for another 24 hours
   ops keys revoke key_01K…                    answers 401 within a second, for good`;
 
-interface IssueOptions {
-  readonly partner: string;
-  readonly environment: KeyEnvironment;
-  readonly expiresIn?: number;
-}
+const SERVICE_KEY_EXAMPLES = `
+Examples:
+  ops service-keys create --name 'Lender A gateway' --lender lender_a --environment live
+  ops service-keys rotate svk_01K… --overlap 24h     the old key works for another 24 hours
+  ops service-keys revoke svk_01K…                   answers 401 at once, for good`;
 
-/** `ops keys …` */
+const LIFE = ['--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration] as const;
+
+const COLUMNS = { expires: 'expires_at', created: 'created_at', 'replaced by': 'replaced_by' } as const;
+
 export function addKeyCommands(program: Command, deps: OpsDeps): void {
-  const keys = program.command('keys').description('API keys of partners.').addHelpText('after', EXAMPLES);
+  const keys = group(program, 'keys', 'API keys of partners.', KEY_EXAMPLES);
 
   const issue = keys
     .command('issue')
     .description('Issue a key. It is shown once.')
     .requiredOption('--partner <partner>', 'partner that will own it', idOf('partner'))
     .addOption(environmentOption('where it works').makeOptionMandatory())
-    .option('--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration);
-  handle<IssueOptions>(issue, deps, async (call) => {
+    .option(...LIFE);
+  handle<{ partner: string; environment: KeyEnvironment }>(issue, deps, async (call) => {
     const { partner: partnerId, environment, expiresIn: expiresInSeconds = null } = call.options;
     const issued = await changeAndLog(call, 'keys.issue', async (tx, log) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });
-      const details = { partner_id: partnerId, environment, expires_at: done.summary.expiresAt };
-      await log(done.summary.keyId, details);
+      const { keyId, expiresAt } = done.summary;
+      await log(keyId, { partner_id: partnerId, environment, expires_at: expiresAt });
       return done;
     });
     return issuedAnswer(issued, `Issued ${environment} key ${issued.summary.keyId} to ${partnerId}.`);
@@ -56,18 +79,149 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
       environment: 'environment',
       'ends in': 'last_four',
       state: keyStatus,
-      expires: 'expires_at',
-      created: 'created_at',
-      'replaced by': 'replaced_by',
+      ...COLUMNS,
     });
     return paged(call, answer, found, ({ keyId }) => keyId);
   });
 
-  addKeyLifecycle(keys, deps, {
+  addLifecycle(keys, deps, {
     noun: 'keys',
     id: 'key',
     changes: { rotate: rotateKey, revoke: revokeKey, setState: setKeyState },
-    owner: ({ partnerId }) => ` of ${partnerId}`,
+    owner: ({ partnerId }) => partnerId,
     details: ({ partnerId }) => ({ partner_id: partnerId }),
   });
+}
+
+export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
+  const keys = group(
+    program,
+    'service-keys',
+    'Keys of the internal listener, for lender integrations: each for one lender and one environment.',
+    SERVICE_KEY_EXAMPLES,
+  );
+
+  const create = keys
+    .command('create')
+    .description('Issue a service key. It is shown once.')
+    .requiredOption('--name <name>', 'who will use it')
+    .requiredOption('--lender <lender>', 'the lender whose applications it is for', idOf('lender'))
+    .addOption(environmentOption('of the applications it is for, and of their quotes').makeOptionMandatory())
+    .option(...LIFE);
+  handle<{ name: string; lender: string; environment: KeyEnvironment }>(create, deps, async (call) => {
+    const { name, lender, environment, expiresIn: expiresInSeconds = null } = call.options;
+    const issued = await changeAndLog(call, 'service-keys.create', async (tx, log) => {
+      const done = await issueServiceKey(tx, { name, lender, environment, expiresInSeconds });
+      const { keyId, expiresAt, name: stored } = done.summary;
+      await log(keyId, { name: stored, lender, environment, expires_at: expiresAt });
+      return done;
+    });
+    const { keyId, name: stored } = issued.summary;
+    return issuedAnswer(issued, `Issued service key ${keyId} to ${stored}, for ${lender} in ${environment}.`);
+  });
+
+  const list = keys.command('list').description('Service keys, without the keys themselves.');
+  handle(list, deps, async ({ db }) =>
+    listed(await listServiceKeys(db), snakeCased, {
+      key: 'key_id',
+      name: 'name',
+      lender: 'lender',
+      environment: 'environment',
+      'ends in': 'last_four',
+      state: keyStatus,
+      ...COLUMNS,
+    }),
+  );
+
+  addLifecycle(keys, deps, {
+    noun: 'service-keys',
+    id: 'serviceKey',
+    changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
+    owner: ({ name }) => name,
+    details: ({ name, lender, environment }) => ({ name, lender, environment }),
+  });
+}
+
+interface KeyKind<S extends KeySummary> {
+  readonly noun: string;
+  readonly id: IdName;
+  readonly changes: KeyChanges<S>;
+  readonly owner: (summary: S) => string;
+  /** What the log says of a key besides its state. */
+  readonly details: (summary: S) => Record<string, unknown>;
+}
+
+/** Adds `rotate`, `revoke`, `deactivate` and `activate`. */
+function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: KeyKind<S>): void {
+  const { noun, changes } = kind;
+
+  const rotate = withId(keys.command('rotate'), kind.id, '<key-id>')
+    .description('Issue a successor, shown once; the old key works on for the overlap.')
+    .option(
+      '--expires-in <duration>',
+      "life of the successor, such as 365d, or never; default: as long as the old key's was",
+      durationOrNever,
+    )
+    .addOption(overlapOption('the old key works on'));
+  handle<{ expiresIn?: number | 'never'; overlap: number }>(rotate, deps, async (call, keyId = '') => {
+    const { overlap: overlapSeconds, expiresIn } = call.options;
+    const expiresInSeconds = expiresIn === 'never' ? null : expiresIn;
+    const issued = await changeAndLog(call, `${noun}.rotate`, async (tx, log) => {
+      const done = await changes.rotate(tx, { keyId, overlapSeconds, expiresInSeconds });
+      const { summary, replaced } = done;
+      const details = { replaced_by: summary.keyId, expires_at: replaced.expiresAt };
+      await log(keyId, { ...kind.details(summary), ...details });
+      return done;
+    });
+    const end = issued.replaced.expiresAt?.toISOString();
+    const life = issued.summary.expiresAt?.toISOString();
+    const until = life === undefined ? 'It does not expire.' : `It expires at ${life}.`;
+    const said = `Issued ${issued.summary.keyId} in place of ${keyId}, which works until ${end}. ${until}`;
+    const { json, text } = issuedAnswer(issued, said);
+    return { json: { ...json, replaced: snakeCased(issued.replaced) }, text };
+  });
+
+  addChange('revoke', 'revoked', 'End a key for good, at once.', changes.revoke);
+  for (const [verb, state, description] of [
+    ['deactivate', 'inactive', 'Make a key answer 401 until it is activated.'],
+    ['activate', 'active', 'Let a deactivated key work again.'],
+  ] as const)
+    addChange(verb, state, description, (tx, keyId) => changes.setState(tx, keyId, state));
+
+  function addChange(
+    verb: string,
+    state: string,
+    description: string,
+    make: (tx: DbOrTransaction, keyId: string) => Promise<Changed<S>>,
+  ): void {
+    const command = withId(keys.command(verb), kind.id, '<key-id>').description(description);
+    handle(command, deps, async (call, keyId = '') => {
+      const { changed, summary } = await changeAndLog(call, `${noun}.${verb}`, async (tx, log) => {
+        const done = await make(tx, keyId);
+        if (done.changed) await log(keyId, { ...kind.details(done.summary), state });
+        return done;
+      });
+      const text = `Key ${keyId} of ${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;
+      return { json: { ...snakeCased(summary), changed }, text };
+    });
+  }
+}
+
+const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';
+
+/** The only answer that contains a key. */
+const issuedAnswer = <S extends KeySummary>({ key, summary }: Issued<S>, said: string) => ({
+  json: { ...snakeCased(summary), key, notice: SHOWN_ONCE },
+  text: `${said}\n\n  ${key}\n\n${SHOWN_ONCE}`,
+});
+
+/** How a caller with this key is answered. */
+function keyStatus({
+  state,
+  expired,
+  ...rest
+}: KeySummary & Partial<Pick<ApiKeySummary, 'partnerState'>>): string {
+  if (state !== 'active') return state;
+  if (expired) return 'expired';
+  return rest.partnerState === 'inactive' ? 'active (partner inactive)' : state;
 }

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import { addLender, changeLender, listLenders, type Lender } from '../db/applications/lenders';
-import { LONGEST_PRODUCT_NAME } from '../domain/product';
 import { Refused } from '../db/refused';
-import { idOf, newIdOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
-import { text } from './import/row-schemas';
+import { LONGEST_PRODUCT_NAME } from '../domain/product';
+import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { newIdOf, withId } from './ids';
+import { checkedName } from './import/row-schemas';
 import { takeImportTurn } from './import/rows';
 import { listed, snakeCased } from './output';
 
@@ -19,12 +18,13 @@ A format is made of characters, \\d and classes such as [A-Z0-9], each with ?, {
 
 const FORMAT = 'form of its references, 64 characters at most';
 
-/** `ops lenders …` */
 export function addLenderCommands(program: Command, deps: OpsDeps): void {
-  const lenders = program
-    .command('lenders')
-    .description('Lenders: whose products merchants have, and whose integrations open applications for them.')
-    .addHelpText('after', EXAMPLES);
+  const lenders = group(
+    program,
+    'lenders',
+    'Lenders: whose products merchants have, and whose integrations open applications for them.',
+    EXAMPLES,
+  );
 
   const add = lenders
     .command('add')
@@ -33,35 +33,29 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     .requiredOption('--name <name>', 'what shoppers are shown')
     .requiredOption('--format <format>', FORMAT);
   handle<{ name: string; format: string }>(add, deps, async (call, lender = '') => {
-    const { format: referenceFormat } = call.options;
-    const name = checkedName(call.options.name);
+    const name = checkedName(call.options.name, LONGEST_PRODUCT_NAME);
     const added = await changeAndLog(call, 'lenders.add', async (tx, log) => {
-      const done = await addLender(tx, { lender, name, referenceFormat });
+      const done = await addLender(tx, { lender, name, referenceFormat: call.options.format });
       await log(lender, detailsOf(done));
       return done;
     });
-    return {
-      json: snakeCased(added),
-      text: `Added ${lender}. Its references look like ${added.referenceFormat}.`,
-    };
+    const text = `Added ${lender}. Its references look like ${added.referenceFormat}.`;
+    return { json: snakeCased(added), text };
   });
 
-  const set = lenders
-    .command('set')
-    .argument('<lender>', '', idOf('lender'))
+  const set = withId(lenders.command('set'), 'lender', '<lender>')
     .description('Change what a lender is called, or the form that new references may have.')
     .option('--name <name>', 'what shoppers are shown, in quotes from now on')
     .option('--format <format>', FORMAT);
   handle<{ name?: string; format?: string }>(set, deps, async (call, lender = '') => {
     const { name, format: referenceFormat } = call.options;
-    if (name === undefined && referenceFormat === undefined) {
+    if (name === undefined && referenceFormat === undefined)
       throw new Refused('invalid', 'Say what to change: --name or --format.');
-    }
     const { changed, renewed } = await changeAndLog(call, 'lenders.set', async (tx, log) => {
       // An import under way would write products with the old name.
       await takeImportTurn(tx);
       const done = await changeLender(tx, lender, {
-        ...(name !== undefined && { name: checkedName(name) }),
+        ...(name !== undefined && { name: checkedName(name, LONGEST_PRODUCT_NAME) }),
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
       await log(lender, { ...detailsOf(done.changed), products: done.renewed.length });
@@ -79,21 +73,14 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
   });
 
   const list = lenders.command('list').description('Lenders, and the form of their references.');
-  handle(list, deps, async ({ db }) => {
-    return listed(await listLenders(db), snakeCased, {
+  handle(list, deps, async ({ db }) =>
+    listed(await listLenders(db), snakeCased, {
       lender: 'lender',
       name: 'name',
       format: 'reference_format',
       created: 'created_at',
-    });
-  });
-}
-
-/** It is shown to shoppers, so it is checked as a product's name is. */
-function checkedName(name: string): string {
-  const checked = text(LONGEST_PRODUCT_NAME).safeParse(name);
-  if (checked.success) return name;
-  throw new Refused('invalid', `The name ${checked.error.issues[0]?.message}.`);
+    }),
+  );
 }
 
 const detailsOf = ({ name, referenceFormat }: Lender) => ({ name, reference_format: referenceFormat });

@@ -1,16 +1,15 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { listMerchants, loadMerchant } from '../db/catalogue/merchants';
 import { Refused } from '../db/refused';
 import { completeMerchant } from '../domain/product';
-import { idOf, newIdOf } from './arguments';
-import { handle, type Call, type OpsDeps } from './call';
+import { inPages, paged, type Page } from './arguments';
+import { group, handle, type Call, type OpsDeps } from './call';
+import { merchantView } from './catalogue-view';
+import { idOf, idsOf, newIdOf, withId } from './ids';
 import { addImportCommand } from './import/command';
 import { importMerchants, toFields } from './import/merchants';
 import { ImportRefused } from './import/rows';
-import { rowFromOptions, setUpOptions, type SetUp } from './merchant-options';
-import { merchantView } from './catalogue-view';
-import { facts, listed, snakeCased, type Cell } from './output';
-import { inPages, paged, type Page } from './paging';
+import { existing, facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -20,12 +19,8 @@ Examples:
   ops merchants show M123456                  also says what is missing from its set-up
   ops merchants import merchants.json --dry-run`;
 
-/** `ops merchants …` */
 export function addMerchantCommands(program: Command, deps: OpsDeps): void {
-  const merchants = program
-    .command('merchants')
-    .description('Who sells the goods, and its set-up.')
-    .addHelpText('after', EXAMPLES);
+  const merchants = group(program, 'merchants', 'Who sells the goods, and its set-up.', EXAMPLES);
 
   const list = merchants
     .command('list')
@@ -46,76 +41,101 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
     return paged(call, answer, found, ({ merchantId }) => merchantId);
   });
 
-  const show = merchants
-    .command('show')
-    .argument('<merchant>', '', idOf('merchant'))
-    .description('One merchant, and what its set-up lacks.');
+  const show = withId(merchants.command('show'), 'merchant', '<merchant>').description(
+    'One merchant, and what its set-up lacks.',
+  );
   handle(show, deps, async ({ db }, merchantId = '') => {
-    const stored = await loadMerchant(db, merchantId);
-    if (stored === null) throw new Refused('not_found', `Merchant ${merchantId} does not exist.`);
+    const stored = existing(await loadMerchant(db, merchantId), `Merchant ${merchantId}`);
     const judged = completeMerchant(stored.setup);
     const missing = 'missingFields' in judged ? judged.missingFields : [];
+    const complete = missing.length === 0;
     const view = merchantView(toFields(stored));
-    const lines = Object.entries(view).map(([name, value]): [string, Cell] => [name, plain(value)]);
-    const verdict =
-      missing.length === 0
-        ? 'The set-up is complete.'
-        : `The set-up is INCOMPLETE: quotes answer 500 until these are there: ${missing.join(', ')}.`;
+    const products = stored.setup.products.length;
+    const verdict = complete
+      ? 'The set-up is complete.'
+      : `The set-up is INCOMPLETE: quotes answer 500 until these are there: ${missing.join(', ')}.`;
     return {
-      json: {
-        ...view,
-        complete: missing.length === 0,
-        missing_fields: missing,
-        products: stored.setup.products.length,
-      },
-      text: `${facts([...lines, ['active products', stored.setup.products.length]])}\n\n${verdict}`,
+      json: { ...view, complete, missing_fields: missing, products },
+      text: `${facts({ ...view, 'active products': products })}\n\n${verdict}`,
     };
   });
 
-  for (const verb of ['create', 'set'] as const) {
-    const command = setUpOptions(
-      merchants
-        .command(verb)
-        .argument('<merchant>', '', (verb === 'create' ? newIdOf : idOf)('merchant'))
-        .description(
-          verb === 'create'
-            ? 'Add a merchant; set-up may follow later.'
-            : "Change a merchant's set-up; what is not named stays.",
-        ),
+  const create = merchants
+    .command('create')
+    .argument('<merchant>', '', newIdOf('merchant'))
+    .description('Add a merchant; set-up may follow later.');
+  const set = withId(merchants.command('set'), 'merchant', '<merchant>').description(
+    "Change a merchant's set-up; what is not named stays.",
+  );
+  for (const command of [create, set])
+    handle<SetUp>(withSetUp(command), deps, (call, merchantId = '') =>
+      writeOne(call, command.name(), merchantId),
     );
-    handle<SetUp>(command, deps, (call, merchantId = '') => writeOne(call, verb, merchantId));
-  }
 
   addImportCommand(merchants, deps, { noun: 'merchants', csv: null, run: importMerchants });
 }
 
+/** Options for a merchant's set-up, each absent when it was not given. */
+interface SetUp {
+  readonly tradingName?: string;
+  readonly fcaAuthorised?: 'yes' | 'no';
+  readonly showProducts?: 'yes' | 'no';
+  readonly summaryStyle?: string;
+  readonly depositFloorPercent?: string;
+  readonly depositFloorAmount?: string;
+  /** False: `--no-deposit-floor`. */
+  readonly depositFloor?: boolean;
+  readonly partnerAccess?: string;
+  readonly partners?: readonly string[];
+}
+
+function withSetUp(command: Command): Command {
+  const choice = (flags: string, description: string, ...choices: string[]) =>
+    new Option(flags, description).choices(choices);
+  return command
+    .option('--trading-name <name>', 'name on the summary')
+    .addOption(
+      choice('--fca-authorised <yes|no>', 'may communicate regulated credit promotions', 'yes', 'no'),
+    )
+    .addOption(choice('--show-products <yes|no>', 'give the product list besides the summary', 'yes', 'no'))
+    .addOption(choice('--summary-style <style>', 'best offer, or the plain headline', 'offer', 'headline'))
+    .option('--deposit-floor-percent <percent>', 'merchant-wide minimum deposit, share of the price')
+    .option('--deposit-floor-amount <amount>', 'merchant-wide minimum deposit, fixed; the larger counts')
+    .option('--no-deposit-floor', 'no merchant-wide minimum')
+    .addOption(choice('--partner-access <access>', 'whom it exists for', 'all', 'restricted'))
+    .option('--partners <ids>', 'whom it exists for when restricted, comma-separated', idsOf('partner'));
+}
+
+function rowFrom(merchantId: string, options: SetUp) {
+  const isYes = (value: 'yes' | 'no' | undefined) => (value === undefined ? undefined : value === 'yes');
+  const floor = { percent: options.depositFloorPercent, amount: options.depositFloorAmount };
+  const floorGiven = floor.percent !== undefined || floor.amount !== undefined;
+  return {
+    merchant_id: merchantId,
+    trading_name: options.tradingName,
+    fca_authorised: isYes(options.fcaAuthorised),
+    show_products: isYes(options.showProducts),
+    summary_style: options.summaryStyle,
+    deposit_floor: floorGiven ? floor : options.depositFloor === false ? null : undefined,
+    partner_access: options.partnerAccess,
+    partners: options.partners,
+  };
+}
+
 /** Creates or changes one merchant by way of the import, so that the same rules hold. */
-async function writeOne(call: Call<SetUp>, verb: 'create' | 'set', merchantId: string) {
-  const { db, deps, options } = call;
-  const row = { merchant_id: merchantId, ...rowFromOptions(options) };
-  const report = await db.transaction(async (tx) => {
-    const exists = (await loadMerchant(tx, merchantId)) !== null;
-    if (verb === 'create' && exists) throw new Refused('conflict', `Merchant ${merchantId} already exists.`);
-    if (verb === 'set' && !exists) throw new Refused('not_found', `Merchant ${merchantId} does not exist.`);
-    try {
-      return await importMerchants(tx, [row], {
-        actor: deps.actor,
-        action: `merchants.${verb}`,
-        dryRun: false,
-      });
-    } catch (error) {
+async function writeOne({ db, deps, options }: Call<SetUp>, verb: string, merchantId: string) {
+  const { actor } = deps;
+  const { changes } = await db.transaction(async (tx) => {
+    if (verb === 'create' && (await loadMerchant(tx, merchantId)) !== null)
+      throw new Refused('conflict', `Merchant ${merchantId} already exists.`);
+    const how = { actor, action: `merchants.${verb}`, dryRun: false };
+    return importMerchants(tx, [rowFrom(merchantId, options)], how).catch((error: unknown) => {
       if (!(error instanceof ImportRefused)) throw error;
       // There is no file, so there are no rows.
       throw new ImportRefused(error.faults.map((fault) => ({ ...fault, row: null })));
-    }
+    });
   });
-  const [change] = report.changes;
-  const text =
-    change === undefined
-      ? `Merchant ${merchantId} was so already.`
-      : `Merchant ${merchantId} ${change.change}.`;
-  return { json: { merchant_id: merchantId, change: change?.change ?? 'unchanged' }, text };
+  const change = changes[0]?.change ?? 'unchanged';
+  const text = change === 'unchanged' ? 'was so already' : change;
+  return { json: { merchant_id: merchantId, change }, text: `Merchant ${merchantId} ${text}.` };
 }
-
-const plain = (value: unknown): Cell =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell);

@@ -1,78 +1,104 @@
 import type { Command } from 'commander';
-import { cancelNotification } from '../db/notifications/attempt';
+import { existingPartner } from '../db/catalogue/partners';
+import { existingEndpoint } from '../db/endpoints/endpoints';
+import { cancelNotification, notePause } from '../db/notifications/attempt';
+import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
-import { Refused } from '../db/refused';
 import { resendNotification } from '../db/notifications/resend';
-import { environmentOption, HIGHEST_PER_SECOND, wholeNumber, idOf, idsOf } from './arguments';
-import { handle, type Call, type DeliveryOrder, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
-import type { Answer } from './output';
-import { deliveryUnderWay, giveOrder, noWorkflow, type Delivery } from './give-order';
-import { orderAll, orderNamed, type ManyOrder } from './order-many';
+import { Refused } from '../db/refused';
+import { pauseUntil } from '../timing/pause-until';
+import { environmentOption, perSecondOption } from './arguments';
+import { changeAndLog, handle, type Call, type OpsDeps } from './call';
+import { idOf, idsOf, withId } from './ids';
+import { nowTexts } from './notification-view';
+import { existing, listed, type Answer } from './output';
+import type { DeliveryOrder, DeliveryRef } from './temporal';
 
-const TOLD: Readonly<Record<DeliveryOrder, string>> = {
-  retryNow: 'makes its next attempt now; one that is under way is finished first',
-  pause: 'makes no attempt until it is resumed; one that is under way is finished first',
-  resume: 'goes on where it was paused',
-  cancel: 'makes no further attempt; one that is under way is finished first',
-};
+/** Orders that are also given to many: those deliveries to which they make a difference. */
+const ORDERS = {
+  'retry-now': {
+    order: 'retryNow',
+    kind: 'retrying',
+    which: 'wait for their next attempt',
+    description: 'Wait no longer for the next attempt; also of one that is paused.',
+    said: 'makes its next attempt now; one that is under way is finished first',
+  },
+  pause: {
+    order: 'pause',
+    kind: 'retrying',
+    which: 'wait for their next attempt',
+    description: 'Make no attempt until it is resumed.',
+    said: 'makes no attempt until it is resumed; one that is under way is finished first',
+  },
+  resume: {
+    order: 'resume',
+    kind: 'paused',
+    which: 'are paused',
+    description: 'Let a paused one go on; the rest of its retry ladder stands.',
+    said: 'goes on where it was paused',
+  },
+} as const;
 
-/** What an operator can have done with a notification: `retry-now`, `pause`, `resume`, `cancel`, `resend`. */
+type Verb = keyof typeof ORDERS;
+type OrderCall = Call<{ endpoint?: string }>;
+
+interface Delivery extends DeliveryRef {
+  readonly partnerId: string;
+}
+
 export function addNotificationOrders(notifications: Command, deps: OpsDeps): void {
-  const verb = (name: string, description: string) =>
-    notifications
-      .command(name)
-      .argument('<notification-id>', '', idOf('notification'))
-      .description(description);
-
-  addOrder('retry-now', 'retryNow', 'Wait no longer for the next attempt; also of one that is paused.');
-  addOrder('pause', 'pause', 'Make no attempt until it is resumed.');
-  addOrder('resume', 'resume', 'Let a paused one go on; the rest of its retry ladder stands.');
-
-  function addOrder(name: string, order: ManyOrder['order'], description: string): void {
+  for (const verb of Object.keys(ORDERS) as Verb[]) {
     const command = notifications
-      .command(name)
+      .command(verb)
       .argument('[notification-ids...]', '', idsOf('notification'))
       .description(
-        `${description} For one, several, or all of a partner or endpoint; those are counted first.`,
+        `${ORDERS[verb].description} For one, several, or all of a partner or endpoint; those are counted first.`,
       )
       .option('--partner <partner>', 'all deliveries of this partner', idOf('partner'))
       .addOption(environmentOption('with --partner: in this environment only'))
       .option('--endpoint <endpoint-id>', 'all deliveries to this endpoint', idOf('endpoint'))
       .option('--dry-run', 'only count, which is what it does without --yes too')
       .option('--yes', 'give the order to all of them')
-      .option(
-        '--per-second <n>',
-        `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
-        wholeNumber(1, HIGHEST_PER_SECOND),
-      );
+      .addOption(perSecondOption());
     handle<{ endpoint?: string }>(command, deps, async (call, ...operands) => {
       const [ids = []] = operands as unknown as [string[] | undefined];
-      const [first, ...more] = ids;
-      if (first === undefined) return orderAll(call, { name, order });
+      if (ids.length === 0) return orderAll(call, verb);
       const { partner, endpoint, environment, dryRun } = call.options;
       if ([partner, endpoint, environment, dryRun].some((option) => option !== undefined))
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
-      if (more.length > 0) return orderNamed(call, { name, order }, ids);
-      const delivery = await deliveryUnderWay(call.db, first);
-      return (await giveOrder(call, delivery, name, order)) ? answerOf(delivery, order) : noWorkflow(first);
+      const [id = '', ...more] = ids;
+      if (more.length === 0) return orderOne(call, verb, id);
+      return orderEach(
+        call,
+        verb,
+        [...new Set(ids)].map((one) => () => deliveryUnderWay(call, one)),
+      );
     });
   }
 
-  const cancel = verb('cancel', 'Make no further attempt, for good; resend takes it up again.');
+  const cancel = withId(notifications.command('cancel'), 'notification', '<notification-id>').description(
+    'Make no further attempt, for good; resend takes it up again.',
+  );
   handle(cancel, deps, async (call, notificationId = '') => {
+    const cancelled = {
+      json: { notification_id: notificationId, state: 'cancelled' },
+      text: `Notification ${notificationId} is cancelled.`,
+    };
     const found = await cancelInDatabase(call, notificationId, null);
-    if (found.kind === 'cancelled') return cancelledAnswer(notificationId);
+    if (found.kind === 'cancelled') return cancelled;
     const { generation, partnerId } = found;
-    const delivery = { notificationId, generation, partnerId };
-    if (await giveOrder(call, delivery, 'cancel', 'cancel')) return answerOf(delivery, 'cancel');
-    // No workflow will end it, so we do, unless it has become another generation meanwhile.
-    const again = await cancelInDatabase(call, notificationId, generation);
-    if (again.kind === 'cancelled') return cancelledAnswer(notificationId);
+    if (await giveOrder(call, { notificationId, generation, partnerId }, 'cancel', 'cancel')) {
+      const said = 'makes no further attempt; one that is under way is finished first';
+      return orderAnswer({ notificationId, generation }, 'cancel', said);
+    }
+    // No workflow will end it, so this command does, unless it has become another generation meanwhile.
+    if ((await cancelInDatabase(call, notificationId, generation)).kind === 'cancelled') return cancelled;
     throw new Refused('conflict', `Notification ${notificationId} was just started anew: cancel it again.`);
   });
 
-  const resend = verb('resend', 'Send one that has ended or is held once more, with the same event id.');
+  const resend = withId(notifications.command('resend'), 'notification', '<notification-id>').description(
+    'Send one that has ended or is held once more, with the same event id.',
+  );
   handle(resend, deps, async (call, notificationId = '') => {
     const { was, generation } = await changeAndLog(call, 'notifications.resend', async (tx, log) => {
       const done = await resendNotification(tx, notificationId);
@@ -86,22 +112,134 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       text: `Notification ${notificationId} was ${state} and is sent again, as event ${eventId}.`,
     };
   });
-
-  function cancelInDatabase(call: Call, notificationId: string, deadGeneration: number | null) {
-    return changeAndLog(call, 'notifications.cancel', async (tx, log) => {
-      const done = await cancelNotification(tx, notificationId, deadGeneration);
-      if (done.kind === 'cancelled') await log(notificationId, { partner_id: done.partnerId, was: done.was });
-      return done;
-    });
-  }
 }
 
-const answerOf = ({ notificationId, generation }: Delivery, order: DeliveryOrder): Answer => ({
-  json: { notification_id: notificationId, generation, order },
-  text: `Notification ${notificationId} ${TOLD[order]}.`,
+function cancelInDatabase(call: Call, notificationId: string, deadGeneration: number | null) {
+  return changeAndLog(call, 'notifications.cancel', async (tx, log) => {
+    const done = await cancelNotification(tx, notificationId, deadGeneration);
+    if (done.kind === 'cancelled') await log(notificationId, { partner_id: done.partnerId, was: done.was });
+    return done;
+  });
+}
+
+const orderAnswer = (delivery: DeliveryRef, order: DeliveryOrder, said: string): Answer => ({
+  json: { notification_id: delivery.notificationId, generation: delivery.generation, order },
+  text: `Notification ${delivery.notificationId} ${said}.`,
 });
 
-const cancelledAnswer = (notificationId: string): Answer => ({
-  json: { notification_id: notificationId, state: 'cancelled' },
-  text: `Notification ${notificationId} is cancelled.`,
-});
+async function orderOne(call: Call, verb: Verb, notificationId: string): Promise<Answer> {
+  const { order, said } = ORDERS[verb];
+  const delivery = await deliveryUnderWay(call, notificationId);
+  if (await giveOrder(call, delivery, verb, order)) return orderAnswer(delivery, order, said);
+  const why = 'it has just ended, or is started anew within a minute or so';
+  throw new Refused('conflict', `Notification ${notificationId} has no workflow at the moment: ${why}.`);
+}
+
+/** The order to all deliveries of a partner or an endpoint: counts them, and gives it with `--yes`. */
+async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
+  const owner = await ownerOf(call);
+  const found = await listUnderWay(call.db, owner, ORDERS[verb].kind);
+  if (call.options.yes && !call.options.dryRun && found.length > 0)
+    return orderEach(
+      call,
+      verb,
+      found.map((one) => async () => one),
+    );
+  const whose = `of ${owner.partnerId}${owner.environment === null ? '' : ` in ${owner.environment}`}`;
+  const rest = found.length === 0 ? 'nothing to do' : 'no order was given: add --yes';
+  return {
+    json: { dry_run: true, order: verb, found: found.length },
+    text: `${found.length} deliveries ${whose} ${ORDERS[verb].which}; ${rest}.`,
+  };
+}
+
+async function ownerOf({ db, options }: OrderCall) {
+  const { endpoint, partner: partnerId, environment = null } = options;
+  if (endpoint !== undefined && partnerId === undefined && environment === null)
+    return existingEndpoint(db, endpoint);
+  if (endpoint !== undefined || partnerId === undefined)
+    throw new Refused(
+      'invalid',
+      'Name notifications by their ids, or all of one --partner (with --environment) or one --endpoint.',
+    );
+  await existingPartner(db, partnerId);
+  return { partnerId, environment };
+}
+
+/** How often the progress is printed, in milliseconds. */
+const PROGRESS_EVERY_MS = 2_000;
+
+/** Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named. */
+async function orderEach(
+  call: Call,
+  verb: Verb,
+  wanted: readonly (() => Promise<Delivery>)[],
+): Promise<Answer> {
+  const { deps } = call;
+  const interrupted = deps.interruptible();
+  const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
+  const startedAt = performance.now();
+  let [given, printedAt] = [0, startedAt];
+  const left: { message: string }[] = [];
+  const progress = () =>
+    `${given} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
+  for (const [at, find] of wanted.entries()) {
+    await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
+    if (interrupted.aborted)
+      throw new Refused('conflict', `Interrupted: ${progress()}. The same command goes on with the rest.`);
+    try {
+      const delivery = await find();
+      if (await giveOrder(call, delivery, verb, ORDERS[verb].order)) given += 1;
+      else
+        left.push({ message: `Notification ${delivery.notificationId} has just ended, or is started anew.` });
+    } catch (error) {
+      if (!(error instanceof Refused)) {
+        deps.err(`${progress()} before this:\n`);
+        throw error;
+      }
+      left.push({ message: error.message });
+    }
+    if (performance.now() - printedAt < PROGRESS_EVERY_MS || call.options.json) continue;
+    printedAt = performance.now();
+    deps.err(`${progress()}\n`);
+  }
+  if (given === 0 && left.length > 0)
+    throw new Refused('conflict', left.map(({ message }) => message).join('\n'));
+  const rest = listed(left, (one) => one, { 'passed over': 'message' });
+  return {
+    json: { order: verb, found: wanted.length, given, passed_over: rest.json },
+    text: (most) => `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.`,
+  };
+}
+
+/**
+ * Gives an order to the workflow of a delivery. It is logged only when Temporal took it.
+ * @returns false when Temporal knows no such workflow. @throws TemporalUnreachable
+ */
+async function giveOrder(
+  call: Call,
+  { partnerId, ...delivery }: Delivery,
+  verb: string,
+  order: DeliveryOrder,
+): Promise<boolean> {
+  const { notificationId, generation } = delivery;
+  const temporal = await call.deps.temporal();
+  return changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
+    if (!(await temporal.orderDelivery(delivery, order))) return false;
+    await log(notificationId, { partner_id: partnerId, generation });
+    if (order === 'pause' || order === 'resume') await notePause(tx, delivery, order);
+    return true;
+  });
+}
+
+/** @throws Refused for one that no workflow works on, saying what to do instead. */
+async function deliveryUnderWay({ db, deps }: Call, notificationId: string): Promise<Delivery> {
+  const found = existing(await findNotification(db, notificationId), `Notification ${notificationId}`);
+  const { state, generation, partnerId } = found;
+  if (state === 'started') return { notificationId, generation, partnerId };
+  const refused = (why: string) => new Refused('conflict', `Notification ${notificationId} ${why}`);
+  if (state === 'held') throw refused('is held: register or enable an endpoint, then resend it.');
+  if (state !== 'queued') throw refused(`has ended (${state}): resend it instead.`);
+  const now = await whatTheyDo(db, [found]);
+  throw refused(`is queued: ${nowTexts(now(found), deps.now())[1]}.`);
+}

@@ -7,8 +7,7 @@ import type {
 } from '../db/notifications/operator';
 import type { DeliveryNow } from '../domain/delivery-now';
 import type { OpsDeps } from './call';
-import { nowText, nowView } from './delivery-now-text';
-import { facts, listed, moment, printable, snakeCased, withTables, type Answer } from './output';
+import { age, facts, listed, moment, printable, snakeCased, type Answer } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -24,7 +23,7 @@ const notificationView = (one: NotificationSummary) => ({
   generation: one.generation,
   attempts: one.attempts,
   created_at: one.createdAt,
-  // Only while no worker has taken it: after that its workflow counts, not the row.
+  // Only while no worker has taken it: after that its workflow decides, not the row.
   due_at: one.state === 'queued' ? one.dueAt : null,
   started_at: one.startedAt,
   next_attempt_at: one.nextAttemptAt,
@@ -36,20 +35,90 @@ const notificationView = (one: NotificationSummary) => ({
   request_id: one.requestId,
 });
 
-/** Where a delivery's story is read; what no workflow has worked on has none. */
-export type StoryOf = (one: NotificationSummary) => string | null;
+/** Address of its workflow in Temporal's page; null when no workflow has worked on it, or no page is known. */
+export const storyOf = (one: NotificationSummary, { storyUrl }: OpsDeps) =>
+  one.startedAt === null && one.attempts === 0 ? null : storyUrl(one);
 
-export const storyOf =
-  (storyUrl: OpsDeps['storyUrl']): StoryOf =>
-  (one) =>
-    one.startedAt === null && one.attempts === 0 ? null : storyUrl(one);
-
-export const listedView = (one: ListedNotification, now: DeliveryNow, story: StoryOf) => ({
+export const listedView = (one: ListedNotification, now: DeliveryNow, story: string | null) => ({
   ...notificationView(one),
   now: nowView(now),
   last_outcome: one.lastOutcome,
-  story: story(one),
+  story,
 });
+
+const nowView = (now: DeliveryNow) => ({
+  doing: now.doing,
+  since: 'since' in now ? now.since : null,
+  until: 'until' in now ? now.until : null,
+  paused_by: now.doing === 'paused' ? now.by : null,
+  waits_for: now.doing === 'waiting_for_earlier' ? now.notificationId : null,
+});
+
+/** What a delivery does now: in a few words for a list, and in a sentence for one. */
+export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, sentence: string] {
+  const since = 'since' in now && now.since !== null ? now.since : null;
+  const [days, when] = since === null ? ['', ''] : [` ${age(since, at)}`, ` since ${moment(since)}`];
+  switch (now.doing) {
+    case 'ended': {
+      const end = now.reason === null ? now.state : `${now.state}: ${now.reason}`;
+      return [end, end + when];
+    }
+    case 'held': {
+      const why = WHY_HELD[now.reason ?? ''] ?? 'because no endpoint is registered';
+      return [`held${days}${now.reason === null ? '' : `: ${now.reason}`}`, `held${when}, ${why}`];
+    }
+    case 'sending':
+      return ['sending', `an attempt is under way${when}`];
+    case 'paused': {
+      const by = now.by === null ? '' : ` by ${now.by}`;
+      return [`paused${days}${by}`, `paused${when}${by}: notifications resume lets it go on`];
+    }
+    case 'waiting_for_attempt':
+      return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${moment(now.until)}`];
+    case 'attempt_overdue':
+      return [
+        `attempt overdue${days}`,
+        `its next attempt was due at ${moment(now.since)} and has not begun: is a worker running, and Temporal there?`,
+      ];
+    case 'starting':
+      return ['starting', 'a worker has taken it, and its first attempt is about to begin'];
+    case 'without_endpoint':
+      return ['no endpoint', 'there is no active endpoint: it is held within seconds; a test fails'];
+    case 'waiting_for_earlier': {
+      const until = now.until === null ? '' : `, until ${moment(now.until)} at the latest`;
+      return [
+        `after ${now.notificationId}`,
+        `waits for the earlier event ${now.notificationId} of its application${until}`,
+      ];
+    }
+    case 'put_off':
+      return [
+        'start fails',
+        'its workflow cannot be started, which is tried again every few seconds: is Temporal there?',
+      ];
+    case 'waiting_for_slot':
+      return [
+        `no free slot${days}`,
+        `due${when}, over its endpoint's share: all slots of the endpoint are taken`,
+      ];
+    case 'waiting_for_tests':
+      return ['behind other tests', `due${when}, behind the tests of this endpoint that are under way`];
+    case 'due':
+      return [`due${days}`, `due${when}: the next worker takes it, within a second when one is running`];
+  }
+}
+
+const WHY_HELD: Readonly<Record<string, string>> = {
+  endpoint_gone: 'because its endpoint answered 410 and was disabled',
+  endpoint_failing: 'because its endpoint failed for 120 h and was disabled',
+  endpoint_disabled: 'because an operator has disabled its endpoint',
+};
+
+/** `14:05:12Z`, with the day when that is another one. */
+function clock(moment: Date, at: Date): string {
+  const [day = '', time = ''] = moment.toISOString().split('T');
+  return `${at.toISOString().startsWith(day) ? '' : `${day.slice(5)} `}${time.slice(0, 8)}Z`;
+}
 
 /** `failed: http_status 503 in 35 ms`; an attempt without an end is under way. */
 export function describeAttempt({ outcome, failure, httpStatus, durationMs }: AttemptSummary): string {
@@ -64,12 +133,11 @@ function attemptView(one: DeliveryAttempt) {
   return rest;
 }
 
-/** A notification with its body and all of its attempts. */
 export function notificationAnswer(
   one: StoredNotification,
   now: DeliveryNow,
   attempts: readonly DeliveryAttempt[],
-  story: StoryOf,
+  deps: OpsDeps,
 ): Answer {
   const last = attempts.findLast(({ finishedAt }) => finishedAt !== null);
   const tried = listed(attempts, attemptView, {
@@ -84,36 +152,34 @@ export function notificationAnswer(
       retryAfterMs === null ? null : `${Math.round(retryAfterMs / 1_000)} s`,
   });
   const answers = attempts.flatMap(({ attemptNumber, answer }) =>
-    answer === null || answer === '' ? [] : ['', `Answer to attempt ${attemptNumber}:`, quoted(answer)],
+    answer === null || answer === '' ? [] : `\n\nAnswer to attempt ${attemptNumber}:\n${quoted(answer)}`,
   );
+  const view = notificationView(one);
+  const story = storyOf(one, deps);
+  const answered =
+    last === undefined
+      ? 'none yet'
+      : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`;
   return {
     json: {
-      ...notificationView(one),
+      ...view,
       now: nowView(now),
       last_attempt: last === undefined ? null : attemptView(last),
-      story: story(one),
+      story,
       body: one.body,
       delivery_attempts: tried.json,
     },
-    ...withTables((textOf) =>
+    text: (most) =>
       [
-        `Now: ${nowText(now)}.`,
-        `Last answer: ${last === undefined ? 'none yet' : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`}.`,
-        '',
-        facts(Object.entries({ ...notificationView(one), story: story(one) })),
-        '',
-        'Body:',
-        quoted(one.body),
-        '',
-        'Attempts:',
-        textOf(tried),
-        ...answers,
-      ].join('\n'),
-    ),
+        `Now: ${nowTexts(now, deps.now())[1]}.\nLast answer: ${answered}.`,
+        facts({ ...view, story }),
+        `Body:\n${quoted(one.body)}`,
+        `Attempts:\n${tried.text(most)}${answers.join('')}`,
+      ].join('\n\n'),
   };
 }
 
-/** A stranger's text, line by line, so that none of it passes for ours. */
+/** A partner's text, marked line by line, so that none of it looks like text of ours. */
 const quoted = (text: string) =>
   text
     .split(/\r?\n/)

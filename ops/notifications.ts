@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import { whatTheyDo, findNotification, listAttempts, listNotifications } from '../db/notifications/operator';
-import { Refused } from '../db/refused';
+import { findNotification, listAttempts, listNotifications, whatTheyDo } from '../db/notifications/operator';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { environmentOption, sinceOption, wordsOf, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
+import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
+import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
-import { nowBrief } from './delivery-now-text';
-import { listedView, notificationAnswer, storyOf } from './notification-view';
-import { age, listed, withTables } from './output';
-import { inPages, paged, type Page } from './paging';
+import { idOf, withId } from './ids';
+import { listedView, notificationAnswer, nowTexts, storyOf } from './notification-view';
+import { age, existing, listed } from './output';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
@@ -23,23 +21,22 @@ Examples:
 
 /** Notifications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
-const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+const DEFAULT_SPAN_DAYS = 7;
 
 interface ListOptions extends Page {
   readonly state?: readonly NotificationState[];
   readonly undelivered?: true;
   readonly paused?: true;
   readonly application?: string;
-  readonly merchantReference?: string;
-  readonly since?: number;
 }
 
-/** `ops notifications …` */
 export function addNotificationCommands(program: Command, deps: OpsDeps): void {
-  const notifications = program
-    .command('notifications')
-    .description('What partners are notified of, and how it was delivered.')
-    .addHelpText('after', EXAMPLES);
+  const notifications = group(
+    program,
+    'notifications',
+    'What partners are notified of, and how it was delivered.',
+    EXAMPLES,
+  );
 
   const list = notifications
     .command('list')
@@ -55,16 +52,15 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     .option('--paused', 'only what somebody has paused')
     .option('--application <application-id>', 'of this credit application only', idOf('application'))
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
-    .option(
-      ...sinceOption(
+    .addOption(
+      sinceOption(
         LONGEST_SPAN_DAYS,
-        `7d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
+        `${DEFAULT_SPAN_DAYS}d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
       ),
     );
   handle<ListOptions>(inPages(list, 'notification'), deps, async (call) => {
-    const { paused = false, application: applicationId, merchantReference, since, ...given } = call.options;
+    const { paused = false, application: applicationId, merchantReference, ...given } = call.options;
     const few = paused || applicationId !== undefined || merchantReference !== undefined;
-    const byDefault = few ? LONGEST_SPAN_DAYS * 86_400 : DEFAULT_SPAN_SECONDS;
     const found = await listNotifications(call.db, {
       partnerId: given.partner,
       environment: given.environment,
@@ -73,15 +69,14 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       paused,
       applicationId,
       merchantReference,
-      sinceSeconds: since ?? byDefault,
+      sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
       after: given.after,
       limit: given.limit,
     });
-    const story = storyOf(deps.storyUrl);
     const now = await whatTheyDo(call.db, found);
-    const answer = listed(found, (one) => listedView(one, now(one), story), {
+    const answer = listed(found, (one) => listedView(one, now(one), storyOf(one, deps)), {
       notification: 'notification_id',
-      now: (one) => nowBrief(now(one), deps.now()),
+      now: (one) => nowTexts(now(one), deps.now())[0],
       'last answer': 'last_outcome',
       tries: 'attempts',
       partner: 'partner_id',
@@ -93,28 +88,20 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       created: 'created_at',
       ended: 'ended_at',
     });
-    const example = found.map(story).find((url) => url !== null);
-    const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
     const { json } = answer;
-    const whole = { json, ...withTables((textOf) => textOf(answer) + stories) };
+    const example = json.find(({ story }) => story !== null)?.story;
+    const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
+    const whole = { json, text: (most: number) => answer.text(most) + stories };
     return paged(call, whole, found, ({ notificationId }) => notificationId);
   });
 
-  const show = notifications
-    .command('show')
-    .argument('<notification-id>', '', idOf('notification'))
-    .description('One notification: what is sent, every attempt, and what was answered.');
+  const show = withId(notifications.command('show'), 'notification', '<notification-id>').description(
+    'One notification: what is sent, every attempt, and what was answered.',
+  );
   handle(show, deps, async ({ db }, notificationId = '') => {
-    const found = await findNotification(db, notificationId);
-    if (found === null) {
-      throw new Refused(
-        'not_found',
-        `Notification ${notificationId} does not exist, or its month has been dropped.`,
-      );
-    }
+    const found = existing(await findNotification(db, notificationId), `Notification ${notificationId}`);
     const now = await whatTheyDo(db, [found]);
-    const attempts = await listAttempts(db, notificationId);
-    return notificationAnswer(found, now(found), attempts, storyOf(deps.storyUrl));
+    return notificationAnswer(found, now(found), await listAttempts(db, notificationId), deps);
   });
 
   addNotificationOrders(notifications, deps);

@@ -6,31 +6,28 @@ import { parsedUrl } from '../domain/webhook-url';
 import { createResolver } from '../outbound/connect';
 import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
+import { deliveryStoryUrl } from '../workflows/names';
+import type { DeliveryRef } from './temporal';
 
-/** What `stack.json` of the embedded stack may contain. */
 type StackFile = Partial<
   Record<'databaseUrl' | 'temporalAddress' | 'temporalUiUrl' | 'receiverUrl', unknown>
 >;
 
-/** What `ops` needs, each from the settings, else from the embedded stack in DATA_DIR. Nothing is read before it is asked for. */
-interface OpsOptions {
-  /** @throws ConfigError when no database is known. */
-  databaseUrl(): string;
-  /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
-  keyRing(): KeyRing;
-  temporal(): TemporalTarget;
-  /** Who makes a change. @throws ConfigError for a shared account in production. */
-  actor(loginName: string): string;
-  /** Address of Temporal's web page; null when none is known. */
-  temporalUi(): string | null;
-  retentionAt(): string;
-  checkTarget(url: string): Promise<RegistrationCheck>;
-}
-
-/** @param readSettings reads the settings; called by every part anew, so that what needs none asks for none. */
-export function opsOptions(readSettings: () => Config): OpsOptions {
+/**
+ * What `ops` needs, each from the settings, else from the embedded stack in DATA_DIR.
+ * @param readSettings is called by every part anew, so that a command fails only for settings that it needs.
+ */
+export function opsOptions(readSettings: () => Config) {
+  const temporal = (): TemporalTarget => {
+    const config = readSettings();
+    const { temporalAddress: address } = stackFile(config);
+    const target = temporalTarget(config);
+    const embedded = externalTemporal(config) === undefined && typeof address === 'string';
+    return embedded ? { ...target, connection: { address } } : target;
+  };
   return {
-    databaseUrl() {
+    /** @throws ConfigError when no database is known. */
+    databaseUrl(): string {
       const config = readSettings();
       if (config.DATABASE_URL !== undefined) return config.DATABASE_URL;
       const { databaseUrl } = stackFile(config);
@@ -40,7 +37,8 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
         `no database: set DATABASE_URL, or start the embedded stack first (npm start; looked for ${looked}).`,
       );
     },
-    keyRing() {
+    /** @throws ConfigError when no keys are known, KeyRingError when they cannot be used. */
+    keyRing(): KeyRing {
       const config = readSettings();
       if (config.WEBHOOK_KEYS !== undefined) return parseKeyRing(config.WEBHOOK_KEYS);
       const file = join(resolve(config.DATA_DIR), 'webhook-keys');
@@ -54,23 +52,18 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
           : 'no webhook keys: with DATABASE_URL set, WEBHOOK_KEYS must be what its workers have.',
       );
     },
-    temporal() {
+    temporal,
+    /** Who makes a change. @throws ConfigError for a shared account in production. */
+    actor: (loginName: string) => opsActor(readSettings(), loginName),
+    /** Address of a delivery in Temporal's web page; null when no page is known. */
+    storyUrl(delivery: DeliveryRef): string | null {
       const config = readSettings();
-      const named = temporalTarget(config);
-      const { temporalAddress } = stackFile(config);
-      if (externalTemporal(config) !== undefined || typeof temporalAddress !== 'string') return named;
-      return { ...named, connection: { address: temporalAddress } };
-    },
-    actor: (loginName) => opsActor(readSettings(), loginName),
-    temporalUi() {
-      const config = readSettings();
-      if (config.TEMPORAL_UI_URL !== undefined) return config.TEMPORAL_UI_URL;
-      const { temporalUiUrl } = stackFile(config);
-      const embedded = externalTemporal(config) === undefined && typeof temporalUiUrl === 'string';
-      return embedded ? temporalUiUrl : null;
+      const { temporalUiUrl } = externalTemporal(config) === undefined ? stackFile(config) : {};
+      const page = config.TEMPORAL_UI_URL ?? temporalUiUrl;
+      return typeof page === 'string' ? deliveryStoryUrl(page, temporal().namespace, delivery) : null;
     },
     retentionAt: () => readSettings().RETENTION_AT,
-    async checkTarget(url) {
+    async checkTarget(url: string): Promise<RegistrationCheck> {
       const config = readSettings();
       const rules = targetRules(config);
       const receiver = receiverOf(config);
@@ -80,7 +73,7 @@ export function opsOptions(readSettings: () => Config): OpsOptions {
         hosts: new Map([...rules.hosts, ...receiver.hosts]),
         resolver: createResolver(),
       });
-      // Only the embedded stack has a receiver: there somebody tries one of their own.
+      // Only the embedded stack has a receiver: a refused port there is most likely a developer's own receiver.
       if (check.ok || check.reason !== 'port' || receiver.ports.length === 0) return check;
       return { ...check, message: `${check.message} ${OWN_RECEIVER}` };
     },
@@ -92,12 +85,12 @@ const OWN_RECEIVER =
 
 function stackFile(config: Config): StackFile {
   const file = join(resolve(config.DATA_DIR), 'stack.json');
-  // A database of one's own has nothing to do with an embedded stack that happens to lie about.
+  // Another database has nothing to do with an embedded stack in the same directory.
   if (config.DATABASE_URL !== undefined || !existsSync(file)) return {};
   return (JSON.parse(readFileSync(file, 'utf8')) as StackFile | null) ?? {};
 }
 
-/** The embedded stack's worker may send to its receiver on this machine; so that one can be registered. */
+/** The embedded stack's worker may send to its receiver on this machine, so that receiver can be registered. */
 function receiverOf(config: Config) {
   const { receiverUrl } = stackFile(config);
   const url = typeof receiverUrl === 'string' ? parsedUrl(receiverUrl) : undefined;

@@ -1,20 +1,28 @@
 import Table from 'cli-table3';
+import { Refused } from '../db/refused';
 
-/** What a command says: a document for scripts, and text for people. */
+/** What a command prints. */
 export interface Answer {
+  /** The document for scripts. */
   readonly json: unknown;
-  readonly text: string;
-  /** The text with tables as wide as they are; absent when that is the same. */
-  readonly wide?: string;
+  /** The text for people; a text with tables is made for lines of at most so many characters. */
+  readonly text: string | ((most: number) => string);
+}
+
+export const textOf = (text: Answer['text'], most: number) => (typeof text === 'string' ? text : text(most));
+
+/** @throws Refused when a thing that was named is missing. @param what such as `Quote qte_01K`. */
+export function existing<T>(found: T | null, what: string): T {
+  if (found === null) throw new Refused('not_found', `${what} does not exist.`);
+  return found;
 }
 
 export type Cell = string | number | boolean | Date | null | undefined;
 
 /** What a terminal shows without breaking lines, unless `--wide` is given. */
-const WIDEST = 120;
+export const WIDEST = 120;
 /** The longest ids have 30 characters, `after ntf_…` six more: no column is narrower than that but by its texts. */
 const LEAST_BROKEN = 36;
-/** Of a text that is broken. */
 const MOST_LINES = 3;
 
 /** A table with a heading; says so when it has no rows. @param most characters in a line. */
@@ -25,7 +33,6 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   const kept = fit(widths, most);
   const drawn = new Table({
     head: head.slice(0, kept),
-    // With the padding.
     colWidths: widths.slice(0, kept).map((width) => width + 2),
     wordWrap: true,
     style: { head: [], border: [], compact: true },
@@ -55,7 +62,6 @@ function fit(widths: number[], most: number): number {
   return kept;
 }
 
-/** What does not fit into some lines of its column. */
 const cut = (text: string, width: number) =>
   text.length <= width * MOST_LINES ? text : `${text.slice(0, width * MOST_LINES - 1)}…`;
 
@@ -82,7 +88,7 @@ export function listed<One, View>(
   found: readonly One[],
   view: (one: One) => View,
   columns: Columns<One, View>,
-): Answer & { readonly json: readonly View[] } {
+): { readonly json: readonly View[]; readonly text: (most: number) => string } {
   const json = found.map(view);
   const rows = found.map((one, at) =>
     Object.values(columns).map((column) =>
@@ -90,26 +96,21 @@ export function listed<One, View>(
     ),
   );
   const head = Object.keys(columns);
-  return { json, text: table(head, rows), wide: table(head, rows, Infinity) };
+  return { json, text: (most: number) => table(head, rows, most) };
 }
 
-/** A text with tables in it, as it is with and without `--wide`. */
-export const withTables = (make: (textOf: (answer: Answer) => string) => string) => ({
-  text: make(({ text }) => text),
-  wide: make(({ text, wide = text }) => wide),
-});
-
 /** Names and values, one to a line. */
-export function facts(entries: readonly (readonly [string, Cell])[]): string {
+export function facts(view: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(view);
   const width = Math.max(...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join('\n');
 }
 
-function cell(value: Cell): string {
+function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (value instanceof Date) return moment(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return printable(String(value));
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** `2026-11-22 14:05:12Z` */
@@ -121,6 +122,15 @@ export function age(moment: Date, now: Date): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** Characters that control a terminal, or what is read there, and that JSON leaves as they are: a partner's answer may contain any. */
+export function jsonText(document: unknown): string {
+  return JSON.stringify(document, null, 2).replaceAll(/[\u007F-\u009F\u2028\u2029\p{Cf}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** A stored text must not move the cursor of the terminal that shows it, nor turn round what is read there (U+202E). */

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
 import { Refused } from '../db/refused';
-import { idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
+import { ukDay } from '../domain/product';
+import { inPages, paged, type Page } from './arguments';
+import { changeAndLog, group, handle, type OpsDeps } from './call';
 import { productTable, productView, versionView } from './catalogue-view';
+import { idOf } from './ids';
 import { addImportCommand } from './import/command';
 import { importProducts } from './import/products';
-import { differences, differenceText, facts, moment, type Cell } from './output';
-import { inPages, paged, type Page } from './paging';
-import { ukDay } from '../domain/product';
+import { differences, differenceText, facts, moment } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -24,19 +23,14 @@ const CSV_TYPES = {
   flags: new Set(['active']),
 };
 
-/** `ops products …` */
 export function addProductCommands(program: Command, deps: OpsDeps): void {
-  const products = program
-    .command('products')
-    .description("Merchants' credit products.")
-    .addHelpText('after', EXAMPLES);
+  const products = group(program, 'products', "Merchants' credit products.", EXAMPLES);
 
   const list = products
     .command('list')
     .description("Products in their merchants' order, switched-off ones too.")
     .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'));
-  const pages = inPages(list, 'product', { byDefault: 200 });
-  handle<Page & { merchant?: string }>(pages, deps, async (call) => {
+  handle<Page>(inPages(list, 'product', { byDefault: 200 }), deps, async (call) => {
     const { merchant: merchantId, after, limit } = call.options;
     const found = await listProducts(call.db, { merchantId, after, limit });
     return paged(call, productTable(found, ukDay(deps.now())), found, ({ productId }) => productId);
@@ -51,32 +45,21 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     const product = await findProduct(db, merchantId, creditProduct);
     if (product === null)
       throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
-    const versions = await listVersions(db, product.productId);
+    const stored = await listVersions(db, product.productId);
     // Newest first; each is compared with the one before it.
-    const differing = versions.map(({ definition }, at) => {
-      const before = versions[at + 1];
-      return before === undefined
-        ? null
-        : differences(versionView(before.definition), versionView(definition));
+    const versions = stored.map(({ version, createdAt, definition }, at) => {
+      const [terms, before] = [versionView(definition), stored[at + 1]];
+      const changed = before === undefined ? null : differences(versionView(before.definition), terms);
+      return { version, created_at: createdAt, changed, ...terms };
     });
-    const json = {
-      ...productView(product),
-      versions: versions.map(({ version, createdAt, definition }, at) => ({
-        version,
-        created_at: createdAt,
-        changed: differing[at] ?? null,
-        ...versionView(definition),
-      })),
+    const history = versions.flatMap((one) => [
+      `${one.version}, since ${moment(one.created_at)}: ${one.lender_name}, ${one.number_of_repayments} repayments, ${one.apr}%`,
+      ...(one.changed ?? []).map((change) => `    ${differenceText(change)}`),
+    ]);
+    return {
+      json: { ...productView(product), versions },
+      text: `${facts(productView(product))}\n\nVersions: what each changed\n${history.join('\n')}`,
     };
-    const lines = Object.entries(productView(product)).map(([name, value]): [string, Cell] => [
-      name,
-      typeof value === 'object' && value !== null ? JSON.stringify(value) : value,
-    ]);
-    const history = versions.flatMap(({ version, createdAt, definition }, at) => [
-      `${version}, since ${moment(createdAt)}: ${definition.lenderName}, ${definition.numberOfRepayments} repayments, ${versionView(definition).apr}%`,
-      ...(differing[at] ?? []).map((one) => `    ${differenceText(one)}`),
-    ]);
-    return { json, text: `${facts(lines)}\n\nVersions: what each changed\n${history.join('\n')}` };
   });
 
   addSwitch('activate', true, 'Offer a product again.');
@@ -96,8 +79,8 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
         if (done.changed) await log(done.product.productId, details);
         return done;
       });
-      const state = active ? 'active' : 'inactive';
-      const text = `Product "${creditProduct}" of ${merchantId} ${changed ? 'is now' : 'was already'} ${state}.`;
+      const now = `${changed ? 'is now' : 'was already'} ${active ? 'active' : 'inactive'}`;
+      const text = `Product "${creditProduct}" of ${merchantId} ${now}.`;
       return { json: { ...productView(product), changed }, text };
     });
   }

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/quotes/read';
-import { Refused } from '../db/refused';
+import { findQuote, listQuotes, type QuoteSummary } from '../db/quotes/read';
 import { formatPence } from '../domain/money';
-import { wholeNumber, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { facts, listed, snakeCased, table, type Answer } from './output';
-import { inPages, paged, type Page } from './paging';
+import { inPages, paged, wholeNumber, type Page } from './arguments';
+import { group, handle, type OpsDeps } from './call';
 import { versionView } from './catalogue-view';
+import { idOf, withId } from './ids';
+import { existing, facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -17,31 +16,43 @@ Examples:
 /** Quotes are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_DAYS = 7;
-/** Quotes have no index of references, which would be written with each: what is read is two months. */
+/** An index of references would be written with each quote, so there is none: two months are read instead. */
 const DEFAULT_DAYS_OF_REFERENCE = 60;
 
-interface ListOptions extends Page {
-  readonly merchant?: string;
-  readonly merchantReference?: string;
-  readonly days?: number;
-}
-
-/** `ops quotes …` */
 export function addQuoteCommands(program: Command, deps: OpsDeps): void {
-  const quotes = program
-    .command('quotes')
-    .description('Quotes as they were answered.')
-    .addHelpText('after', EXAMPLES);
+  const quotes = group(program, 'quotes', 'Quotes as they were answered.', EXAMPLES);
 
-  const show = quotes
-    .command('show')
-    .argument('<quote-id>', '', idOf('quote'))
-    .description('One quote: request, answer, and the versions of the products that fitted.');
+  const show = withId(quotes.command('show'), 'quote', '<quote-id>').description(
+    'One quote: request, answer, and the versions of the products that fitted.',
+  );
   handle(show, deps, async ({ db }, quoteId = '') => {
-    const quote = await findQuote(db, quoteId);
-    if (quote === null)
-      throw new Refused('not_found', `Quote ${quoteId} does not exist, or its month has been dropped.`);
-    return fullAnswer(quote);
+    const found = existing(await findQuote(db, quoteId), `Quote ${quoteId}`);
+    const { response, fitted, versions, ...summary } = found;
+    const terms = listed(
+      versions,
+      ({ productId, version, definition }) => ({
+        product_id: productId,
+        version,
+        ...versionView(definition),
+      }),
+      {
+        product: 'product_id',
+        version: 'version',
+        lender: 'lender',
+        'credit product': 'credit_product',
+        repayments: 'number_of_repayments',
+        APR: ({ definition }) => `${versionView(definition).apr}%`,
+      },
+    );
+    return {
+      json: { ...view(summary), response, fitted, versions: terms.json },
+      text: (most) =>
+        [
+          facts(view(summary)),
+          `Products that fitted, with the version they were priced with:\n${terms.text(most)}`,
+          `Answer:\n${JSON.stringify(response, null, 2)}`,
+        ].join('\n\n'),
+    };
   });
 
   const list = quotes
@@ -55,10 +66,10 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       `how far back, 1 to ${LONGEST_SPAN_DAYS}; default: ${DEFAULT_DAYS}, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}`,
       wholeNumber(1, LONGEST_SPAN_DAYS),
     );
-  handle<ListOptions>(inPages(list, 'quote'), deps, async (call) => {
+  handle<Page & { days?: number }>(inPages(list, 'quote'), deps, async (call) => {
     const { partner: partnerId, merchant: merchantId, merchantReference, after, limit } = call.options;
     const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
-    const days = call.options.days ?? byDefault;
+    const { days = byDefault } = call.options;
     const filter = { partnerId, merchantId, merchantReference, days, after, limit };
     const found = await listQuotes(call.db, filter);
     if (found.length === 0) return { json: [], text: `None in the last ${days} days (--days).` };
@@ -82,31 +93,3 @@ const view = ({ quoteId, loanPence, depositPence, ...rest }: QuoteSummary) => ({
   loan_amount: formatPence(loanPence),
   customer_deposit: depositPence === null ? null : formatPence(depositPence),
 });
-
-function fullAnswer({ response, fitted, versions, ...summary }: StoredQuote): Answer {
-  const terms = versions.map(({ productId, version, definition }) => ({
-    product_id: productId,
-    version,
-    ...versionView(definition),
-  }));
-  const text = [
-    facts(Object.entries(view(summary))),
-    '',
-    'Products that fitted, with the version they were priced with:',
-    table(
-      ['product', 'version', 'lender', 'credit product', 'repayments', 'APR'],
-      terms.map((one) => [
-        one.product_id,
-        one.version,
-        one.lender,
-        one.credit_product,
-        one.number_of_repayments,
-        `${one.apr}%`,
-      ]),
-    ),
-    '',
-    'Answer:',
-    JSON.stringify(response, null, 2),
-  ].join('\n');
-  return { json: { ...view(summary), response, fitted, versions: terms }, text };
-}

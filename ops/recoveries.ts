@@ -1,29 +1,23 @@
 import type { Command } from 'commander';
+import { sql } from 'drizzle-orm';
+import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import { existingPartner } from '../db/catalogue/partners';
 import {
   beginRecovery,
   endRecovery,
   listRecoveries,
-  resumeRecovery,
   RECOVERED_PER_SECOND,
+  resumeRecovery,
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
 import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/recoverable';
+import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
-import {
-  environmentOption,
-  HIGHEST_PER_SECOND,
-  momentOrAgo,
-  wholeNumber,
-  type MomentOrAgo,
-  idOf,
-} from './arguments';
+import { environmentOption, limited, momentOrAgo, perSecondOption, type MomentOrAgo } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
-import { listed, type Answer } from './output';
-import { limited } from './paging';
-import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
-import { resolveSpan } from './recover-span';
+import { idOf } from './ids';
+import { listed, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -37,16 +31,6 @@ interface RecoverOptions {
   readonly resume?: string;
 }
 
-/** Why a notification is left as it is. */
-const LEFT: Readonly<Record<Exclude<UndeliveredCount['plan'], 'send'>, string>> = {
-  test: 'test: resend it by itself',
-  under_way: 'under way',
-  cancelled: 'cancelled',
-  no_endpoint: 'no active endpoint',
-  body_removed: 'its body was removed',
-};
-
-/** `ops notifications recover` and `ops notifications recoveries`. */
 export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void {
   const recover = notifications
     .command('recover')
@@ -64,31 +48,28 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     .option('--until <moment>', 'up to this moment, or so long ago; default: now', momentOrAgo)
     .option('--yes', 'send, do not only count')
     .option('--resume <recovery>', 'go on with one that was interrupted', idOf('recovery'))
-    .option(
-      '--per-second <n>',
-      `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
-      wholeNumber(1, HIGHEST_PER_SECOND),
-    )
+    .addOption(perSecondOption())
     .addHelpText('after', EXAMPLES);
   handle<RecoverOptions>(recover, deps, async (call) => {
-    const { resume: resumed } = call.options;
-    if (resumed !== undefined) return resume(call, resumed);
+    const { resume, yes, perSecond } = call.options;
+    if (resume !== undefined)
+      return run(call, await resumeRecovery(call.db, resume, { actor: deps.actor, perSecond }));
     const span = await spanOf(call);
     const counts = await countUndelivered(call.db, span);
-    const found = total(counts);
-    if (!call.options.yes || found === 0) return counted(span, counts, rateOf(call));
-    const { actor } = deps;
-    return run(call, await beginRecovery(call.db, { ...span, perSecond: rateOf(call), found, actor }));
+    const found = counts.filter(({ plan }) => plan === 'send').reduce((sum, { count }) => sum + count, 0);
+    const rate = perSecond ?? RECOVERED_PER_SECOND;
+    if (!yes || found === 0) return countAnswer(span, counts, found, rate);
+    const wanted = { ...span, perSecond: rate, found, actor: deps.actor };
+    return run(call, await beginRecovery(call.db, wanted));
   });
 
   const list = notifications
     .command('recoveries')
     .description('Recoveries, newest first: what each has sent, and which can be resumed.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'));
-  handle<{ limit: number }>(limited(list, 20), deps, async (call) => {
-    const { partner: partnerId, limit } = call.options;
-    const found = await listRecoveries(call.db, { partnerId, limit });
-    return listed(found, view, {
+  handle<{ limit: number }>(limited(list, 20), deps, async ({ db, options }) => {
+    const { partner: partnerId, limit } = options;
+    return listed(await listRecoveries(db, { partnerId, limit }), view, {
       recovery: 'recovery_id',
       partner: 'partner_id',
       since: 'since',
@@ -101,94 +82,99 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
       begun: 'created_at',
     });
   });
-
-  async function resume(call: Call, recoveryId: string): Promise<Answer> {
-    const { perSecond } = call.options;
-    return run(call, await resumeRecovery(call.db, recoveryId, { actor: deps.actor, perSecond }));
-  }
-
-  async function run(call: Call, recovery: Recovery): Promise<Answer> {
-    const tell = (text: string) => {
-      if (!call.options.json) deps.err(`${text}\n`);
-    };
-    const again = `ops notifications recover --resume ${recovery.recoveryId}`;
-    tell(`Recovery ${recovery.recoveryId}, ${recovery.perSecond} per second. If it ends early: ${again}`);
-    const { actor } = deps;
-    const stopped = await runRecovery(recovery, {
-      db: call.db,
-      actor,
-      interrupted: deps.interruptible(),
-      onProgress: ({ found, sent, skipped }) =>
-        tell(`${sent} of ${found} sent${skipped === 0 ? '' : `, ${skipped} passed over`}`),
-    });
-    const state = stopped === null ? 'done' : 'interrupted';
-    const ended = await endRecovery(call.db, { ...recovery, actor }, state);
-    const { found, sent, skipped } = ended;
-    const figures = `${sent} of ${found} sent, ${skipped} passed over`;
-    if (stopped === 'interrupted') {
-      throw new Refused('conflict', `Interrupted: ${figures}. Go on with ${again}`);
-    }
-    if (stopped !== null)
-      throw new Refused('conflict', `${stopped.message} ${figures}; then go on: ${again}`);
-    return {
-      json: view(ended),
-      text: `Recovery ${ended.recoveryId} is done: ${figures}. They leave after everything that is live.`,
-    };
-  }
 }
 
-async function spanOf(call: Call<RecoverOptions>): Promise<RecoverySpan> {
-  const { partner: partnerId, environment = null, since, until = { agoSeconds: 0 } } = call.options;
-  if (partnerId === undefined || since === undefined) {
+async function run({ db, deps, options }: Call<RecoverOptions>, recovery: Recovery): Promise<Answer> {
+  const report = (text: string) => {
+    if (!options.json) deps.err(`${text}\n`);
+  };
+  const again = `ops notifications recover --resume ${recovery.recoveryId}`;
+  report(`Recovery ${recovery.recoveryId}, ${recovery.perSecond} per second. If it ends early: ${again}`);
+  const { actor } = deps;
+  const stopped = await runRecovery(recovery, {
+    db,
+    actor,
+    interrupted: deps.interruptible(),
+    onProgress: ({ found, sent, skipped }) =>
+      report(`${sent} of ${found} sent${skipped === 0 ? '' : `, ${skipped} passed over`}`),
+  });
+  const ended = await endRecovery(db, { ...recovery, actor }, stopped === null ? 'done' : 'interrupted');
+  const figures = `${ended.sent} of ${ended.found} sent, ${ended.skipped} passed over`;
+  if (stopped === 'interrupted')
+    throw new Refused('conflict', `Interrupted: ${figures}. Go on with ${again}`);
+  if (stopped !== null) throw new Refused('conflict', `${stopped.message} ${figures}; then go on: ${again}`);
+  return {
+    json: view(ended),
+    text: `Recovery ${ended.recoveryId} is done: ${figures}. They leave after everything that is live.`,
+  };
+}
+
+async function spanOf({ db, options }: Call<RecoverOptions>): Promise<RecoverySpan> {
+  const { partner: partnerId, environment = null, since, until = { agoSeconds: 0 } } = options;
+  if (partnerId === undefined || since === undefined)
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
-  }
-  await existingPartner(call.db, partnerId);
-  return { partnerId, environment, ...(await resolveSpan(call.db, since, until)) };
+  await existingPartner(db, partnerId);
+  return { partnerId, environment, ...(await resolveSpan(db, since, until)) };
 }
 
-const rateOf = (call: Call) => call.options.perSecond ?? RECOVERED_PER_SECOND;
-
-const total = (counts: readonly UndeliveredCount[]) =>
-  counts.filter(({ plan }) => plan === 'send').reduce((sum, { count }) => sum + count, 0);
-
-/** What a recovery would do. */
-function counted(span: RecoverySpan, counts: readonly UndeliveredCount[], perSecond: number): Answer {
-  const found = total(counts);
-  const lines = listed(
-    counts,
-    ({ environment, eventType, state, count, plan }) => ({
-      environment,
-      event_type: eventType,
-      state,
-      count,
-      plan,
-    }),
-    {
-      environment: 'environment',
-      event: 'event_type',
-      state: 'state',
-      count: 'count',
-      recovery: ({ plan }) => (plan === 'send' ? 'would be sent' : `left: ${LEFT[plan]}`),
-    },
+/**
+ * The span by the database's clock, in ISO 8601. Its end is never in the future, so that it does not move while the
+ * recovery runs.
+ * @throws Refused when it is empty, or begins too long ago.
+ */
+async function resolveSpan(db: DbOrTransaction, since: MomentOrAgo, until: MomentOrAgo) {
+  const [row] = await db.execute<{ now: string }>(
+    sql`select to_char(service_now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now`,
   );
+  const now = Date.parse(row?.now ?? '');
+  const at = (wanted: MomentOrAgo) =>
+    'at' in wanted ? wanted.at.getTime() : now - wanted.agoSeconds * 1_000;
+  const [from, to] = [at(since), Math.min(at(until), now)];
+  if (from >= to) throw new Refused('invalid', 'The span is empty: --since must lie before --until and now.');
+  if (now - from > LONGEST_RECOVERY_DAYS * 86_400_000)
+    throw new Refused('invalid', `--since must lie at most ${LONGEST_RECOVERY_DAYS} days back.`);
+  return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };
+}
+
+const PLANS: Readonly<Record<UndeliveredCount['plan'], string>> = {
+  send: 'would be sent',
+  test: 'left: test: resend it by itself',
+  under_way: 'left: under way',
+  cancelled: 'left: cancelled',
+  no_endpoint: 'left: no active endpoint',
+  body_removed: 'left: its body was removed',
+};
+
+function countAnswer(
+  { partnerId, environment, since, until }: RecoverySpan,
+  counts: readonly UndeliveredCount[],
+  found: number,
+  perSecond: number,
+): Answer {
+  const lines = listed(counts, snakeCased, {
+    environment: 'environment',
+    event: 'event_type',
+    state: 'state',
+    count: 'count',
+    recovery: ({ plan }) => PLANS[plan],
+  });
   const minutes = Math.ceil(found / perSecond / 60);
+  const result =
+    found === 0
+      ? 'Nothing to send.'
+      : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`;
   return {
     json: {
       dry_run: true,
-      partner_id: span.partnerId,
-      environment: span.environment,
-      since: span.since,
-      until: span.until,
+      partner_id: partnerId,
+      environment,
+      since,
+      until,
       would_send: found,
       counts: lines.json,
     },
-    text: [
-      `Never delivered to ${span.partnerId}, created from ${span.since} to ${span.until}:`,
-      lines.text,
-      found === 0
-        ? 'Nothing to send.'
-        : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`,
-    ].join('\n'),
+    text: (most) =>
+      `Never delivered to ${partnerId}, created from ${since} to ${until}:\n${lines.text(most)}\n${result}`,
   };
 }
 

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
+import { lastRemovals } from '../db/audit/change-log';
 import { countExpired, type RetentionCount } from '../db/retention/count';
-import { appendChange, lastRemovals } from '../db/audit/change-log';
-import { Refused } from '../db/refused';
-import { handle, type Call, type OpsDeps } from './call';
-import { TemporalUnreachable } from './exit-codes';
-import { table, type Answer } from './output';
+import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { listed } from './output';
 
 const EXAMPLES = `
 Examples:
@@ -12,45 +10,37 @@ Examples:
   ops retention run --dry-run      counts what would go now
   ops retention run --yes          lets a worker remove it now, instead of waiting for tonight's run`;
 
-/** Enough to see what the last runs did. */
 const SHOWN_REMOVALS = 10;
 
-/** `ops retention …` */
 export function addRetentionCommands(program: Command, deps: OpsDeps): void {
-  const retention = program
-    .command('retention')
-    .description(
-      'What is removed once its time is over (RETENTION_* of migrate): every day by a Temporal schedule, or by hand.',
-    )
-    .addHelpText('after', EXAMPLES);
+  const retention = group(
+    program,
+    'retention',
+    'What is removed once its time is over (RETENTION_* of migrate): every day by a Temporal schedule, or by hand.',
+    EXAMPLES,
+  );
 
   const show = retention
     .command('show')
     .description('How long data is kept, what is past its time, and what was removed last.');
-  handle(show, deps, async (call) => {
+  handle(show, deps, async ({ db }) => {
     const at = deps.retentionAt();
-    const counts = await countExpired(call.db);
-    const removals = await lastRemovals(call.db, SHOWN_REMOVALS);
+    const expired = await countExpired(db);
+    const counts = countTable(expired);
+    const removals = listed(await lastRemovals(db, SHOWN_REMOVALS), (one) => one, {
+      when: 'changed_at',
+      by: 'login',
+      what: 'subject',
+      rows: 'rows',
+    });
     const when = at === 'off' ? 'never (RETENTION_AT is off)' : `every day at ${at} UTC`;
+    const months = expired.filter((one) => one.months.length > 0);
+    const wholeMonths = months.map(({ kind, months }) => `\nWhole months of ${kind}: ${months.join(', ')}.`);
     return {
-      json: {
-        at,
-        counts: counts.map(view),
-        last_removals: removals,
-      },
-      text: [
-        `The next run removes this: ${when}.`,
-        countTable(counts),
-        ...counts.flatMap(({ kind, months }) =>
-          months.length === 0 ? [] : [`Whole months of ${kind}: ${months.join(', ')}.`],
-        ),
-        '',
-        'Last removals:',
-        table(
-          ['when', 'by', 'what', 'rows'],
-          removals.map((one) => [one.changed_at, one.login, one.subject, one.rows]),
-        ),
-      ].join('\n'),
+      json: { at, counts: counts.json, last_removals: removals.json },
+      text: (most) =>
+        `The next run removes this: ${when}.\n${counts.text(most)}${wholeMonths.join('')}\n\n` +
+        `Last removals:\n${removals.text(most)}`,
     };
   });
 
@@ -60,36 +50,37 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
     .option('--dry-run', 'count only, which is what it does without --yes too')
     .option('--yes', 'start the removal');
   handle(run, deps, async (call) => {
-    if (call.options.yes && !call.options.dryRun) return remove(call);
-    const counts = await countExpired(call.db);
-    const text = `${countTable(counts)}\nNothing was removed: add --yes.`;
-    return { json: { dry_run: true, counts: counts.map(view) }, text };
-  });
-
-  async function remove(call: Call): Promise<Answer> {
-    const { actor } = deps;
-    await call.db.transaction(async (tx) => {
-      await appendChange(tx, { actor, action: 'retention.run', subject: 'retention', details: {} });
-      const answer = await deps.startRetention();
-      if (answer.kind === 'unreachable') throw new TemporalUnreachable(answer);
-      if (answer.kind === 'under_way')
-        throw new Refused('conflict', 'A removal that was started by hand is still under way.');
+    if (!call.options.yes || call.options.dryRun) {
+      const counts = countTable(await countExpired(call.db));
+      return {
+        json: { dry_run: true, counts: counts.json },
+        text: (most) => `${counts.text(most)}\nNothing was removed: add --yes.`,
+      };
+    }
+    await changeAndLog(call, 'retention.run', async (_tx, log) => {
+      await log('retention', {});
+      await (await deps.temporal()).startRetention();
     });
     const text = 'A worker removes it now; ops retention show lists what went.';
     return { json: { started: true }, text };
-  }
+  });
 }
 
 const countTable = (counts: readonly RetentionCount[]) =>
-  table(
-    ['kind', 'kept for days', 'past its time', 'whole months', 'must stay'],
-    counts.map((one) => [one.kind, one.days, one.rows, one.months.length, one.staying]),
+  listed(
+    counts,
+    ({ kind, days, rows, months, staying }) => ({
+      kind,
+      kept_days: days,
+      past_its_time: rows,
+      whole_months: months,
+      must_stay: staying,
+    }),
+    {
+      kind: 'kind',
+      'kept for days': 'kept_days',
+      'past its time': 'past_its_time',
+      'whole months': ({ months }) => months.length,
+      'must stay': 'must_stay',
+    },
   );
-
-const view = ({ kind, days, rows, months, staying }: RetentionCount) => ({
-  kind,
-  kept_days: days,
-  past_its_time: rows,
-  whole_months: months,
-  must_stay: staying,
-});

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
-import { checkSecrets, type Unreadable, resealSecrets, type ResealReport } from '../db/endpoints/sealed-rows';
-import { handle, type OpsDeps } from './call';
+import { checkSecrets, resealSecrets, type Unreadable } from '../db/endpoints/sealed-rows';
+import { group, handle, type OpsDeps } from './call';
 
 const EXAMPLES = `
 Examples:
@@ -9,15 +9,15 @@ Examples:
   ops secrets reencrypt --dry-run     counts, and opens those secrets to see that they can be
   ops secrets reencrypt               after a new key was put in front of WEBHOOK_KEYS`;
 
-/** Enough to start looking. */
 const UNREADABLE_NAMED = 10;
 
-/** `ops secrets …` */
 export function addSecretCommands(program: Command, deps: OpsDeps): void {
-  const secrets = program
-    .command('secrets')
-    .description('Webhook secrets and private keys at rest, under the keys of WEBHOOK_KEYS.')
-    .addHelpText('after', EXAMPLES);
+  const secrets = group(
+    program,
+    'secrets',
+    'Webhook secrets and private keys at rest, under the keys of WEBHOOK_KEYS.',
+    EXAMPLES,
+  );
 
   const check = secrets
     .command('check')
@@ -26,10 +26,7 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
     );
   handle(check, deps, async ({ db }) => {
     const { found, byKey, unreadable } = await checkSecrets(db, deps.keyRing());
-    if (unreadable.length > 0)
-      throw new Error(
-        `${unreadable.length} of ${found} secrets and private keys cannot be opened.\n${namesOf(unreadable)}`,
-      );
+    if (unreadable.length > 0) throw unreadableError(found, unreadable, '');
     const keys = Object.entries(byKey).map(([keyId, count]) => `${count} under ${keyId}`);
     return {
       json: { found, by_key: byKey },
@@ -43,11 +40,10 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
       'Seal every secret and private key anew that is not under the first key. Exit code 1 when one cannot be opened.',
     )
     .option('--dry-run', 'change nothing');
-  handle(reencrypt, deps, async ({ db, options }) => {
+  handle(reencrypt, deps, async ({ db, options: { dryRun = false, json } }) => {
     const keyRing = deps.keyRing();
     const { currentKeyId } = keyRing;
-    const { dryRun = false } = options;
-    const report = await resealSecrets(db, {
+    const { found, resealed, unreadable } = await resealSecrets(db, {
       keyRing,
       dryRun,
       record: (tx, resealed) =>
@@ -58,28 +54,24 @@ export function addSecretCommands(program: Command, deps: OpsDeps): void {
           details: { resealed },
         }),
       onProgress: (done, found) => {
-        if (!options.json) deps.err(`${done} of ${found}\n`);
+        if (!json) deps.err(`${done} of ${found}\n`);
       },
     });
-    if (report.unreadable.length > 0) throw unreadable(report, dryRun);
-    const { found, resealed } = report;
-    const what = `${resealed} of ${found} secrets and private keys ${dryRun ? 'can be' : 'were'}`;
+    const what = dryRun ? 'can be' : 'were';
+    if (unreadable.length > 0)
+      throw unreadableError(found, unreadable, ` and stay as they are; ${resealed} ${what} sealed anew`);
     return {
       json: { current_key: currentKeyId, dry_run: dryRun, found, resealed },
-      text: `${what} sealed anew under key ${currentKeyId}.`,
+      text: `${resealed} of ${found} secrets and private keys ${what} sealed anew under key ${currentKeyId}.`,
     };
   });
 }
 
-function unreadable({ found, resealed, unreadable }: ResealReport, dryRun: boolean): Error {
-  return new Error(
-    `${unreadable.length} of ${found} secrets and private keys cannot be opened and stay as they are; ` +
-      `${resealed} ${dryRun ? 'can be' : 'were'} sealed anew.\n${namesOf(unreadable)}`,
-  );
-}
-
-function namesOf(unreadable: readonly Unreadable[]): string {
-  const named = unreadable.slice(0, UNREADABLE_NAMED).map(({ id, reason }) => `  ${id}: ${reason}`);
+function unreadableError(found: number, unreadable: readonly Unreadable[], others: string): Error {
+  const named = unreadable.slice(0, UNREADABLE_NAMED).map(({ id, reason }) => `\n  ${id}: ${reason}`);
   const rest = unreadable.length - named.length;
-  return [...named, ...(rest > 0 ? [`  and ${rest} more`] : [])].join('\n');
+  return new Error(
+    `${unreadable.length} of ${found} secrets and private keys cannot be opened${others}.` +
+      `${named.join('')}${rest > 0 ? `\n  and ${rest} more` : ''}`,
+  );
 }

@@ -8,9 +8,9 @@ import type { Db } from '../db/postgres/connect';
 import type { KeyEnvironment } from '../db/keys/key';
 import { readProgress, type NotificationProgress } from '../db/notifications/notification';
 import { insertTestNotification } from '../db/notifications/create';
-import { environmentOption, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
+import { environmentOption } from './arguments';
+import { changeAndLog, handle, type OpsDeps } from './call';
+import { idOf } from './ids';
 
 /** As long as the API waits. */
 const WAIT_MS = 10_000;
@@ -23,7 +23,6 @@ interface TestOptions {
   readonly wait?: true;
 }
 
-/** `ops webhooks test` */
 export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   const test = webhooks
     .command('test')
@@ -37,8 +36,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   handle<TestOptions>(test, deps, async (call) => {
     const { partner: partnerId, environment, lender = null } = call.options;
     const at = deps.now();
-    const notificationId = `ntf_${ulid(at.getTime())}`;
-    const eventId = `evt_${ulid(at.getTime())}`;
+    const [notificationId, eventId] = [`ntf_${ulid(at.getTime())}`, `evt_${ulid(at.getTime())}`];
     await changeAndLog(call, 'webhooks.test', async (tx, log) => {
       await insertTestNotification(tx, {
         notificationId,
@@ -66,7 +64,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   });
 }
 
-/** Where it stands when the first attempt has ended, or after ten seconds. */
+/** Its state when the first attempt has ended, or after ten seconds. */
 async function firstAttempt(db: Db, notificationId: string): Promise<NotificationProgress | null> {
   const endsAtMs = performance.now() + WAIT_MS;
   for (;;) {

@@ -1,29 +1,28 @@
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys/key';
-import { lastAttempts, withQueue } from '../db/endpoints/attempts';
-import { Refused } from '../db/refused';
+import { lastAttempts, withQueue, type EndpointWithQueue, type QueueFigures } from '../db/endpoints/attempts';
 import {
   listEndpoints,
   registerEndpoint,
   setEndpointState,
   type WebhookEndpoint,
 } from '../db/endpoints/endpoints';
+import { generateWebhookSecret, listSecrets } from '../db/endpoints/secrets';
+import type { KeyEnvironment } from '../db/keys/key';
 import type { DbOrTransaction } from '../db/postgres/connect';
-import { listSecrets, generateWebhookSecret } from '../db/endpoints/secrets';
-import { environmentOption, idOf } from './arguments';
-import { handle, type OpsDeps } from './call';
-import { changeAndLog } from './change-and-log';
-import { endpointArgument, namedEndpoint } from './endpoint-argument';
-import { addWebhookSecretCommands } from './webhook-secrets';
-import { addWebhookTest } from './webhook-test';
+import { Refused } from '../db/refused';
+import { environmentOption } from './arguments';
+import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { idOf } from './ids';
+import { describeAttempt } from './notification-view';
+import { age, facts, listed, snakeCased } from './output';
 import {
-  endpointAnswer,
-  endpointStatus,
-  endpointTable,
-  endpointView,
-  heldText,
+  addWebhookSecretCommands,
+  endpointArgument,
+  namedEndpoint,
   secretAnswer,
-} from './webhook-view';
+  secretTable,
+} from './webhook-secrets';
+import { addWebhookTest } from './webhook-test';
 
 const EXAMPLES = `
 Examples:
@@ -33,7 +32,7 @@ Examples:
   ops webhooks disable whe_01K…            nothing is sent until it is enabled
   ops webhooks secrets rotate whe_01K… --overlap 2d`;
 
-/** Of those that have ended: enough to see whether an endpoint is well. */
+/** Of those that have ended: enough to see whether an endpoint works. */
 const ATTEMPTS_SHOWN = 10;
 
 interface RegisterOptions {
@@ -43,12 +42,13 @@ interface RegisterOptions {
   readonly replace?: true;
 }
 
-/** `ops webhooks …` */
 export function addWebhookCommands(program: Command, deps: OpsDeps): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('Endpoints that partners are notified at, and the secrets that deliveries are signed with.')
-    .addHelpText('after', EXAMPLES);
+  const webhooks = group(
+    program,
+    'webhooks',
+    'Endpoints that partners are notified at, and the secrets that deliveries are signed with.',
+    EXAMPLES,
+  );
 
   const register = webhooks
     .command('register')
@@ -62,27 +62,18 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     const url = await checkedUrl(deps, call.options.url);
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const { endpoint, replaced, secretId, held } = await changeAndLog(
-      call,
-      'webhooks.register',
-      async (tx, log) => {
-        const wanted = { partnerId, environment, url, secret, keyRing, replace };
-        const { endpoint, secretId, newKeyPairId, ...done } = await registerEndpoint(tx, wanted);
-        const replaced = done.replaced?.endpointId ?? null;
-        const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
-        await log(endpoint.endpointId, {
-          ...details,
-          ...(newKeyPairId !== null && { webhook_key_id: newKeyPairId }),
-        });
-        return { endpoint, replaced, secretId, held: await heldFor(tx, endpoint) };
-      },
-    );
-    const instead = replaced === null ? '' : `, in place of ${replaced}`;
-    return secretAnswer({
-      secret,
-      said: `Registered ${environment} endpoint ${endpoint.endpointId} of ${partnerId}${instead}: ${url}${heldText(held)}`,
-      view: { ...endpointView(endpoint), held, secret_id: secretId, replaced },
+    const view = await changeAndLog(call, 'webhooks.register', async (tx, log) => {
+      const wanted = { partnerId, environment, url, secret, keyRing, replace };
+      const { endpoint, secretId, newKeyPairId, ...done } = await registerEndpoint(tx, wanted);
+      const replaced = done.replaced?.endpointId ?? null;
+      const details = { partner_id: partnerId, environment, url, secret_id: secretId, replaced };
+      const keyPair = newKeyPairId === null ? {} : { webhook_key_id: newKeyPairId };
+      await log(endpoint.endpointId, { ...details, ...keyPair });
+      return { ...endpointView(endpoint), held: await heldFor(tx, endpoint), secret_id: secretId, replaced };
     });
+    const instead = view.replaced === null ? '' : `, in place of ${view.replaced}`;
+    const said = `Registered ${environment} endpoint ${view.endpoint_id} of ${partnerId}${instead}: ${url}`;
+    return secretAnswer(secret, said + heldText(view.held), view);
   });
 
   const list = webhooks
@@ -91,12 +82,30 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .option('--paused', 'only those with deliveries that somebody has paused')
     .option('--removed', 'those that were replaced, too');
-  handle<{ paused?: true; removed?: true }>(list, deps, async (call) => {
-    const { partner: partnerId, paused = false, removed = false } = call.options;
-    const queued = await withQueue(call.db, await listEndpoints(call.db, { partnerId, removed }));
-    return endpointTable(
+  handle<{ paused?: true; removed?: true }>(list, deps, async ({ db, options }) => {
+    const { partner: partnerId, paused = false, removed = false } = options;
+    const queued = await withQueue(db, await listEndpoints(db, { partnerId, removed }));
+    const waiting = (what: keyof QueueFigures) => (one: EndpointWithQueue) => {
+      const { count, since } = one.queue[what];
+      return since === null ? count : `${count}, ${age(since, deps.now())}`;
+    };
+    return listed(
       queued.filter(({ queue }) => !paused || queue.paused.count > 0),
-      deps.now(),
+      queuedView,
+      {
+        partner: 'partner_id',
+        environment: 'environment',
+        state: endpointStatus,
+        failing: ({ failingSince, failuresSinceSuccess }) =>
+          failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, deps.now())}`,
+        pending: waiting('pending'),
+        retrying: waiting('retrying'),
+        paused: waiting('paused'),
+        held: waiting('held'),
+        endpoint: 'endpoint_id',
+        'last success': 'last_success_at',
+        URL: 'url',
+      },
     );
   });
 
@@ -104,30 +113,43 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     'One endpoint: state, health, secrets by id, the attempts under way, and the last that have ended.',
   );
   handle(show, deps, async (call, endpointId) => {
-    const endpoint = await namedEndpoint(call.db, call, endpointId);
-    const [whole] = await withQueue(call.db, [endpoint]);
-    if (whole === undefined) throw new Error('the figures of an endpoint came to nothing');
-    const secrets = await listSecrets(call.db, endpoint.endpointId);
-    return endpointAnswer(whole, secrets, await lastAttempts(call.db, endpoint, ATTEMPTS_SHOWN));
+    const { db } = call;
+    const endpoint = await namedEndpoint(db, call, endpointId);
+    const secrets = secretTable(await listSecrets(db, endpoint.endpointId));
+    const { underWay, ended } = await lastAttempts(db, endpoint, ATTEMPTS_SHOWN);
+    const tried = listed([...underWay, ...ended], snakeCased, {
+      notification: 'notification_id',
+      attempt: 'attempt_number',
+      started: 'started_at',
+      'came to': describeAttempt,
+    });
+    const queued = await withQueue(db, [endpoint]);
+    const view = { ...queued.map(queuedView)[0], attempts_under_way: underWay.length };
+    return {
+      json: { ...view, secrets: secrets.json, last_attempts: tried.json },
+      text: (most) =>
+        `${facts(view)}\n\nSecrets:\n${secrets.text(most)}\n\nLast attempts:\n${tried.text(most)}`,
+    };
   });
 
-  addSwitch('disable', 'disabled', 'Send nothing there until it is enabled.');
-  addSwitch('enable', 'active', 'Let a disabled endpoint be sent to again.');
+  addSwitch('disable', { state: 'disabled', reason: 'operator' }, 'Send nothing there until it is enabled.');
+  addSwitch('enable', { state: 'active' }, 'Let a disabled endpoint be sent to again.');
   addWebhookTest(webhooks, deps);
   addWebhookSecretCommands(webhooks, deps);
 
-  function addSwitch(verb: string, state: 'active' | 'disabled', description: string): void {
+  function addSwitch(
+    verb: string,
+    wanted: Parameters<typeof setEndpointState>[2],
+    description: string,
+  ): void {
     const command = endpointArgument(webhooks.command(verb)).description(description);
     handle(command, deps, async (call, named) => {
+      const { state } = wanted;
       const { changed, endpoint, held } = await changeAndLog(call, `webhooks.${verb}`, async (tx, log) => {
-        const { endpointId } = await namedEndpoint(tx, call, named);
-        const wanted = state === 'active' ? ({ state } as const) : ({ state, reason: 'operator' } as const);
+        const { endpointId, partnerId, environment } = await namedEndpoint(tx, call, named);
         const done = await setEndpointState(tx, endpointId, wanted);
-        const { partnerId, environment } = done.endpoint;
-        const details = { partner_id: partnerId, environment, state };
-        if (done.changed) await log(endpointId, details);
-        const held = await heldFor(tx, done.endpoint);
-        return { ...done, held };
+        if (done.changed) await log(endpointId, { partner_id: partnerId, environment, state });
+        return { ...done, held: await heldFor(tx, done.endpoint) };
       });
       const now = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
       const text = state === 'active' ? now + heldText(held) : now;
@@ -136,8 +158,34 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   }
 }
 
+/** `warnedHours` is the service's own note. The last success is stored once a minute, so no seconds are shown. */
+function endpointView({ warnedHours: _, lastSuccessAt, ...shown }: WebhookEndpoint) {
+  const toTheMinute = lastSuccessAt === null ? null : `${lastSuccessAt.toISOString().slice(0, 16)}Z`;
+  return { ...snakeCased(shown), last_success_at: toTheMinute };
+}
+
+/** With what waits for it, and since when the oldest of it does. */
+const queuedView = ({ queue: { pending, retrying, paused, held }, ...endpoint }: EndpointWithQueue) => ({
+  ...endpointView(endpoint),
+  pending: pending.count,
+  pending_since: pending.since,
+  retrying: retrying.count,
+  retrying_since: retrying.since,
+  paused: paused.count,
+  paused_since: paused.since,
+  held: held.count,
+  held_since: held.since,
+});
+
+/** `disabled (gone)`: with the reason. */
+const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
+  state === 'disabled' && disabledReason !== null ? `disabled (${disabledReason})` : state;
+
 const heldFor = async (tx: DbOrTransaction, endpoint: WebhookEndpoint) =>
   (await withQueue(tx, [endpoint]))[0]?.queue.held.count ?? 0;
+
+const heldText = (held: number) =>
+  held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
 
 /** The URL as it will be stored. @throws Refused when it may not be registered. */
 async function checkedUrl({ checkTarget }: OpsDeps, url: string): Promise<string> {

@@ -12,7 +12,6 @@ import {
 } from './rows';
 
 interface ImportKind {
-  /** `merchants` or `products`. */
   readonly noun: string;
   /** Null: JSON only. */
   readonly csv: CsvTypes | null;
@@ -23,7 +22,6 @@ interface ImportKind {
   ) => Promise<ImportReport>;
 }
 
-/** Adds `<noun> import FILE`. */
 export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKind): void {
   const { noun, csv, run } = kind;
   const command = parent

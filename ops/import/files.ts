@@ -54,13 +54,11 @@ function checkRowCount<T>(rows: T[]): T[] {
   return rows;
 }
 
-/** Which columns of a CSV file hold something other than text. */
 export interface CsvTypes {
   readonly numbers: ReadonlySet<string>;
   readonly flags: ReadonlySet<string>;
 }
 
-/** A CSV file as rows. */
 export interface CsvRows {
   /** A row that has too many or too few cells is null. */
   readonly rows: unknown[];

@@ -14,13 +14,7 @@ import { checkProduct } from '../../domain/product-check';
 import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import { versionView } from '../catalogue-view';
 import { differences, snakeCase, type Difference } from '../output';
-import {
-  productRowSchema,
-  toProductDefinition,
-  toPublishedExample,
-  type ProductRow,
-  type StatedProduct,
-} from './row-schemas';
+import { productRowSchema, toProductDefinition, type ProductRow, type StatedProduct } from './row-schemas';
 import {
   checkForm,
   refuseFaults,
@@ -46,7 +40,6 @@ interface CheckedProduct {
 interface PlannedProduct extends CheckedProduct {
   readonly definition: ProductDefinition;
   readonly displayOrder: number;
-  /** Null: it is new. */
   readonly stored: StoredProduct | null;
   /** Names of terms that differ from the stored version; any of them makes a new version. */
   readonly terms: readonly string[];
@@ -111,7 +104,7 @@ function checkRow(
   known: Map<string, ReturnType<typeof checkProduct>>,
 ): Fault[] {
   const definition = toProductDefinition(value);
-  const example = toPublishedExample(value);
+  const example = value.representative_example ?? undefined;
   const terms = JSON.stringify([definition, example]);
   const found = known.get(terms) ?? checkProduct(definition, example);
   known.set(terms, found);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
+import { Refused } from '../../db/refused';
 import { formatPence } from '../../domain/money';
 import {
   LONGEST_PRODUCT_NAME,
@@ -16,8 +17,7 @@ const typed = (expected: string) => (issue: { readonly input?: unknown }) =>
 /** Control characters (NUL among them) and halves of surrogate pairs: Postgres or a page would trip over them. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
 
-/** A line of text for people. */
-export const text = (most: number) =>
+const text = (most: number) =>
   z
     .string({ error: typed('text in quotes') })
     .refine((value) => value.trim() !== '', 'must not be empty')
@@ -25,12 +25,18 @@ export const text = (most: number) =>
     .refine((value) => !UNPRINTABLE.test(value), 'must not hold control characters')
     .refine((value) => value.length <= most, `must be at most ${most} characters long`);
 
+/** A name for people. @throws Refused when it is none. */
+export function checkedName(name: string, longest: number): string {
+  const parsed = text(longest).safeParse(name);
+  if (parsed.success) return parsed.data;
+  throw new Refused('invalid', `The name ${parsed.error.issues[0]?.message}.`);
+}
+
 const flag = z.boolean({ error: typed('true or false') });
 
 const choice = <const T extends readonly [string, ...string[]]>(options: T) =>
   z.enum(options, { error: typed(`one of ${options.join(', ')}`) });
 
-/** A whole number in a range; a JSON number. */
 const whole = (low: number, high: number) => {
   const expected = `a whole number from ${low} to ${high}, without quotes`;
   return z
@@ -86,9 +92,6 @@ const partnerId = z
   .string({ error: typed('text in quotes') })
   .regex(/^P\d{6}$/, 'must be the letter P and six digits');
 
-const object = (issue: { readonly input?: unknown }) =>
-  issue.input === undefined ? 'is required' : 'must be an object';
-
 const [, HIGHEST_SHARE] = PRODUCT_BOUNDS.depositBasisPoints;
 
 const [, HIGHEST_FIXED_PENCE] = PRODUCT_BOUNDS.depositFixedPence;
@@ -98,23 +101,21 @@ const fixedSum = amount.refine(
 );
 
 /** A share of the price, a fixed sum, or both. */
-const deposit = z.strictObject(
-  { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: fixedSum.nullish() },
-  { error: 'must be an object with percent, amount or both' },
-);
-const stated = deposit.refine(
-  (rule) => rule.percent != null || rule.amount != null,
-  'must have percent, amount or both',
-);
+const deposit = z
+  .strictObject(
+    { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: fixedSum.nullish() },
+    { error: 'must be an object with percent, amount or both' },
+  )
+  .refine((rule) => rule.percent != null || rule.amount != null, 'must have percent, amount or both');
 
 /** The larger of the two counts; what is not stated is nothing. */
-const minimumDeposit = stated.transform((rule): DepositRule => ({
+const minimumDeposit = deposit.transform((rule): DepositRule => ({
   basisPoints: rule.percent ?? 0,
   fixedPence: rule.amount ?? 0,
 }));
 
 /** The smaller of the two counts; what is not stated is no limit. */
-const maximumDeposit = stated
+const maximumDeposit = deposit
   .refine((rule) => rule.amount !== 0, {
     message:
       'must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
@@ -132,16 +133,24 @@ const loanAmount = amount.refine(
 );
 
 /** Figures that a lender or retailer publishes, which the product must reproduce to the penny. */
-const representativeExample = z.strictObject(
-  {
-    loan_amount: amount,
-    monthly_repayment: amount,
-    final_repayment: amount.nullish(),
-    total_amount_payable: amount.nullish(),
-    cost_of_credit: amount.nullish(),
-  },
-  { error: object },
-);
+const representativeExample = z
+  .strictObject(
+    {
+      loan_amount: amount,
+      monthly_repayment: amount,
+      final_repayment: amount.nullish(),
+      total_amount_payable: amount.nullish(),
+      cost_of_credit: amount.nullish(),
+    },
+    { error: typed('an object') },
+  )
+  .transform((stated): PublishedExample => ({
+    loanPence: stated.loan_amount,
+    monthlyRepaymentPence: stated.monthly_repayment,
+    finalRepaymentPence: stated.final_repayment ?? undefined,
+    totalPayablePence: stated.total_amount_payable ?? undefined,
+    costOfCreditPence: stated.cost_of_credit ?? undefined,
+  }));
 
 /** One row of a products file (docs/import-format.md). */
 export const productRowSchema = z.strictObject({
@@ -172,7 +181,6 @@ export const productRowSchema = z.strictObject({
 });
 
 export type ProductRow = z.output<typeof productRowSchema>;
-/** A row as it stands in a file. */
 export type ProductFileRow = z.input<typeof productRowSchema>;
 
 /** What a row states. What its lender is called is not for it to say. */
@@ -205,19 +213,6 @@ export function toProductDefinition(row: ProductRow): StatedProduct {
   };
 }
 
-/** The published figures that a row states, as domain/product-check.ts wants them. */
-export function toPublishedExample(row: ProductRow): PublishedExample | undefined {
-  const example = row.representative_example;
-  if (example == null) return undefined;
-  return {
-    loanPence: example.loan_amount,
-    monthlyRepaymentPence: example.monthly_repayment,
-    finalRepaymentPence: example.final_repayment ?? undefined,
-    totalPayablePence: example.total_amount_payable ?? undefined,
-    costOfCreditPence: example.cost_of_credit ?? undefined,
-  };
-}
-
 /**
  * One row of a merchants file (docs/import-format.md). A field that is absent leaves a stored merchant as it is;
  * `null` takes the value away.
@@ -238,5 +233,4 @@ export const merchantRowSchema = z.strictObject({
 });
 
 export type MerchantRow = z.output<typeof merchantRowSchema>;
-/** A row as it stands in a file. */
 export type MerchantFileRow = z.input<typeof merchantRowSchema>;

@@ -36,7 +36,6 @@ function place({ row, line, field }: Fault): string {
   return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
 }
 
-/** Enough to find it again. */
 const LONGEST_VALUE = 60;
 
 function found({ value }: Fault): string {
@@ -64,7 +63,6 @@ export interface ImportOptions {
   readonly dryRun: boolean;
 }
 
-/** What an import did, or with a dry run would do. */
 export interface ImportReport {
   readonly dryRun: boolean;
   readonly created: number;
@@ -102,7 +100,6 @@ export async function takeImportTurn(tx: DbOrTransaction): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('ops.import'))`);
 }
 
-/** A row that has the right form. */
 export interface ParsedRow<T> {
   /** 1-based. */
   readonly row: number;

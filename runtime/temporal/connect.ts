@@ -25,23 +25,8 @@ export async function withConnection<T>(
   }
 }
 
-/** As `withConnection`, for a person who waits. @throws what `work` throws, unless Temporal cannot be reached. */
-export async function overOwnConnection<T>(
-  target: TemporalTarget,
-  deadlineMs: number,
-  work: (connection: Connection) => Promise<T>,
-): Promise<T | { readonly kind: 'unreachable'; readonly address: string; readonly why: string }> {
-  try {
-    return await withConnection(target, deadlineMs, work);
-  } catch (error) {
-    const why = reasonOfAbsence(error, deadlineMs);
-    if (why === null) throw error;
-    return { kind: 'unreachable', address: target.connection.address, why };
-  }
-}
-
 /** Why Temporal cannot be reached; null for any other error. */
-function reasonOfAbsence(error: unknown, deadlineMs: number): string | null {
+export function reasonOfAbsence(error: unknown, deadlineMs: number): string | null {
   const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
   if (!isGrpcServiceError(cause) || !UNREACHABLE.has(cause.code)) return null;
   // gRPC describes a missed deadline by its internal states.

@@ -8,8 +8,7 @@ import { readEnvironment, readUnit } from '../../scripts/cluster/units';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 import { writeFile } from 'node:fs/promises';
-import { readExpression } from './promql';
-import type { Rule } from './rules';
+import { readExpression, type Rule } from './rules';
 
 const folder = join(__dirname, '../../deploy/cluster');
 const settings = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));

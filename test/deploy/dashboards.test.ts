@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testTemporal } from '../support/temporal';
-import { samplesOf, scrapeAfterTraffic, type MetricPages } from './metrics-scene';
-import { readExpression } from './promql';
-import { readRules, type Rule } from './rules';
+import { scrapeAfterTraffic, type MetricPages } from './metrics-scene';
+import { readExpression, readRules, type Rule } from './rules';
 
 interface Panel {
   readonly title: string;
-  readonly type: string;
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 }
 
@@ -51,22 +49,6 @@ test('a dashboard shows nothing that API or worker does not serve', () => {
   ).toEqual([]);
 });
 
-test('it has a row for each part of the service', () => {
-  const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
-  expect(rows).toEqual([
-    'API',
-    'Quotes',
-    'Limiter',
-    'Delivery',
-    'Backlog',
-    'Endpoints',
-    'Applications',
-    'Limits',
-    'Temporal',
-    'Processes',
-  ]);
-});
-
 /** What node_exporter and blackbox_exporter serve (test/deploy/exporters.test.ts), and no process of ours. */
 const OF_EXPORTERS = /^(?:node_|probe_|pfqs_backup_)/;
 const areOurs = ({ expr }: Rule) => !readExpression(expr).metrics.some(({ name }) => OF_EXPORTERS.test(name));
@@ -102,17 +84,4 @@ test('what we serve ourselves is on the dashboard or in an alert', () => {
   const ours = [...pages.served.keys()].filter((name) => name.startsWith('pfqs_'));
   const families = new Set(ours.map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
   expect([...families].filter((name) => !asked.includes(name))).toEqual([]);
-});
-
-test('a metric or label that nobody serves would be found', () => {
-  const expression = 'sum by (nowhere) (rate(pfqs_missing_total{route="a"}[5m])) / up{colour="b"}';
-  expect(unserved(expression, '{{ elsewhere }}')).toEqual([
-    'pfqs_missing_total',
-    'pfqs_missing_total{route}',
-    'up{colour}',
-    'nowhere',
-    'elsewhere',
-  ]);
-  expect(() => readExpression('sum(rate(pfqs_x[5m])')).toThrow('no PromQL');
-  expect([...samplesOf('# HELP a b\na_total{c="d",e="f"} 1\n')]).toEqual([['a_total', new Set(['c', 'e'])]]);
 });

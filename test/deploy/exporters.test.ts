@@ -13,8 +13,7 @@ import { createTestTls } from '../support/tls';
 import { startWatchdog } from '../support/watchdog';
 import { root } from '../docs/tree';
 import { samplesOf, type Served } from './metrics-scene';
-import { readExpression } from './promql';
-import { readRules } from './rules';
+import { readExpression, readRules } from './rules';
 
 fileNeeds('Prometheus');
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { projectFiles, root } from './tree';
+import { anchorsOf, projectFiles, root } from './tree';
 
 /** Every link from one kept page to another leads somewhere: the file exists, and the heading in it. */
 const pages = projectFiles.filter((file) => file.endsWith('.md'));
@@ -11,16 +11,6 @@ const prose = (file: string) =>
     .replaceAll(/^(```+)[\s\S]*?^\1/gm, '')
     .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ''));
 
-/** As GitHub makes them: lower case, punctuation gone, spaces become hyphens. */
-const anchorsOf = (file: string) =>
-  [...prose(file).matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .trim()
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-
 const broken = (file: string) =>
   [...prose(file).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
@@ -29,7 +19,7 @@ const broken = (file: string) =>
       const [path = '', anchor] = target.split('#');
       const page = path === '' ? file : relative(root, resolve(root, dirname(file), path));
       if (!existsSync(join(root, page))) return true;
-      return anchor !== undefined && page.endsWith('.md') && !anchorsOf(page).includes(anchor);
+      return anchor !== undefined && page.endsWith('.md') && !anchorsOf(prose(page)).includes(anchor);
     });
 
 describe('the documentation', () => {

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
-import { parse } from 'yaml';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
@@ -116,19 +115,4 @@ test('every metric of ours is explained', () => {
 test('every kind of operator event is explained', () => {
   const page = read('docs/operations/webhooks.md');
   expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`- \`${kind}\``))).toEqual([]);
-});
-
-test('every section on an alert has its alert', () => {
-  const { groups } = parse(read('deploy/prometheus/alerts.yml')) as {
-    groups: { rules: { alert: string }[] }[];
-  };
-  const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
-  const sections = [...read('docs/operations/alerts.md').matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
-  expect(new Set(sections)).toEqual(new Set(alerts));
-});
-
-test('a command or option that does not exist would be found', () => {
-  const text =
-    'see `ops keys issue --nix`, `keys issue|lose`, `npm run -s ops -- webhooks secrets burn` and `ops keys list --partner P1`';
-  expect(commandLines(text).flatMap(unknown)).toEqual(['keys --nix', 'webhooks burn', 'keys lose']);
 });

@@ -17,3 +17,13 @@ function within(folder: string): string[] {
       return entry.isDirectory() ? within(path) : [path];
     });
 }
+
+/** Anchors of the headings in Markdown, as GitHub makes them: lower case, punctuation gone, spaces become hyphens. */
+export const anchorsOf = (markdown: string) =>
+  [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+      .replaceAll(' ', '-'),
+  );

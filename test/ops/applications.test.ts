@@ -3,7 +3,7 @@ import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { createPartner } from '../../db/catalogue/partners';
 import { newReference, openApplication, tell } from '../support/applications';
 import { advanceServiceClock } from '../support/notifications';
-import { PRODUCT_ROW } from './product-row';
+import { PRODUCT_ROW } from './import-rows';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -15,53 +15,30 @@ beforeAll(async () => {
 
 afterAll(() => ops.close());
 
-const changesOf = async (subject: string) => {
-  const changes = (await ops.json('changes', 'list', '--subject', subject)) as { action: string }[];
-  return changes.map(({ action }) => action);
-};
-
 test('service keys: shows a key once, lists, rotates, switches off and on, revokes, and writes it down', async () => {
-  const created = await ops.json(
-    'service-keys',
-    'create',
-    '--name',
-    'Lender A gateway',
-    '--lender',
-    'lender_a',
-    '--environment',
-    'live',
-    '--expires-in',
-    '90d',
-  );
-  expect(created).toMatchObject({
-    key: expect.stringMatching(/^svc_/),
-    name: 'Lender A gateway',
-    lender: 'lender_a',
-    environment: 'live',
-    state: 'active',
-    notice: expect.stringContaining('shown once'),
-  });
-  const rotated = await ops.json('service-keys', 'rotate', created.key_id, '--overlap', '2d');
-  expect(rotated).toMatchObject({
-    name: 'Lender A gateway',
-    lender: 'lender_a',
-    environment: 'live',
-    replaced: { key_id: created.key_id, replaced_by: rotated.key_id },
-  });
-  expect(await ops.json('service-keys', 'deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
-  expect(await ops.json('service-keys', 'activate', rotated.key_id)).toMatchObject({ state: 'active' });
-  expect(await ops.json('service-keys', 'revoke', rotated.key_id)).toMatchObject({ changed: true });
+  const binding = { lender: 'lender_a', environment: 'live' };
+  const name = 'Lender A gateway';
+  const create = 'service-keys create --lender lender_a --environment live --expires-in 90d --name';
+  const created = await ops.json(create, name);
+  expect(created).toMatchObject({ key: expect.stringMatching(/^svc_/), name, ...binding, state: 'active' });
+  expect(created.notice).toContain('shown once');
+  const rotated = await ops.json('service-keys rotate --overlap 2d', created.key_id);
+  const replaced = { key_id: created.key_id, replaced_by: rotated.key_id };
+  expect(rotated).toMatchObject({ name, ...binding, replaced });
+  expect(await ops.json('service-keys deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
+  expect(await ops.json('service-keys activate', rotated.key_id)).toMatchObject({ state: 'active' });
+  expect(await ops.json('service-keys revoke', rotated.key_id)).toMatchObject({ changed: true });
   const listed = await ops.run(['service-keys', 'list']);
   for (const text of [created.last_four, 'lender_a', 'live']) expect(listed.out).toContain(text);
-  const [change] = (await ops.json('changes', 'list', '--subject', created.key_id)).slice(-1);
-  expect(change).toMatchObject({ details: { lender: 'lender_a', environment: 'live' } });
-  expect(await changesOf(rotated.key_id)).toEqual([
+  const details = await ops.column('details', 'changes list --subject', created.key_id);
+  expect(details.at(-1)).toMatchObject(binding);
+  expect(await ops.actionsOn(rotated.key_id)).toEqual([
     'service-keys.revoke',
     'service-keys.activate',
     'service-keys.deactivate',
   ]);
-  expect(await changesOf(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
-  const everything = [listed.out, (await ops.run(['changes', 'list', '--json'])).out].join('');
+  expect(await ops.actionsOn(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
+  const everything = listed.out + JSON.stringify(await ops.json('changes list'));
   for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
 });
 
@@ -125,7 +102,7 @@ test('lenders: two are there; others are added and changed, with formats that ca
     const exit = code === 'invalid' ? 1 : 2;
     expect([outcome.code, outcome.json().error.code]).toEqual([exit, code]);
   }
-  expect(await changesOf('lender_c')).toEqual(['lenders.set', 'lenders.add']);
+  expect(await ops.actionsOn('lender_c')).toEqual(['lenders.set', 'lenders.add']);
 });
 
 test('lenders: a rename is a new version of the products of that lender, with the old name behind earlier quotes', async () => {
@@ -139,14 +116,10 @@ test('lenders: a rename is a new version of the products of that lender, with th
     active: at !== 1,
   }));
   await ops.run(['products', 'import', '-'], JSON.stringify(rows));
-  const versionsOf = async (product: string) => {
-    const shown = await ops.json('products', 'show', 'M310001', product);
-    return shown.versions.map((one: Record<string, unknown>) => [
-      one['version'],
-      one['lender_name'],
-      one['changed'],
-    ]);
-  };
+  const versionsOf = async (product: string) =>
+    (await ops.json('products show M310001', product)).versions.map(
+      ({ version, lender_name, changed }: Record<string, unknown>) => [version, lender_name, changed],
+    );
   const rename = ['lenders', 'set', 'lender_r', '--name', 'After'];
   expect(await ops.json(...rename)).toMatchObject({ name: 'After', new_versions: 2 });
   const changed = [{ field: 'lender_name', from: 'Before', to: 'After' }];
@@ -162,7 +135,7 @@ test('lenders: a rename is a new version of the products of that lender, with th
   const again = await ops.run(['products', 'import', '-', '--json'], JSON.stringify(rows));
   expect(again.json()).toMatchObject({ unchanged: 3 });
   const { product_id: productId } = await ops.json('products', 'show', 'M310001', 'Product 0');
-  expect(await changesOf(productId)).toEqual(['lenders.set', 'products.import']);
+  expect(await ops.actionsOn(productId)).toEqual(['lenders.set', 'products.import']);
 });
 
 test('applications: lists and shows what was told and what is sent', async () => {
@@ -176,10 +149,7 @@ test('applications: lists and shows what was told and what is sent', async () =>
   await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-early' });
   await tell(ops.database, applicationId, 'activated', { lenderEventId: 'le-late' });
 
-  const ids = async (...args: string[]) => {
-    const found = (await ops.json('applications', 'list', ...args)) as { credit_application_id: string }[];
-    return found.map(({ credit_application_id: id }) => id);
-  };
+  const ids = (...args: string[]) => ops.column('credit_application_id', 'applications list', ...args);
   expect(await ids()).toEqual([other.applicationId, applicationId]);
   for (const args of [
     ['--state', 'paid_out'],

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { insertQuotes } from '../../db/quotes/store';
 import { connectDatabase } from '../../db/postgres/connect';
-import { runOps } from '../../ops/program';
-import { PRODUCT_ROW } from './product-row';
-import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
+import { PRODUCT_ROW } from './import-rows';
+import { createOpsUnderTest, OTHER_DEPS, runWith, type OpsUnderTest } from './run';
 import { quoteRow } from '../support/quote-row';
 
 let ops: OpsUnderTest;
@@ -48,16 +47,8 @@ test('partners: creates, lists, shows, switches off and on, and writes it down',
 });
 
 test('keys: shows a key once, rotates, revokes, and keeps every key out of the log', async () => {
-  const issued = await ops.json(
-    'keys',
-    'issue',
-    '--partner',
-    'P100001',
-    '--environment',
-    'live',
-    '--expires-in',
-    '90d',
-  );
+  const live = ['--partner', 'P100001', '--environment', 'live'];
+  const issued = await ops.json('keys', 'issue', ...live, '--expires-in', '90d');
   expect(issued).toMatchObject({
     key: expect.stringMatching(/^sk_live_/),
     notice: expect.stringContaining('shown once'),
@@ -73,11 +64,7 @@ test('keys: shows a key once, rotates, revokes, and keeps every key out of the l
   });
   const everything = JSON.stringify([await ops.json('changes', 'list'), await ops.json('keys', 'list')]);
   for (const { key } of [issued, rotated]) expect(everything).not.toContain(key.slice(8));
-  expect((await changesOf(rotated.key_id)).map(({ action }) => action)).toEqual([
-    'keys.revoke',
-    'keys.activate',
-    'keys.deactivate',
-  ]);
+  expect(await ops.actionsOn(rotated.key_id)).toEqual(['keys.revoke', 'keys.activate', 'keys.deactivate']);
 
   const human = await ops.run(['keys', 'issue', '--partner', 'P100001', '--environment', 'sandbox']);
   expect(human.out).toMatch(/\n {2}sk_test_\w{32}\n\nThis key is shown once/);
@@ -110,17 +97,8 @@ test('merchants: creates, changes, shows what is missing, lists', async () => {
   expect((await ops.run(['merchants', 'show', 'M300001'])).out).toContain('INCOMPLETE');
   const floor = ['--deposit-floor-percent', '10', '--deposit-floor-amount', '50.00'];
   const access = ['--partner-access', 'restricted', '--partners', 'P100001'];
-  await ops.json(
-    'merchants',
-    'set',
-    'M300001',
-    '--fca-authorised',
-    'yes',
-    '--show-products',
-    'no',
-    ...floor,
-    ...access,
-  );
+  const flags = ['--fca-authorised', 'yes', '--show-products', 'no'];
+  await ops.json('merchants', 'set', 'M300001', ...flags, ...floor, ...access);
   expect(await ops.json('merchants', 'show', 'M300001')).toMatchObject({
     trading_name: 'Example Shop',
     fca_authorised: true,
@@ -185,7 +163,7 @@ test('products: switches off and on; quotes: shows one with the versions behind 
     version: 2,
   });
   expect((await ops.run(['products', 'show', 'M300001', 'Classic 12'])).out).toContain('Versions:');
-  expect((await changesOf(productId)).map(({ action }) => action)).toEqual([
+  expect(await ops.actionsOn(productId)).toEqual([
     'products.activate',
     'products.deactivate',
     'products.import',
@@ -198,10 +176,7 @@ test('quotes: lists recent ones by partner and merchant, not older ones', async 
     insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, merchant_finance_url, request_id, response, fitted)
     select 'qte_' || ulid_floor(service_now() - make_interval(days => n)), 'P100001', 'key_1', 'live', 'M30000' || n, 5000, 'https://shop.example', 'rq', '{}', '[]'
     from generate_series(1, 9) n`);
-  const list = async (...filter: string[]) =>
-    ((await ops.json('quotes', 'list', ...filter)) as { merchant_id: string }[]).map(
-      (quote) => quote.merchant_id,
-    );
+  const list = (...filter: string[]) => ops.column('merchant_id', 'quotes list', ...filter);
   expect(await list('--days', '4')).toEqual(['M300001', 'M300002', 'M300003']);
   expect(await list('--limit', '1')).toEqual(['M300001']);
   await ops.json('merchants', 'create', 'M300003');
@@ -213,65 +188,42 @@ test('quotes: lists recent ones by partner and merchant, not older ones', async 
 
 /** @param url null: no address is known. */
 const runAgainst = async (url: string | null) => {
-  let err = '';
   const connect = () => {
     if (url === null) throw new Error('no database: set DATABASE_URL');
     return connectDatabase({ url, poolSize: 1, applicationName: 'test', statementTimeoutMs: 5_000 });
   };
-  const { stdin } = process;
-  const deps = {
-    ...OTHER_DEPS,
-    connect,
-    out: () => undefined,
-    err: (text: string) => void (err += text),
-    stdin,
-    actor: 'x',
-    now: () => new Date(),
-  };
-  return { code: await runOps(deps, ['partners', 'list']), err };
+  const { code, err } = await runWith({ ...OTHER_DEPS, connect }, ['partners', 'list']);
+  return { code, err };
 };
 
 describe('exit codes', () => {
+  // An id that does not exist is tried in each place that takes one in ids.test.ts.
   test.each([
-    [0, 'help', ['--help']],
-    [0, 'help of a command', ['keys', 'rotate', '--help']],
-    [2, 'not found', ['partners', 'show', 'P999999']],
-    [2, 'not found', ['merchants', 'show', 'M999999']],
-    [2, 'not found', ['merchants', 'set', 'M999999', '--trading-name', 'x']],
-    [2, 'not found', ['products', 'deactivate', 'M999999', 'x']],
-    [2, 'not found', ['quotes', 'show', 'qte_x']],
-    [2, 'not found', ['keys', 'revoke', 'key_x']],
-    [2, 'not found', ['webhooks', 'show', 'whe_x']],
-    [2, 'not found', ['webhooks', 'disable', '--partner', 'P100001', '--environment', 'live']],
-    [1, 'named in no way', ['webhooks', 'show', '--partner', 'P100001']],
-    [2, 'named in both ways, and not found', ['webhooks', 'enable', 'whe_x', '--partner', 'P100001']],
-    [2, 'not found', ['webhooks', 'secrets', 'list', 'whe_x']],
-    [2, 'not found', ['notifications', 'show', 'ntf_x']],
-    [2, 'not found', ['notifications', 'pause', 'ntf_x']],
-    [2, 'not found', ['notifications', 'cancel', 'ntf_x']],
-    [2, 'not found', ['notifications', 'resend', 'ntf_x']],
-    [2, 'not found', ['usage', '--partner', 'P999999']],
-    [2, 'not found', ['changes', 'show', '999999']],
-    [2, 'no number', ['changes', 'show', 'x']],
-    [1, 'exists', ['partners', 'create', '--name', 'x', '--id', 'P100001']],
-    [1, 'exists', ['merchants', 'create', 'M300001']],
-    [2, 'a form that no id has', ['merchants', 'create', 'X1']],
-    [1, 'a fault', ['merchants', 'create', 'M300077', '--deposit-floor-percent', 'x']],
-    [2, 'no command', []],
-    [2, 'no verb', ['keys']],
-    [2, 'an unknown command', ['kyes']],
-    [2, 'an unknown option', ['keys', 'list', '--colour']],
-    [2, 'a missing option', ['keys', 'issue']],
-    [2, 'a missing operand', ['keys', 'revoke']],
-    [2, 'a wrong value', ['keys', 'rotate', 'key_x', '--overlap', 'soon']],
-    [2, 'a wrong choice', ['keys', 'issue', '--partner', 'P100001', '--environment', 'moon']],
-    [2, 'too much', ['keys', 'list', 'more']],
-    [2, 'no verb', ['webhooks', 'secrets']],
-    [2, 'a missing option', ['webhooks', 'register', '--partner', 'P100001', '--environment', 'live']],
-    [2, 'a wrong month', ['usage', '--partner', 'P100001', '--month', '2026-13']],
-    [2, 'a wrong state', ['notifications', 'list', '--state', 'failed,lost']],
-    [2, 'too long a span', ['notifications', 'list', '--since', '401d']],
-  ])('%i for %s: ops %j', async (code, _, args) => {
+    [0, 'help', '--help'],
+    [0, 'help of a command', 'keys rotate --help'],
+    [2, 'an endpoint that is not there', 'webhooks disable --partner P100001 --environment live'],
+    [1, 'an endpoint that is half named', 'webhooks show --partner P100001'],
+    [2, 'no number', 'changes show x'],
+    [1, 'an id that is taken', 'partners create --name x --id P100001'],
+    [1, 'a merchant that is there', 'merchants create M300001'],
+    [2, 'a form that no id has', 'merchants create X1'],
+    [1, 'a fault', 'merchants create M300077 --deposit-floor-percent x'],
+    [2, 'no command', ''],
+    [2, 'no verb', 'keys'],
+    [2, 'no verb of a group within a group', 'webhooks secrets'],
+    [2, 'an unknown command', 'kyes'],
+    [2, 'an unknown option', 'keys list --colour'],
+    [2, 'missing options', 'keys issue'],
+    [2, 'a missing option', 'webhooks register --partner P100001 --environment live'],
+    [2, 'a missing operand', 'keys revoke'],
+    [2, 'a wrong value', 'keys rotate key_x --overlap soon'],
+    [2, 'a wrong choice', 'keys issue --partner P100001 --environment moon'],
+    [2, 'too much', 'keys list more'],
+    [2, 'a wrong month', 'usage --partner P100001 --month 2026-13'],
+    [2, 'a wrong state', 'notifications list --state failed,lost'],
+    [2, 'too long a span', 'notifications list --since 401d'],
+  ])('%i for %s: ops %s', async (code, _, line) => {
+    const args = line.split(' ').filter((word) => word !== '');
     const human = await ops.run(args);
     expect(human.code).toBe(code);
     expect(human.err).not.toMatch(/\n\s+at /);
@@ -285,14 +237,10 @@ describe('exit codes', () => {
     }
   });
 
-  const NOUNS = 'partners keys merchants products quotes webhooks secrets notifications usage changes'.split(
-    ' ',
-  );
-
-  test('every command has a description, and every noun examples', async () => {
-    for (const noun of NOUNS) {
-      expect((await ops.run([noun, '--help'])).out).toContain('Examples:');
-    }
+  test('help of each group has examples', async () => {
+    const groups = 'partners keys merchants products quotes webhooks secrets notifications usage changes';
+    for (const group of groups.split(' '))
+      expect((await ops.run([group, '--help'])).out).toContain('Examples:');
   });
 
   test('3 for a database that is not there, is unknown, or lets nobody in', async () => {
@@ -316,41 +264,28 @@ async function pagesOf(noun: string, idName: string, ...filter: string[]): Promi
   const pages: string[][] = [];
   let args = [noun, 'list', ...filter, '--limit', '2'];
   for (;;) {
-    const found = (await ops.json(...args)) as Record<string, string>[];
-    pages.push(found.map((one) => one[idName] ?? ''));
-    const { out } = await ops.run(args);
-    const [, next] = /^There may be more: ops (.*)$/m.exec(out) ?? [];
+    pages.push(await ops.column(idName, ...args));
+    const [, next] = /^There may be more: ops (.*)$/m.exec((await ops.run(args)).out) ?? [];
     if (next === undefined) return pages;
     args = next.split(' ');
   }
 }
 
 test('lists of keys and products have pages, in the order of the whole list', async () => {
-  await ops.json('partners', 'create', '--name', 'Paged', '--id', 'P100077');
-  for (let nth = 0; nth < 5; nth += 1)
-    await ops.json('keys', 'issue', '--partner', 'P100077', '--environment', 'live');
-  const keys = (await ops.json('keys', 'list')) as { key_id: string; partner_id: string }[];
-  expect((await pagesOf('keys', 'key_id')).flat()).toEqual(keys.map((key) => key.key_id));
-  const own = keys.filter(({ partner_id: partner }) => partner === 'P100077').map((key) => key.key_id);
-  expect(await pagesOf('keys', 'key_id', '--partner', 'P100077')).toEqual([
-    own.slice(0, 2),
-    own.slice(2, 4),
-    own.slice(4),
-  ]);
+  await ops.json('partners create --name Paged --id P100077');
+  for (let nth = 0; nth < 5; nth += 1) await ops.json('keys issue --partner P100077 --environment live');
+  expect((await pagesOf('keys', 'key_id')).flat()).toEqual(await ops.column('key_id', 'keys list'));
+  const own = await ops.column('key_id', 'keys list --partner P100077');
+  const pages = [own.slice(0, 2), own.slice(2, 4), own.slice(4)];
+  expect(await pagesOf('keys', 'key_id', '--partner', 'P100077')).toEqual(pages);
 
-  for (const merchant of ['M300071', 'M300072']) await ops.json('merchants', 'create', merchant);
+  for (const merchant of ['M300071', 'M300072']) await ops.json('merchants create', merchant);
   // Their order is not that of their names or ids.
   const rows = ['C', 'A', 'B'].flatMap((name) =>
-    ['M300072', 'M300071'].map((merchant) => ({
-      ...PRODUCT_ROW,
-      merchant_id: merchant,
-      credit_product: name,
-    })),
+    ['M300072', 'M300071'].map((id) => ({ ...PRODUCT_ROW, merchant_id: id, credit_product: name })),
   );
-  await ops.run(['products', 'import', '-', '--json'], JSON.stringify(rows));
-  const products = (await ops.json('products', 'list')) as { product_id: string }[];
+  await ops.run(['products import - --json'], JSON.stringify(rows));
+  const products = await ops.column('product_id', 'products list');
   expect(products.length).toBeGreaterThanOrEqual(6);
-  expect((await pagesOf('products', 'product_id')).flat()).toEqual(
-    products.map((product) => product.product_id),
-  );
+  expect((await pagesOf('products', 'product_id')).flat()).toEqual(products);
 });

@@ -1,5 +1,6 @@
-import type { DeploymentState } from '../../ops/call';
-import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
+import { Refused } from '../../db/refused';
+import type { DeploymentState } from '../../ops/temporal';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
 beforeAll(async () => {
@@ -7,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => ops.close());
 beforeEach(() => {
-  ops.deployment = OTHER_DEPS.deployment;
+  ops.temporal = {};
 });
 
 /** A deployment that does what it is told. */
@@ -17,16 +18,14 @@ function deploymentOf(...builds: string[]): void {
     ramping: null,
     builds: builds.map((buildId) => ({ buildId, status: 'inactive' })),
   };
-  ops.deployment = {
-    describe: async () => ({ kind: 'done', value: state }),
+  ops.temporal = {
+    describeDeployment: async () => state,
     setCurrent: async (buildId) => {
-      if (!builds.includes(buildId)) return { kind: 'refused', why: `no build ${buildId}` };
+      if (!builds.includes(buildId)) throw new Refused('conflict', `no build ${buildId}`);
       state = { ...state, current: buildId, ramping: null };
-      return { kind: 'done', value: undefined };
     },
     ramp: async (buildId, percent) => {
       state = { ...state, ramping: buildId === null ? null : { buildId, percent } };
-      return { kind: 'done', value: undefined };
     },
   };
 }
@@ -56,12 +55,9 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
 
 test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
   deploymentOf('one');
-  expect(await ops.run(['deployments', 'set-current', 'nobody'])).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('Build nobody does not exist'),
-  });
+  await ops.refuses(2, 'Build nobody does not exist', 'deployments', 'set-current', 'nobody');
   expect((await ops.run(['deployments', 'ramp', 'one'])).code).toBe(1);
   expect((await ops.run(['deployments', 'ramp', 'one', '--percent', '101'])).code).toBe(2);
-  ops.deployment = OTHER_DEPS.deployment;
+  ops.temporal = {};
   expect((await ops.run(['deployments', 'show'])).code).toBe(3);
 });

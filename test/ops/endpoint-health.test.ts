@@ -64,7 +64,7 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   ]);
   expect(await ops.json('events', 'list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
   expect((await ops.run(['events', 'list', '--wide'])).out).toContain('it answered 410: ask the partner');
-  expect(await ops.run(['events', 'list', '--kind', 'weather'])).toMatchObject({ code: 2 });
+  await ops.refuses(2, '', 'events', 'list', '--kind', 'weather');
 });
 
 test('enabling, and registering in its place, say what is released by it', async () => {
@@ -82,6 +82,5 @@ test('enabling, and registering in its place, say what is released by it', async
   });
   const replace = ['webhooks', 'register', ...NAMED, '--url', 'https://other.example/', '--replace'];
   expect(await ops.json(...replace)).toMatchObject({ held: 3 });
-  const all = await ops.json('webhooks', 'list', '--removed');
-  expect(all.map((one: { held: number }) => one.held).toSorted()).toEqual([0, 3]);
+  expect(new Set(await ops.column('held', 'webhooks list --removed'))).toEqual(new Set([0, 3]));
 });

@@ -3,7 +3,7 @@ import { insertQuotes } from '../../db/quotes/store';
 import { addEndpoint, storeStatus } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../support/quote-row';
-import { PRODUCT_ROW } from './product-row';
+import { PRODUCT_ROW } from './import-rows';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
 let ops: OpsUnderTest;
@@ -42,19 +42,17 @@ async function quotes(...references: (string | null)[]) {
   return ids;
 }
 
-const idsOf = (found: Record<string, string>[], name: string) => found.map((one) => one[name]);
-
 test('one reference of a partner finds its quote, application and notifications', async () => {
   const [quoteId] = await quotes('ORDER-1042', 'ORDER-1043', null);
   const one = await application('ORDER-1042');
   await application('ORDER-1043');
   const find = (noun: string, name: string) =>
-    ops.json(noun, 'list', '--merchant-reference', 'ORDER-1042').then((found) => idsOf(found, name));
+    ops.column(name, noun, 'list', '--merchant-reference', 'ORDER-1042');
   expect(await find('quotes', 'service_quote_id')).toEqual([quoteId]);
   expect(await find('applications', 'credit_application_id')).toEqual([one.applicationId]);
   expect(await find('notifications', 'notification_id')).toEqual([one.notificationId]);
-  const of = await ops.json('notifications', 'list', '--application', one.applicationId);
-  expect(idsOf(of, 'notification_id')).toEqual([one.notificationId]);
+  const of = ops.column('notification_id', 'notifications list --application', one.applicationId);
+  expect(await of).toEqual([one.notificationId]);
   const none = await ops.run(['quotes', 'list', '--merchant-reference', 'ORDER-9']);
   expect(none.out).toBe('None in the last 60 days (--days).\n');
 });
@@ -65,9 +63,7 @@ test('a list that is cut off prints the command for the next page, which a shell
   const [, command = ''] = /^There may be more: (.*)$/m.exec(first.out) ?? [];
   expect(command).toBe(`ops quotes list --merchant-reference 'it'\\''s' --limit 2 --after ${ids[1]}`);
   const second = await ops.run([
-    'quotes',
-    'list',
-    '--merchant-reference',
+    'quotes list --merchant-reference',
     "it's",
     '--limit',
     '2',
@@ -84,7 +80,7 @@ test('a list that is cut off prints the command for the next page, which a shell
     ['changes', 'change_id'],
     ['events', 'event_id'],
   ] as const) {
-    const last = idsOf(await ops.json(noun, 'list'), name).at(-1);
+    const last = (await ops.column(name, noun, 'list')).at(-1);
     expect(await ops.json(noun, 'list', '--after', String(last))).toEqual([]);
   }
 });
@@ -103,17 +99,8 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
   const { notificationId } = await application('ORDER-7', 'P100002');
   await ops.json('notifications', 'cancel', notificationId);
   const other = await ops.json('keys', 'issue', '--partner', 'P100001', '--environment', 'live');
-  const found = await ops.json(
-    'changes',
-    'list',
-    '--partner',
-    'P100002',
-    '--since',
-    '1h',
-    '--actor',
-    'tester',
-  );
-  expect(idsOf(found, 'action')).toEqual([
+  const found = await ops.json('changes list --partner P100002 --since 1h --actor tester');
+  expect(found.map(({ action }: { action: string }) => action)).toEqual([
     'notifications.cancel',
     'webhooks.secrets.rotate',
     'keys.revoke',

@@ -1,5 +1,6 @@
 import { Argument, type Command, type Option } from 'commander';
-import { IDS, idKindOf, type IdKind } from '../../ops/arguments';
+import { IDS, idNameOf, type IdName } from '../../ops/ids';
+import { Refused } from '../../db/refused';
 import { buildProgram } from '../../ops/program';
 import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
 
@@ -7,7 +8,7 @@ import { createOpsUnderTest, OTHER_DEPS, type OpsUnderTest } from './run';
 interface Expected {
   readonly command: readonly string[];
   readonly name: string;
-  readonly kind: IdKind;
+  readonly kind: IdName;
   /** The arguments with this id. */
   readonly call: (id: string) => string[];
 }
@@ -19,39 +20,32 @@ const REQUIRED: Readonly<Record<string, string>> = {
   '--url': 'https://partner.example/hooks',
   '--format': '[A-Z]{2}',
 };
-const UNKNOWN: Readonly<Partial<Record<IdKind, string>>> = {
+const UNKNOWN: Readonly<Partial<Record<IdName, string>>> = {
   partner: 'P999999',
   merchant: 'M999999',
   change: '999999999',
   event: '999999999',
 };
-/** What is neither an id nor read by a parser of its own: names, texts of partners and lenders, files, decimal numbers. */
+/** What is neither an id nor read by a parser of its own: names, references, files, decimal numbers. */
 const FREE_TEXT = [
-  'applications list --reference',
-  'applications list --merchant-reference',
-  'changes list --action',
-  'deployments ramp build-id',
-  'deployments set-current build-id',
-  'lenders add --format',
-  'lenders add --name',
-  'lenders set --format',
-  'lenders set --name',
-  'merchants create --deposit-floor-amount',
-  'merchants create --deposit-floor-percent',
-  'merchants create --trading-name',
-  'merchants import file',
-  'merchants set --deposit-floor-amount',
-  'merchants set --deposit-floor-percent',
-  'merchants set --trading-name',
-  'notifications list --merchant-reference',
-  'partners create --name',
-  'products activate credit-product',
-  'products deactivate credit-product',
-  'products import file',
-  'products show credit-product',
-  'quotes list --merchant-reference',
-  'service-keys create --name',
-  'webhooks register --url',
+  'applications list: --merchant-reference --reference',
+  'changes list: --action',
+  'deployments ramp: build-id',
+  'deployments set-current: build-id',
+  'lenders add: --format --name',
+  'lenders set: --format --name',
+  'merchants create: --deposit-floor-amount --deposit-floor-percent --trading-name',
+  'merchants import: file',
+  'merchants set: --deposit-floor-amount --deposit-floor-percent --trading-name',
+  'notifications list: --merchant-reference',
+  'partners create: --name',
+  'products activate: credit-product',
+  'products deactivate: credit-product',
+  'products import: file',
+  'products show: credit-product',
+  'quotes list: --merchant-reference',
+  'service-keys create: --name',
+  'webhooks register: --url',
 ];
 
 const leaves = (command: Command, path: readonly string[] = []): [readonly string[], Command][] =>
@@ -66,11 +60,9 @@ const program = buildProgram({
   },
   out: () => undefined,
   err: () => undefined,
-  stdin: process.stdin,
-  actor: 'tester',
-  now: () => new Date(),
 });
-const parameters = leaves(program).flatMap(([command, { options, registeredArguments }]) =>
+const commands = leaves(program);
+const parameters = commands.flatMap(([command, { options, registeredArguments }]) =>
   [...options, ...registeredArguments].map((parameter) => ({
     command,
     options,
@@ -82,8 +74,8 @@ const nameOf = (parameter: Option | Argument) =>
   parameter instanceof Argument ? parameter.name() : (parameter.long ?? '');
 
 const expected: Expected[] = parameters.flatMap(({ command, options, registeredArguments, parameter }) => {
-  const kind = idKindOf(parameter.parseArg);
-  if (kind === null) return [];
+  const kind = idNameOf(parameter.parseArg);
+  if (kind === undefined) return [];
   const required = options
     .filter((one) => one.mandatory && one !== parameter)
     .flatMap(({ long = '' }) => [long, REQUIRED[long ?? ''] ?? '']);
@@ -110,42 +102,47 @@ test('each argument and option takes an id that is looked up, has a parser of it
       parameter.argChoices === undefined &&
       (parameter instanceof Argument || parameter.required || parameter.optional),
   );
-  expect(free.map(({ command, parameter }) => [...command, nameOf(parameter)].join(' ')).toSorted()).toEqual(
-    FREE_TEXT.toSorted(),
-  );
+  const lines = commands.flatMap(([path]) => {
+    const names = free.filter((one) => one.command === path).map(({ parameter }) => nameOf(parameter));
+    return names.length === 0 ? [] : [`${path.join(' ')}: ${names.toSorted().join(' ')}`];
+  });
+  expect(lines.toSorted()).toEqual(FREE_TEXT);
   expect(expected.length).toBeGreaterThan(50);
 });
 
-test.each(expected)('$command $name: one that is mistyped is wrong usage, 2', async ({ kind, call }) => {
-  const outcome = await ops.run(call(' ?'));
-  expect(outcome).toMatchObject({
-    code: 2,
-    out: '',
-    err: expect.stringContaining(`It must be an id such as ${IDS[kind].like} (`),
-  });
-});
-
-test.each(expected)('$command $name: one that nothing has is an error that says so, 2', async (one) => {
-  const { kind, call } = one;
-  const id = UNKNOWN[kind] ?? `${IDS[kind].like.split('_')[0]}_nobody`;
-  const outcome = await ops.run(call(id));
-  expect(outcome).toMatchObject({ code: 2, out: '' });
-  expect(outcome.err).toContain(`error: ${IDS[kind].noun} ${id} does not exist`);
-});
+test.each(expected)(
+  '$command $name: one that is mistyped or unknown is an error that says so, 2',
+  async (one) => {
+    const { kind, call } = one;
+    const { like, noun } = IDS[kind];
+    expect(await ops.run(call(' ?'))).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining(`It must be an id such as ${like} (`),
+    });
+    const id = UNKNOWN[kind] ?? `${like.split('_')[0]}_nobody`;
+    expect(await ops.run(call(id))).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining(`error: ${noun} ${id} does not exist`),
+    });
+  },
+);
 
 test('what is not named by an id is found or is an error as well: a product, a build', async () => {
   expect(await ops.run(['products', 'show', 'M300001', 'Typo'])).toMatchObject({ code: 2, out: '' });
-  ops.deployment = {
-    describe: async () => ({
-      kind: 'done',
-      value: { current: 'one', ramping: null, builds: [{ buildId: 'one', status: 'current' }] },
-    }),
-    setCurrent: async () => ({ kind: 'refused', why: 'no such version' }),
-    ramp: async () => ({ kind: 'refused', why: 'no workers poll it' }),
+  const refused = async () => {
+    throw new Refused('conflict', 'no such version');
   };
-  expect(await ops.run(['deployments', 'set-current', 'two'])).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('Build two does not exist'),
-  });
-  expect(await ops.run(['deployments', 'ramp', 'one', '--percent', '5'])).toMatchObject({ code: 1 });
+  ops.temporal = {
+    describeDeployment: async () => ({
+      current: 'one',
+      ramping: null,
+      builds: [{ buildId: 'one', status: 'current' }],
+    }),
+    setCurrent: refused,
+    ramp: refused,
+  };
+  await ops.refuses(2, 'Build two does not exist', 'deployments', 'set-current', 'two');
+  await ops.refuses(1, '', 'deployments', 'ramp', 'one', '--percent', '5');
 });

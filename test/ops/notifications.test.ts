@@ -4,7 +4,7 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { keepAnswer, recordAttempt, openAttempt } from '../../db/notifications/attempt';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { addEndpoint, putInState, storeTest } from '../support/notifications';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { createOpsUnderTest, unreachable, type OpsUnderTest } from './run';
 
 const FAILED: DeliveryOutcome = {
   kind: 'failed',
@@ -29,8 +29,7 @@ beforeEach(async () => {
   const keyRing = parseKeyRing(ops.webhookKeys ?? '');
   await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
   ops.orders.length = 0;
-  ops.orderAnswer = { kind: 'taken' };
-  ops.onOrder = async () => undefined;
+  ops.onOrder = async () => true;
 });
 
 afterAll(() => ops.close());
@@ -52,11 +51,6 @@ async function attempted(
 
 const stateOf = async (notificationId: string) =>
   (await ops.json('notifications', 'show', notificationId)).state as string;
-const logOf = async (notificationId: string) =>
-  ((await ops.json('changes', 'list', '--subject', notificationId)) as { action: string }[]).map(
-    ({ action }) => action,
-  );
-
 test('lists by partner, environment, state and age, newest first', async () => {
   for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
     const daysAgo = at + 1;
@@ -73,9 +67,9 @@ test('lists by partner, environment, state and age, newest first', async () => {
     await putInState(ops.database, id, state);
   }
   const list = async (...more: string[]) =>
-    (
-      (await ops.json('notifications', 'list', '--partner', partnerId, ...more)) as { event_id: string }[]
-    ).map((one) => Number(one.event_id.slice(4)));
+    (await ops.column('event_id', 'notifications list --partner', partnerId, ...more)).map((id) =>
+      Number(id.slice(4)),
+    );
   expect(await list()).toEqual([1, 2, 3, 4, 5, 6]);
   expect(await list('--since', '9d')).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(await list('--since', '9d', '--limit', '2')).toEqual([1, 2]);
@@ -135,12 +129,12 @@ describe('orders to a delivery under way', () => {
       order,
     });
     expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order }]);
-    expect(await logOf(id)).toEqual([`notifications.${verb}`]);
+    expect(await ops.actionsOn(id)).toEqual([`notifications.${verb}`]);
   });
 
   test('end with 3, name the setting, and are not logged when Temporal is away', async () => {
     const id = await attempted(await stored());
-    ops.orderAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
+    ops.onOrder = unreachable;
     for (const verb of ['retry-now', 'pause', 'resume', 'cancel']) {
       const away = await ops.run(['notifications', verb, id, '--json']);
       expect(away.code).toBe(3);
@@ -152,32 +146,26 @@ describe('orders to a delivery under way', () => {
         },
       });
     }
-    expect(await logOf(id)).toEqual([]);
+    expect(await ops.actionsOn(id)).toEqual([]);
     expect(await stateOf(id)).toBe('started');
   });
 
   test('are refused when there is no workflow, but for cancel, which then ends the row itself', async () => {
     const id = await attempted(await stored());
-    ops.orderAnswer = { kind: 'no_workflow' };
-    expect(await ops.run(['notifications', 'pause', id])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('no workflow at the moment'),
-    });
+    ops.onOrder = async () => false;
+    await ops.refuses(1, 'no workflow at the moment', 'notifications', 'pause', id);
     expect(await ops.json('notifications', 'cancel', id)).toMatchObject({ state: 'cancelled' });
     expect(await stateOf(id)).toBe('cancelled');
-    expect(await logOf(id)).toEqual(['notifications.cancel']);
+    expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
   });
 
   test('cancel leaves alone what was started anew meanwhile', async () => {
     const id = await attempted(await stored());
-    ops.orderAnswer = { kind: 'no_workflow' };
     ops.onOrder = async () => {
       await ops.database.sql`update deliveries set generation = 2 where notification_id = ${id}`;
+      return false;
     };
-    expect(await ops.run(['notifications', 'cancel', id])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('cancel it again'),
-    });
+    await ops.refuses(1, 'cancel it again', 'notifications', 'cancel', id);
     expect(await stateOf(id)).toBe('started');
   });
 });
@@ -221,7 +209,7 @@ describe('orders to many', () => {
     const resumed = await ops.run(['notifications', 'resume', '--partner', partnerId, '--yes', ...FAST]);
     expect(resumed.out).toBe('resume: 2 of 2 given.\n');
     expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
-    expect(await logOf(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
+    expect(await ops.actionsOn(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
   });
 
   test('to several ids: those that take none are passed over and named', async () => {
@@ -243,16 +231,19 @@ describe('orders to many', () => {
 
   test('keep to their rate, stop in order when interrupted, and stop when Temporal goes away', async () => {
     await retrying(3);
-    ops.onOrder = async () => void (ops.orders.length === 2 && ops.interruption.abort());
+    ops.onOrder = async () => {
+      if (ops.orders.length === 2) ops.interruption.abort();
+      return true;
+    };
     const all = ['notifications', 'retry-now', '--partner', partnerId, '--yes'];
     const stopped = await ops.run([...all, ...FAST]);
     expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('Interrupted: 2 of 3 given') });
     ops.interruption = new AbortController();
-    ops.onOrder = async () => undefined;
+    ops.onOrder = async () => true;
     const startedAt = performance.now();
     await ops.json(...all, '--per-second', '10');
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(200);
-    ops.orderAnswer = { kind: 'unreachable', address: '192.0.2.9:7233', why: 'no answer within 1.5 s' };
+    ops.onOrder = unreachable;
     const away = await ops.run([...all, ...FAST]);
     expect(away).toMatchObject({ code: 3, err: expect.stringContaining('0 of 3 given before this') });
   });
@@ -263,10 +254,7 @@ describe('orders to many', () => {
       ['Name notifications by their ids', 'pause', '--environment', 'live'],
       ['for orders without ids', 'pause', await stored(), '--partner', partnerId],
     ] as const)
-      expect(await ops.run(['notifications', ...args])).toMatchObject({
-        code: 1,
-        err: expect.stringContaining(said),
-      });
+      await ops.refuses(1, said, 'notifications', ...args);
   });
 });
 
@@ -285,7 +273,7 @@ test('what is pending, held or has ended takes no orders; pending and held can b
   for (const id of [pending, held]) {
     await ops.json('notifications', 'cancel', id);
     expect(await stateOf(id)).toBe('cancelled');
-    expect(await logOf(id)).toEqual(['notifications.cancel']);
+    expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
   }
   expect(ops.orders).toEqual([]);
 });
@@ -294,11 +282,8 @@ test('resends with the same event id, says when the limit forbids it, and writes
   const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
   const { event_id: eventId } = await ops.json('notifications', 'show', id);
   await ops.database.sql`update monthly_counts set delivered = 100 where partner_id = ${partnerId}`;
-  expect(await ops.run(['notifications', 'resend', id])).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('limit of 100'),
-  });
-  expect(await logOf(id)).toEqual([]);
+  await ops.refuses(1, 'limit of 100', 'notifications', 'resend', id);
+  expect(await ops.actionsOn(id)).toEqual([]);
   await ops.database.sql`update monthly_counts set delivered = 0 where partner_id = ${partnerId}`;
   expect(await ops.json('notifications', 'resend', id)).toEqual({
     notification_id: id,
@@ -307,7 +292,7 @@ test('resends with the same event id, says when the limit forbids it, and writes
     was: 'failed',
     state: 'queued',
   });
-  expect(await logOf(id)).toEqual(['notifications.resend']);
+  expect(await ops.actionsOn(id)).toEqual(['notifications.resend']);
   expect((await ops.run(['notifications', 'resend', id])).err).toContain('under way');
 });
 

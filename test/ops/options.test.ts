@@ -59,6 +59,10 @@ test('who makes a change: OPS_ACTOR, else the login name, and in production nobo
     expect(() => own.actor(shared)).toThrow(`"${shared}" is an account that may be anybody's`);
   const named = await optionsFor(null, { ...OWN, OPS_ACTOR: 'Node' });
   expect(() => named.actor('jane')).toThrow('set OPS_ACTOR to your own name');
+  for (const OPS_ACTOR of ['a\nb', ' jane', 'x'.repeat(121), '\u202Eenaj']) {
+    const unreadable = await optionsFor(null, { ...OWN, OPS_ACTOR });
+    expect(() => unreadable.actor('jane')).toThrow('OPS_ACTOR: must be 1 to 120 visible characters');
+  }
   const development = await optionsFor(null, { ...OWN, ENVIRONMENT: 'development' });
   expect(development.actor('root')).toBe('root');
   expect((await optionsFor(STACK)).actor('root')).toBe('root');

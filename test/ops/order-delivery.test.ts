@@ -1,11 +1,15 @@
 import { ulid } from 'ulid';
-import { orderDelivery } from '../../ops/temporal/order-delivery';
+import { TemporalUnreachable } from '../../ops/exit-codes';
+import { temporalOrders, type DeliveryOrder, type DeliveryRef } from '../../ops/temporal';
+import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
 const target = () => ({ namespace: temporal.namespace, connection: { address: temporal.address } });
+const orderDelivery = (at: TemporalTarget, delivery: DeliveryRef, order: DeliveryOrder) =>
+  temporalOrders(at, { taskQueue: 'none', deployment: 'none' }).orderDelivery(delivery, order);
 const newDelivery = () => ({ notificationId: `ntf_${ulid()}`, generation: 1 });
 
 test('signals the workflow of that generation, and no other', async () => {
@@ -15,25 +19,23 @@ test('signals the workflow of that generation, and no other', async () => {
     workflowId: deliveryWorkflowId(delivery.notificationId, 1),
     taskQueue: randomTaskQueue(),
   });
-  expect(await orderDelivery(target(), delivery, 'retryNow')).toEqual({ kind: 'taken' });
+  expect(await orderDelivery(target(), delivery, 'retryNow')).toBe(true);
   const { events } = await handle.fetchHistory();
   const signals = events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName);
   expect(signals?.filter((name) => typeof name === 'string')).toEqual(['retryNow']);
-  expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toEqual({
-    kind: 'no_workflow',
-  });
+  expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toBe(false);
 
   const doomed = newDelivery();
   const other = await temporal.env.client.workflow.start('deliverNotification', {
     workflowId: deliveryWorkflowId(doomed.notificationId, 1),
     taskQueue: randomTaskQueue(),
   });
-  expect(await orderDelivery(target(), doomed, 'cancel')).toEqual({ kind: 'taken' });
+  expect(await orderDelivery(target(), doomed, 'cancel')).toBe(true);
   const cancelled = (await other.fetchHistory()).events;
   expect(cancelled?.some((event) => event.workflowExecutionCancelRequestedEventAttributes)).toBe(true);
 
   await handle.terminate();
-  expect(await orderDelivery(target(), delivery, 'pause')).toEqual({ kind: 'no_workflow' });
+  expect(await orderDelivery(target(), delivery, 'pause')).toBe(false);
 });
 
 test('a namespace that is not there is no missing workflow', async () => {
@@ -49,11 +51,10 @@ test('says within its deadline that nobody is there, or that nobody answers', as
   for (const { port } of [gone, frozen]) {
     const address = `127.0.0.1:${port}`;
     const startedAt = performance.now();
-    expect(await orderDelivery({ ...target(), connection: { address } }, newDelivery(), 'pause')).toEqual({
-      kind: 'unreachable',
-      address,
-      why: expect.stringMatching(/./),
-    });
+    const order = orderDelivery({ ...target(), connection: { address } }, newDelivery(), 'pause');
+    const unreachable = await order.catch((error: unknown) => error);
+    expect(unreachable).toBeInstanceOf(TemporalUnreachable);
+    expect(unreachable).toMatchObject({ message: expect.stringContaining(address) });
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   }
   await frozen.close();

@@ -68,11 +68,6 @@ const states = async () =>
         select notification_id as id, state, generation from notifications_now where partner_id = ${partnerId}`
     ).map(({ id, state, generation }) => [id, `${state} ${generation}`]),
   );
-const actionsOn = async (subject: string) =>
-  ((await ops.json('changes', 'list', '--subject', subject)) as { action: string }[]).map(
-    ({ action }) => action,
-  );
-
 test('without --yes it counts by what it would do, and sends nothing', async () => {
   for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'queued'] as const)
     await store({ state });
@@ -114,8 +109,8 @@ test('sends what failed, expired or is held once more, and writes each down', as
   const now = await states();
   expect(sent.map((id) => now[id])).toEqual(['queued 2', 'queued 2', 'queued 2']);
   expect(left.map((id) => now[id])).toEqual(['cancelled 1', 'failed 1']);
-  for (const id of sent) expect(await actionsOn(id)).toEqual(['notifications.resend']);
-  expect(await actionsOn(done.recovery_id)).toEqual(['recoveries.finish', 'recoveries.begin']);
+  for (const id of sent) expect(await ops.actionsOn(id)).toEqual(['notifications.resend']);
+  expect(await ops.actionsOn(done.recovery_id)).toEqual(['recoveries.finish', 'recoveries.begin']);
   const [priority] = await ops.database.sql`
     select distinct priority from notifications_now where notification_id in ${ops.database.sql(sent)}`;
   expect(priority).toEqual({ priority: 1 });
@@ -164,7 +159,7 @@ test('an interrupted one says how to go on, and goes on without sending anything
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
   const now = await states();
   expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
-  expect(await actionsOn(recoveryId)).toEqual([
+  expect(await ops.actionsOn(recoveryId)).toEqual([
     'recoveries.finish',
     'recoveries.resume',
     'recoveries.interrupt',
@@ -222,13 +217,11 @@ test('lists what is undelivered with age and last outcome, page by page', async 
   await ops.database.sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, failure, http_status,
       finished_at) values (${ids[0] ?? ''}, 1, 1, 'whe_x', 'failed', 'http_status', 503, service_now())`;
-  const page = (...more: string[]) =>
-    ops.json('notifications', 'list', '--partner', partnerId, '--undelivered', '--limit', '3', ...more);
-  const first = await page();
-  expect(first.map((one: { notification_id: string }) => one.notification_id)).toEqual(ids.slice(0, 3));
-  expect(first[0].last_outcome).toBe('http_status 503');
-  const second = await page('--after', ids[2] ?? '');
-  expect(second.map((one: { notification_id: string }) => one.notification_id)).toEqual(ids.slice(3));
+  const page = (field: string, ...more: string[]) =>
+    ops.column(field, 'notifications list --undelivered --limit 3 --partner', partnerId, ...more);
+  expect(await page('notification_id')).toEqual(ids.slice(0, 3));
+  expect((await page('last_outcome'))[0]).toBe('http_status 503');
+  expect(await page('notification_id', '--after', ids[2] ?? '')).toEqual(ids.slice(3));
   const human = await ops.run(['notifications', 'list', '--partner', partnerId, '--limit', '3']);
   expect(human.out).toContain(
     `There may be more: ops notifications list --partner ${partnerId} --limit 3 --after ${ids[2]}`,

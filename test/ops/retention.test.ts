@@ -1,3 +1,4 @@
+import { Refused } from '../../db/refused';
 import { makePastMonth, monthOf, storeOldQuote } from '../support/old-rows';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 
@@ -32,19 +33,22 @@ test('show names the whole months that the next run removes', async () => {
 });
 
 test('--yes lets a worker remove it, and says in the change log who wanted that; it removes nothing itself', async () => {
-  ops.startRetention = async () => ({ kind: 'started' });
+  ops.temporal = { startRetention: async () => undefined };
   expect(await ops.json('retention', 'run', '--yes')).toEqual({ started: true });
   expect(await runs()).toEqual([{ actor: 'tester' }]);
   expect(await quotes()).toHaveLength(1);
 });
 
 test('one that is under way, or a Temporal that is away, is said, and leaves no line', async () => {
-  ops.startRetention = async () => ({ kind: 'under_way' });
+  const startRetention = async () => {
+    throw new Refused('conflict', 'A removal is still under way.');
+  };
+  ops.temporal = { startRetention };
   expect(await ops.run(['retention', 'run', '--yes'])).toMatchObject({
     code: 1,
     err: expect.stringContaining('still under way') as string,
   });
-  ops.startRetention = async () => ({ kind: 'unreachable', address: '127.0.0.1:1', why: 'refused' });
-  expect(await ops.run(['retention', 'run', '--yes'])).toMatchObject({ code: 3 });
+  ops.temporal = {};
+  await ops.refuses(3, '', 'retention', 'run', '--yes');
   expect(await runs()).toHaveLength(1);
 });

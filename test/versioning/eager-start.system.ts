@@ -3,7 +3,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { google } from '@temporalio/proto';
 import type { createActivities } from '../../activities';
 import { createDeliveryStarter, watchBuild, type BuildWatch } from '../../worker/start-delivery';
-import { workerDeployment } from '../../ops/temporal/worker-deployments';
+import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
@@ -22,9 +22,9 @@ const builds = ['one', 'two'] as const;
 const sessions = new Map<string, WorkerSession>();
 const watches = new Map<string, BuildWatch>();
 const orders = (settleMs: number) =>
-  workerDeployment(
+  temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
-    deploymentName,
+    { taskQueue, deployment: deploymentName },
     settleMs,
   );
 /** What is looked at is who gets the first task; there is nothing to send. */
@@ -63,10 +63,10 @@ beforeAll(async () => {
       }),
     );
   }
-  await until(async () => {
-    const answer = await orders(0).describe();
-    return answer.kind === 'done' && answer.value.builds.length === 2;
-  }, 'both builds are known');
+  await until(
+    async () => (await orders(0).describeDeployment()).builds.length === 2,
+    'both builds are known',
+  );
 }, 300_000);
 afterAll(async () => {
   await Promise.all([...watches.values()].map((watch) => watch.stop()));
@@ -131,7 +131,7 @@ test('nothing starts eagerly before a build is current, then that build alone', 
     [false, false],
     [false, false],
   ]);
-  expect(await orders(0).setCurrent('one')).toMatchObject({ kind: 'done' });
+  await orders(0).setCurrent('one');
   await until(() => watches.get('one')?.eager() === true, 'build one knows');
   expect(await firstTaskOf(await startFrom('one'))).toMatchObject({ eager: true, build: 'one' });
   expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false, build: 'one' });
@@ -163,7 +163,7 @@ test('while another build becomes current under load, no eager start lands on th
     handles.push(await startFrom('one'));
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect(await changing).toMatchObject({ kind: 'done' });
+  await changing;
   const since = await currentSince();
   const tasks = await Promise.all(handles.map(firstTaskOf));
   const eager = tasks.filter((task) => task.eager);
@@ -178,20 +178,18 @@ test('while another build becomes current under load, no eager start lands on th
 }, 60_000);
 
 test('while a build ramps nothing starts eagerly, and afterwards it does again', async () => {
-  expect(await orders(0).ramp('one', 50)).toMatchObject({ kind: 'done' });
+  await orders(0).ramp('one', 50);
   await until(() => watches.get('two')?.eager() === false, 'build two knows');
   expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false });
-  expect(await orders(0).describe()).toMatchObject({
-    value: { current: 'two', ramping: { buildId: 'one', percent: 50 } },
+  expect(await orders(0).describeDeployment()).toMatchObject({
+    current: 'two',
+    ramping: { buildId: 'one', percent: 50 },
   });
-  expect(await orders(0).setCurrent('two')).toMatchObject({ kind: 'done' });
+  await orders(0).setCurrent('two');
   await until(() => watches.get('two')?.eager() === true, 'build two knows');
 });
 
 test('Temporal refuses a build that nobody runs, and says why', async () => {
-  expect(await orders(0).setCurrent('nobody')).toMatchObject({
-    kind: 'refused',
-    why: expect.stringMatching(/nobody|not found|poll/i),
-  });
-  expect(await orders(0).describe()).toMatchObject({ value: { current: 'two', ramping: null } });
+  await expect(orders(0).setCurrent('nobody')).rejects.toThrow(/nobody|not found|poll/i);
+  expect(await orders(0).describeDeployment()).toMatchObject({ current: 'two', ramping: null });
 });

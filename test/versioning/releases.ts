@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { DeploymentState } from '../../ops/call';
-import { workerDeployment } from '../../ops/temporal/worker-deployments';
+import { temporalOrders, type DeploymentState } from '../../ops/temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene, type CrashScene, type NotificationRow } from '../support/crash-scene';
 import { until } from '../support/delivery';
@@ -41,9 +40,9 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
     client: () => temporal.env.client,
   });
   // How long the change is announced matters to eager starts only, which have a test of their own.
-  const orders = workerDeployment(
+  const orders = temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
-    deploymentName,
+    { taskQueue: 'none', deployment: deploymentName },
     100,
   );
   const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
@@ -58,12 +57,16 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
       }),
     // Its pollers may be a moment behind its readiness.
     setCurrent: (buildId) =>
-      until(async () => (await orders.setCurrent(buildId)).kind === 'done', `${buildId} is current`, 60_000),
-    async deployment() {
-      const answer = await orders.describe();
-      if (answer.kind !== 'done') throw new Error(`the deployment is ${answer.kind}: ${answer.why}`);
-      return answer.value;
-    },
+      until(
+        () =>
+          orders.setCurrent(buildId).then(
+            () => true,
+            () => false,
+          ),
+        `${buildId} is current`,
+        60_000,
+      ),
+    deployment: () => orders.describeDeployment(),
     async notify() {
       const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
       return { id, handle: temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };

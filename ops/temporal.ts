@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Client,
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Connection,
+} from '@temporalio/client';
+import { Refused } from '../db/refused';
+import { RETENTION_LIMIT, retentionScheduleId } from '../runtime/temporal/retention-schedule';
+import { reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
+import type { TemporalTarget } from '../runtime/temporal/temporal-target';
+import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../workflows/names';
+import { TemporalUnreachable } from './exit-codes';
+
+/** A delivery under way: the workflow of one generation of a notification. */
+export interface DeliveryRef {
+  readonly notificationId: string;
+  readonly generation: number;
+}
+
+export type DeliveryOrder = keyof typeof DELIVERY_SIGNALS | 'cancel';
+
+export interface DeploymentState {
+  /** Null: new workflows go to workers without versions. */
+  readonly current: string | null;
+  readonly ramping: { readonly buildId: string; readonly percent: number } | null;
+  readonly builds: readonly { readonly buildId: string; readonly status: string }[];
+}
+
+/** What commands ask of Temporal. Every method throws TemporalUnreachable, and Refused with Temporal's reason. */
+export interface TemporalOrders {
+  /** Gives an order to the workflow of a delivery. @returns false when it has ended, or never was. */
+  orderDelivery(delivery: DeliveryRef, order: DeliveryOrder): Promise<boolean>;
+  /** Starts the workflow that removes expired data. @throws Refused while one that was started by hand is running. */
+  startRetention(): Promise<void>;
+  describeDeployment(): Promise<DeploymentState>;
+  /** Takes about 20 s. */
+  setCurrent(buildId: string): Promise<void>;
+  /** Gives a build a share of the deliveries, 0 to 100 %; null ends the ramp. */
+  ramp(buildId: string | null, percent: number): Promise<void>;
+}
+
+/** A person waits for an order: Temporal answers in milliseconds, or is away. */
+const ORDER_DEADLINE_MS = 1_500;
+const RETENTION_DEADLINE_MS = 5_000;
+/** A change of builds waits until the queues of the build have it. */
+const DEPLOYMENT_DEADLINE_MS = 15_000;
+/**
+ * From announcing a build to making it current: five seconds until every worker knows, or no longer trusts its last answer,
+ * and twelve for a start that was requested before that and is still being retried by its connection.
+ */
+const SETTLE_MS = 17_000;
+
+/** In gRPC's numbering: invalid argument, not found, failed precondition. */
+const REFUSED = new Set([3, 5, 9]);
+/** In the API's numbering. */
+const STATUS = ['unspecified', 'inactive', 'current', 'ramping', 'draining', 'drained', 'created'] as const;
+
+type Ask = <R>(request: (service: Connection['workflowService']) => Promise<R>) => Promise<R>;
+
+/** Orders to one Temporal, over a connection for each. */
+export function temporalOrders(
+  target: TemporalTarget,
+  names: { readonly taskQueue: string; readonly deployment: string },
+  settleMs = SETTLE_MS,
+): TemporalOrders {
+  const { namespace } = target;
+  const { taskQueue, deployment: deploymentName } = names;
+  const named = { namespace, deploymentName };
+
+  async function connected<T>(deadlineMs: number, work: (connection: Connection) => Promise<T>): Promise<T> {
+    try {
+      return await withConnection(target, deadlineMs, work);
+    } catch (error) {
+      const why = reasonOfAbsence(error, deadlineMs);
+      throw why === null ? error : new TemporalUnreachable({ address: target.connection.address, why });
+    }
+  }
+
+  const withClient = <T>(deadlineMs: number, work: (workflow: Client['workflow']) => Promise<T>) =>
+    connected(deadlineMs, (connection) =>
+      connection.withDeadline(Date.now() + deadlineMs, () =>
+        work(new Client({ connection, namespace }).workflow),
+      ),
+    );
+
+  const aboutBuilds = <T>(work: (ask: Ask) => Promise<T>) =>
+    connected(DEPLOYMENT_DEADLINE_MS, async (connection) => {
+      try {
+        return await work((request) =>
+          connection.withDeadline(Date.now() + DEPLOYMENT_DEADLINE_MS, () =>
+            request(connection.workflowService),
+          ),
+        );
+      } catch (error) {
+        if (!isGrpcServiceError(error) || !REFUSED.has(error.code)) throw error;
+        throw new Refused('conflict', `Temporal refuses that: ${error.details}`);
+      }
+    });
+
+  async function read(ask: Ask): Promise<DeploymentState> {
+    const { workerDeploymentInfo: info } = await ask((service) =>
+      service.describeWorkerDeployment(named),
+    ).catch((error: unknown) => {
+      // No worker with a build id has ever connected. (A missing namespace has the same code.)
+      if (isGrpcServiceError(error) && error.details.includes('Deployment not found'))
+        return { workerDeploymentInfo: null };
+      throw error;
+    });
+    const { currentDeploymentVersion, rampingDeploymentVersion, rampingVersionPercentage } =
+      info?.routingConfig ?? {};
+    const ramping = rampingDeploymentVersion?.buildId;
+    return {
+      current: currentDeploymentVersion?.buildId || null,
+      ramping: ramping ? { buildId: ramping, percent: rampingVersionPercentage ?? 0 } : null,
+      builds: (info?.versionSummaries ?? []).map(({ deploymentVersion, status }) => ({
+        buildId: deploymentVersion?.buildId ?? '',
+        status: STATUS[status ?? 0] ?? 'unspecified',
+      })),
+    };
+  }
+
+  const setRamp = (ask: Ask, buildId: string | null, percentage: number) =>
+    ask((service) =>
+      service.setWorkerDeploymentRampingVersion({ ...named, buildId: buildId ?? '', percentage }),
+    );
+
+  return {
+    orderDelivery: ({ notificationId, generation }, order) =>
+      withClient(ORDER_DEADLINE_MS, async (workflow) => {
+        const handle = workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+        try {
+          await (order === 'cancel' ? handle.cancel() : handle.signal(DELIVERY_SIGNALS[order]));
+          return true;
+        } catch (error) {
+          if (error instanceof WorkflowNotFoundError) return false;
+          throw error;
+        }
+      }),
+    startRetention: () =>
+      withClient(RETENTION_DEADLINE_MS, async (workflow) => {
+        const workflowId = `${retentionScheduleId(taskQueue)}/by-hand`;
+        const options = { taskQueue, workflowId, args: [], workflowExecutionTimeout: RETENTION_LIMIT };
+        await workflow.start('applyRetention', options).catch((error: unknown) => {
+          if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+          throw new Refused('conflict', 'A removal that was started by hand is still under way.');
+        });
+      }),
+    describeDeployment: () => aboutBuilds(read),
+    /**
+     * Makes a build current: announces it (a ramp of 0 %) so that workers of other builds stop asking for first tasks,
+     * waits until they have, and lets Temporal change over. For the build that is current already it ends a ramp.
+     */
+    setCurrent: (buildId) =>
+      aboutBuilds(async (ask) => {
+        const { current, ramping } = await read(ask);
+        if (current === buildId) {
+          if (ramping !== null) await setRamp(ask, null, 0);
+          return;
+        }
+        await setRamp(ask, buildId, 0);
+        await sleep(settleMs);
+        await ask((service) => service.setWorkerDeploymentCurrentVersion({ ...named, buildId }));
+      }),
+    ramp: (buildId, percent) => aboutBuilds(async (ask) => void (await setRamp(ask, buildId, percent))),
+  };
+}

@@ -1,0 +1,235 @@
+import { checkProducts } from '../../ops/import/products';
+import { faultsOf, importRows, PRODUCT_ROW } from './import-rows';
+import { createOpsUnderTest, type OpsUnderTest } from './run';
+
+const GOOD = PRODUCT_ROW;
+
+let ops: OpsUnderTest;
+
+beforeAll(async () => {
+  ops = await createOpsUnderTest();
+  await ops.json('partners create --name Example --id P100001');
+  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+});
+
+afterAll(() => ops.close());
+
+describe('a CSV file with faults', () => {
+  const HEAD =
+    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+  const line = (...changed: string[]) => {
+    const [name = 'A', apr = '9.9', repayments = '12', lowest = '250.00'] = changed;
+    return `M200001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
+  };
+  const refused = async (...lines: string[]) => {
+    const outcome = await ops.run(['products', 'import', '-'], lines.join('\n'));
+    expect(outcome).toMatchObject({ code: 1, out: '' });
+    return outcome.err;
+  };
+
+  test('is recognised on standard input; all faults come at once, by line, in words of CSV, with the value', async () => {
+    expect(
+      await refused(
+        HEAD,
+        line('"a name', '9.9').replace('"a name', '"a name\nin two lines"'),
+        line('B', '9,9'),
+        line('C', 'nine'),
+        '',
+        line('D', '9.9', '12 months'),
+        line('E', '9.9', '12', '£250'),
+      ),
+    ).toBe(
+      [
+        'line 2, credit_product: must not hold control characters (it is "a name\\nin two lines")',
+        'line 4: has 8 cells where the heading has 7: is a comma inside a cell without quotes?',
+        'line 5, apr: must be a percentage with at most 1 decimal, such as 9.9 (it is "nine")',
+        'line 7, number_of_repayments: must be a whole number from 1 to 120 (it is "12 months")',
+        'line 8, minimum_loan_amount: must be an amount with two decimals and nothing else, such as 1000.00 (it is "£250")',
+        'error: 5 faults found; nothing was written.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a wrong heading is named once, with the one that was meant', async () => {
+    const lines = ['A', 'B'].map((name) => `${line(name)},10`);
+    const said = await refused(`${HEAD.replace(',apr', ',APR %')},minimum_deposit`, ...lines);
+    expect(said).toContain('line 1, APR %: is no heading of this format: did you mean apr?\n');
+    expect(said.match(/APR %/g)).toHaveLength(1);
+    expect(said).toContain(
+      'line 2, minimum_deposit: has columns of its own, with a dot in their headings, such as minimum_deposit.percent (it is "10")',
+    );
+    expect(await refused(HEAD.replaceAll(',', ';'), line())).toContain('commas, not by semicolons');
+  });
+
+  test('merchants, which come as JSON only, say so', async () => {
+    const outcome = await ops.run(['merchants', 'import', '-'], 'merchant_id,trading_name\nM200001,Shop');
+    expect(outcome).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('merchants are imported from JSON'),
+    });
+  });
+
+  test('a field of JSON has a hint too', async () => {
+    const [fault] = await faultsOf(ops, 'merchants', [{ merchant_id: 'M200009', tradingName: 'Shop' }]);
+    expect(fault).toContain('did you mean trading_name?');
+  });
+
+  test('an inner field has a hint as well, in JSON and in a heading', async () => {
+    const [floor] = await faultsOf(ops, 'merchants', [
+      { merchant_id: 'M200009', deposit_floor: { percnt: '10' } },
+    ]);
+    expect(floor).toContain(
+      'deposit_floor.percnt is not a field of this format: did you mean deposit_floor.percent?',
+    );
+    const example = await faultsOf(ops, 'products', [
+      { ...GOOD, representative_example: { loanAmount: '1000.00', monthly_repayment: '90.00' } },
+    ]);
+    expect(example.join('\n')).toContain('did you mean representative_example.loan_amount?');
+    const said = await refused(`${HEAD},minimum_deposit.Percent`, `${line()},10`);
+    expect(said).toContain('did you mean minimum_deposit.percent?');
+  });
+});
+
+describe('a products file with faults', () => {
+  test('names every fault with row and field, and writes nothing', async () => {
+    const faults = await faultsOf(ops, 'products', [
+      { ...GOOD, credit_product: 'Fine' },
+      { ...GOOD, apr: 9.9, minimum_loan_amount: '1,000.00', colour: 'red' },
+      { ...GOOD, credit_product: 'Twice' },
+      { ...GOOD, credit_product: 'Twice', number_of_repayments: 121 },
+      'not an object',
+      { ...GOOD, merchant_id: 'M399999', lender: undefined },
+      { ...GOOD, merchant_id: 'M399998' },
+      { ...GOOD, minimum_deposit: { percent: '10', pounds: '1.00' }, rate_type: 'floating' },
+      { ...GOOD, apr: '14.9', rate_basis: 'monthly_rate', rate: '0.79' },
+      { ...GOOD, credit_product: 'Range', minimum_loan_amount: '500.00', maximum_loan_amount: '400.00' },
+      { ...GOOD, merchant_id: 'M000001' },
+      { ...GOOD, credit_product: 'Days', valid_from: '2026-02-30', valid_to: null },
+      { ...GOOD, credit_product: 'Nul \u0000', lender: '\ud800' },
+      { ...GOOD, credit_product: 'A name', lender: 'Lender A' },
+      { ...GOOD, credit_product: 'Of tests', lender: 'test_lender_a' },
+    ]);
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        '2 apr must be a percentage in quotes with at most 1 decimal, such as "9.9"',
+        '2 minimum_loan_amount must be an amount with two decimals and nothing else, such as "1000.00"',
+        '2 colour is not a field of this format',
+        '4 number_of_repayments must be a whole number from 1 to 120, without quotes',
+        '4 credit_product is the same as in row 3',
+        '5 null must be an object: { … }',
+        '6 lender is required',
+        '7 merchant_id M399998 does not exist',
+        '8 minimum_deposit.pounds is not a field of this format',
+        '8 rate_type must be one of fixed, variable',
+        expect.stringMatching(/^9 apr .*APR/),
+        expect.stringMatching(/^10 minimum_loan_amount 500\.00 is above maximum_loan_amount 400\.00/),
+        '11 merchant_id is a designated test merchant, whose answers are fixed',
+        '12 valid_from must be a day of the calendar, such as "2027-01-31"',
+        '13 credit_product must not hold control characters',
+        '13 lender must not hold control characters',
+        "14 lender Lender A is no lender's key: ops lenders list shows them",
+        '15 lender is a lender of the designated test merchants',
+      ]),
+    );
+    expect(faults.filter((fault) => fault.startsWith('1 '))).toEqual([]);
+    const rows = faults.map((fault) => Number(fault.split(' ')[0]));
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b));
+    expect(await ops.json('products', 'list', '--merchant', 'M300001')).toEqual([]);
+  });
+
+  test('takes a maximum deposit of 0 as a share, and refuses it as a fixed sum', async () => {
+    const none = { ...GOOD, credit_product: 'No deposit', maximum_deposit: { percent: '0' } };
+    expect((await importRows(ops, 'products', [none])).json()).toMatchObject({ created: 1 });
+    expect(await ops.json('products', 'show', 'M300001', 'No deposit')).toMatchObject({
+      maximum_deposit: { percent: '0' },
+    });
+    const tooMuch = { ...none, minimum_deposit: { amount: '0.01' } };
+    expect(await faultsOf(ops, 'products', [tooMuch])).toEqual([
+      expect.stringMatching(/^1 minimum_deposit is above maximum_deposit/),
+    ]);
+    expect(await faultsOf(ops, 'products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
+      '1 maximum_deposit.amount must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
+    ]);
+  });
+
+  test('names faults for people, one to a line', async () => {
+    const outcome = await ops.run(['products', 'import', '-'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
+    expect(outcome).toMatchObject({ code: 1, out: '' });
+    expect(outcome.err).toBe(
+      'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9" (it is "9.95")\nerror: 1 fault found; nothing was written.\n',
+    );
+  });
+
+  test('is refused when a published example is not reproduced', async () => {
+    const representative_example = { loan_amount: '1200.00', monthly_repayment: '105.22' };
+    const faults = await faultsOf(ops, 'products', [{ ...GOOD, representative_example }]);
+    expect(faults).toEqual([expect.stringMatching(/^1 representative_example .*105\.2/)]);
+  });
+
+  test.each([
+    ['nothing', '', 'The file is empty'],
+    ['no JSON', '{"a":', 'The file is not valid JSON'],
+    ['no list', '{}', 'must hold a JSON list'],
+    ['no rows', '[]', 'The file holds no rows'],
+    ['depth', '['.repeat(100_000), 'The file is not valid JSON'],
+    ['too many rows', `[${'{},'.repeat(20_000)}{}]`, 'holds 20001 rows; at most 20000'],
+    ['a NUL byte', '[\u0000]', 'holds a NUL byte (at byte 2)'],
+    ['bad UTF-8', Buffer.from([0x5b, 0xff, 0x5d]), 'not valid UTF-8'],
+    ['too many bytes', Buffer.alloc(10 * 1024 * 1024 + 1, ' '), 'larger than 10 MiB'],
+  ])('is refused as a whole: %s', async (_, content, message) => {
+    const outcome = await ops.run(['products', 'import', '-', '--json'], content);
+    expect(outcome.code).toBe(1);
+    expect(outcome.json().error.faults).toEqual([
+      { row: null, field: null, message: expect.stringContaining(message) },
+    ]);
+  });
+
+  test('does not let __proto__ pass as a field', async () => {
+    const text = JSON.stringify([GOOD]).replace('{', '{"__proto__":{"apr":"1.0"},');
+    expect(await faultsOf(ops, 'products', text)).toEqual(['1 __proto__ is not a field of this format']);
+  });
+
+  test('that cannot be read says so', async () => {
+    const outcome = await ops.run(['products', 'import', '/does/not/exist.json', '--json']);
+    expect(outcome.code).toBe(1);
+    expect(outcome.json().error.faults[0].message).toContain('The file cannot be read');
+  });
+});
+
+/** Fields at fault in a products file of one row. */
+const fieldsAtFault = (changes: object) =>
+  checkProducts([{ ...PRODUCT_ROW, ...changes }]).faults.map(({ field }) => field);
+
+const monthly = { rate_basis: 'monthly_rate' };
+
+test('accepts the row that the others change', () => {
+  expect(fieldsAtFault({})).toEqual([]);
+});
+
+test.each<[string, object, string]>([
+  ['a missing lender', { lender: ' ' }, 'lender'],
+  ['a name with a line break', { credit_product: 'a\nb' }, 'credit_product'],
+  ['a name that is too long', { credit_product: 'x'.repeat(121) }, 'credit_product'],
+  ['no repayments', { number_of_repayments: 0 }, 'number_of_repayments'],
+  ['more than 120 repayments', { number_of_repayments: 121 }, 'number_of_repayments'],
+  ['part of a repayment', { number_of_repayments: 1.5 }, 'number_of_repayments'],
+  ['a negative APR', { apr: '-0.1' }, 'apr'],
+  ['an APR with two decimals', { apr: '9.95' }, 'apr'],
+  ['an APR that is no number', { apr: 'NaN' }, 'apr'],
+  ['an APR above 10,000 %', { apr: '10000.1' }, 'apr'],
+  ['an unknown rate basis', { rate_basis: 'daily' }, 'rate_basis'],
+  ['an unknown rounding', { instalment_rounding: 'up' }, 'instalment_rounding'],
+  ['a negative rate', { ...monthly, rate: '-0.1' }, 'rate'],
+  ['a rate above 10,000 %', { ...monthly, rate: '10000.1' }, 'rate'],
+  ['a loan below 10.00', { minimum_loan_amount: '9.99' }, 'minimum_loan_amount'],
+  ['a loan above 2,000,000.00', { maximum_loan_amount: '2000000.01' }, 'maximum_loan_amount'],
+  ['a deposit above the price', { minimum_deposit: { percent: '100.01' } }, 'minimum_deposit.percent'],
+  ['a deposit above 1,000,000.00', { minimum_deposit: { amount: '1000000.01' } }, 'minimum_deposit.amount'],
+  ['a negative deposit', { maximum_deposit: { amount: '-0.01' } }, 'maximum_deposit.amount'],
+  ['a fee above 1,000,000.00', { deferral_months: 6, settlement_fee: '1000000.01' }, 'settlement_fee'],
+  ['a deferral beyond five years', { deferral_months: 61 }, 'deferral_months'],
+  ['a first interval beyond five years', { first_interval_days: 1_831 }, 'first_interval_days'],
+])('refuses %s', (_name, changes, field) => {
+  expect(new Set(fieldsAtFault(changes))).toEqual(new Set([field]));
+});
