@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { runDemo } from '../dev/demo/run';
-import { NoStack } from '../dev/demo/running-stack';
+import { NoStack } from '../dev/demo/run';
 import { readConfig } from '../runtime/config/config';
 import { helped } from './main';
 

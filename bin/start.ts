@@ -6,7 +6,7 @@ import { moveApplication, runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
 import { stackPorts } from '../dev/ports';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
-import { untilReady } from '../dev/until-ready';
+import { untilReady } from '../dev/stack';
 import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';

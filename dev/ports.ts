@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { StackFailure } from './failure';
 import { allProcesses, argumentsOf } from './processes';
 
@@ -20,6 +20,27 @@ export const stackPorts = (temporal: number) => ({
   receiver: temporal + 1212,
 });
 export type StackPorts = ReturnType<typeof stackPorts>;
+
+/** A loopback port that nothing listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const [port] = await freeLowPorts(1);
+  return port as number;
+}
+
+/** Several, all different, from 20000 to 32767: below what the system gives to outgoing connections. */
+export async function freeLowPorts(count: number): Promise<number[]> {
+  const servers = new Map<number, Server>();
+  while (servers.size < count) {
+    const port = 20_000 + Math.floor(Math.random() * 12_768);
+    if (servers.has(port)) continue;
+    await listen('127.0.0.1', port).then(
+      (server) => servers.set(port, server),
+      () => undefined,
+    );
+  }
+  await Promise.all([...servers.values()].map(close));
+  return [...servers.keys()];
+}
 
 /** @throws StackFailure naming port, setting and, where the system tells, the process that holds the port. */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
@@ -42,11 +63,23 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
 
 /** @returns the error code, or undefined when it works. */
 async function tryToListen(host: string, port: number): Promise<string | undefined> {
+  return listen(host, port).then(
+    async (server) => close(server),
+    (error: NodeJS.ErrnoException) => error.code ?? error.message,
+  );
+}
+
+async function listen(host: string, port: number): Promise<Server> {
   const server = createServer();
-  return new Promise((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
   });
+  return server;
+}
+
+async function close(server: Server): Promise<undefined> {
+  await new Promise((resolve) => server.close(resolve));
 }
 
 /** ` by process 123 (node server.js)`, or nothing: other users' processes are not shown to an ordinary one. */

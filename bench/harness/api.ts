@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../dev/free-port';
+import { freePort } from '../../dev/ports';
 import { asRole } from '../../test/support/roles';
 import type { TestTls } from '../../test/support/tls';
 import type { Bench } from './bench';

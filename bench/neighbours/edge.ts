@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RunningPostgres } from '../../dev/postgres';
 import type { DemoData } from '../../dev/stack';
 import { startHaProxy } from '../../test/support/haproxy';
-import { freePort } from '../../dev/free-port';
+import { freePort } from '../../dev/ports';
 import { createTestTls } from '../../test/support/tls';
 import { loopP99Ms, quoteBody, startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';

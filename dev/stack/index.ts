@@ -1,6 +1,232 @@
-export type { DevelopmentTls } from './types';
-export { ensureWebhookKeys } from './files';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ForeignSchema, migrateDatabase, separationNotice } from '../../db/postgres/migrate';
+import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
+import { adviceOn, databaseAdvice, StackFailure, stoppedWhileStarting } from '../failure';
+import { lockInstance } from '../locks';
+import { startReceiver } from '../receiver';
+import { stopTemporalLeftovers } from '../temporal';
+import { checkPorts, type WantedPort } from '../ports';
+import { startShop } from '../shop';
+import {
+  ensureCertificates,
+  ensureDatabase,
+  ensureLoginPasswords,
+  ensurePassword,
+  oneLogin,
+  readStackFile,
+  writeStackFile,
+} from './data';
+import { createProgress } from './progress';
+import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
+import type { DemoOutcome, Stack, StackInfo, StackOptions } from './types';
+
+export { ensureWebhookKeys } from './data';
+export { welcome } from './progress';
 export { runStack } from './run';
-export { startStack } from './start';
-export { welcome } from './welcome';
-export type { DemoData, DemoOutcome, Stack, StackInfo, StackOptions } from './types';
+export type { DemoData, DemoOutcome, StackInfo } from './types';
+
+const ENDINGS: Readonly<Record<DemoOutcome, string>> = {
+  arrived: 'All events arrived, verified and in order.',
+  missing: 'Not everything arrived verified and in order.',
+  elsewhere: 'The events went to the endpoint that is registered, which is not the demo’s receiver.',
+};
+
+/**
+ * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, shop,
+ * Temporal, worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
+ * missing. Data, keys and certificates survive a restart.
+ * @throws StackFailure when a person has to do something; whatever was started has been stopped.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { apiPort, internalPort, ports, signal } = options;
+  const dataDir = resolve(options.dataDir);
+  const postgresDir = join(dataDir, 'postgres');
+  const addresses = {
+    apiUrl: `https://localhost:${apiPort}`,
+    internalUrl: `http://127.0.0.1:${internalPort}`,
+  };
+  const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
+  const steps = options.databaseUrl === undefined ? 9 : 8;
+  const progress = createProgress((text) => options.write(text), steps, options.redraws);
+  const closers: (() => Promise<void>)[] = [() => lock.release()];
+  const stop = createStop(() => lock.markStopping(), closers);
+  const note = (text: string, moving?: boolean) => progress.note(text, moving);
+  let server: RunningPostgres | undefined;
+  let temporal: StackTemporal | undefined;
+  let up = false;
+  options.killSignal.addEventListener('abort', () => {
+    server?.kill();
+    temporal?.server?.kill();
+  });
+
+  const step = <T>(name: string, task: () => Promise<T>) => {
+    signal.throwIfAborted();
+    return progress.step(name, task);
+  };
+  try {
+    // Before the ports: what a killed run left holds some of them.
+    if (options.databaseUrl === undefined) await stopLeftovers(postgresDir, note);
+    await stopTemporalLeftovers(temporalDir(dataDir), note);
+    await checkPorts([
+      { setting: 'API_PORT', host: options.apiHost, port: apiPort },
+      { setting: 'INTERNAL_PORT', host: options.internalHost, port: internalPort },
+      ...(options.databaseUrl === undefined ? [embedded(ports.postgres)] : []),
+      ...(options.temporal.external ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
+      ...[ports.receiver, ports.shop].map(embedded),
+    ]);
+    if (options.databaseUrl === undefined) {
+      const password = await ensurePassword(dataDir);
+      const own = await step('Postgres', () =>
+        startPostgres({
+          dataDir: postgresDir,
+          port: ports.postgres,
+          password,
+          onProgress: note,
+          signal,
+        }),
+      );
+      closers.push(() => own.stop());
+      server = own;
+    }
+    const urls = options.databaseUrl
+      ? oneLogin(options.databaseUrl)
+      : await ensureDatabase(server?.url ?? '', await ensureLoginPasswords(dataDir));
+    await step('Database schema', () => migrate(urls.migrate, note, options.databaseUrl));
+    const known = await readStackFile(dataDir);
+    const demo = await step('Demo partner, keys, merchants and products', () =>
+      options.seed(urls.ops, known),
+    );
+    const tls = await step('Development certificate', () =>
+      ensureCertificates(join(dataDir, 'tls'), new Date()),
+    );
+    const partner = {
+      apiUrl: addresses.apiUrl,
+      ca: readFileSync(tls.caFile, 'utf8'),
+      partnerId: demo.partnerId,
+      apiKey: demo.apiKeys.test,
+    };
+    const pem = { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
+    const opened = options.openReceiverSecrets(urls.ops);
+    closers.push(() => opened.close());
+    const receiver = await step("Demo partner's receiver", () =>
+      startReceiver({
+        port: ports.receiver,
+        tls: pem,
+        secrets: () => opened.secrets(),
+        now: () => new Date(),
+        partner,
+        moveApplication: async () => {
+          if (!up) throw new Error('the stack is still starting');
+          return options.moveApplication();
+        },
+      }),
+    );
+    closers.push(() => receiver.close());
+    closers.push(await step('API', () => options.startServices({ databaseUrl: urls.api, tls })));
+    const shop = await step('Demo shop', () =>
+      startShop({
+        port: ports.shop,
+        tls: pem,
+        partner,
+        merchants: demo.merchants,
+        partnerPage: receiver.url,
+        deliveries: () => receiver.deliveries(),
+        // The demo reads stack.json, which is written last.
+        runDemoApplication: async () =>
+          up ? ENDINGS[await options.runDemo()] : 'The stack is still starting.',
+      }),
+    );
+    closers.push(() => shop.close());
+    const announce = (text: string) => options.write(`${text}\n`);
+    const found = await step('Temporal', () =>
+      tryTemporal(options.temporal, ports, dataDir, { note, announce, signal }),
+    );
+    temporal = found;
+    if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
+    if (found)
+      closers.push(await step('Worker', () => options.startWorker({ databaseUrl: urls.worker, tls })));
+    signal.throwIfAborted();
+
+    const info: StackInfo = {
+      ...addresses,
+      databaseUrl: urls.ops,
+      caFile: tls.caFile,
+      temporalAddress: found?.address ?? null,
+      temporalUiUrl: found?.server?.uiUrl ?? null,
+      receiverUrl: receiver.url,
+      shopUrl: shop.url,
+      ...demo,
+    };
+    await writeStackFile(dataDir, info);
+    up = true;
+    return { info, broken: endOf(server), stop };
+  } catch (error) {
+    await stop();
+    throw signal.aborted ? stoppedWhileStarting() : error;
+  }
+}
+
+/** Everything in reverse order, whatever one of them says. */
+function createStop(
+  announce: () => Promise<void>,
+  closers: readonly (() => Promise<void>)[],
+): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  const stopAll = async () => {
+    const faults: unknown[] = [];
+    // On a full disk the announcement cannot be written.
+    for (const close of [announce, ...closers.toReversed()])
+      await close().catch((error: unknown) => void faults.push(error));
+    if (faults.length > 0) throw faults[0];
+  };
+  return () => (stopping ??= stopAll());
+}
+
+/** Resolves when the embedded Postgres ends by itself. */
+async function endOf(server: RunningPostgres | undefined): Promise<Error> {
+  if (!server) return new Promise<never>(() => undefined);
+  await server.exited;
+  return new StackFailure(`Postgres has ended by itself. Its log is ${server.logFile}.`);
+}
+
+/**
+ * @param given of the database that somebody has named, if that is it.
+ * @throws StackFailure for a database that cannot be brought up to date: its message says what to do.
+ */
+async function migrate(
+  databaseUrl: string,
+  note: (text: string) => void,
+  given: string | undefined,
+): Promise<void> {
+  try {
+    const { notSeparated } = await migrateDatabase(databaseUrl);
+    if (notSeparated.length > 0) note(separationNotice(notSeparated));
+  } catch (error) {
+    const advice =
+      error instanceof ForeignSchema
+        ? error.message
+        : given && adviceOn(error) === undefined && databaseAdvice(error, given);
+    throw advice ? new StackFailure(advice) : error;
+  }
+}
+
+const embedded = (port: number): WantedPort => ({ setting: 'STACK_PORT', host: '127.0.0.1', port });
+
+/** Waits until a check passes, the signal aborts or the time is over: whatever it waits for keeps trying by itself. */
+export async function untilReady(
+  check: () => Promise<void>,
+  options: { readonly patienceMs: number; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const deadline = Date.now() + options.patienceMs;
+  while (!options.signal.aborted && Date.now() < deadline) {
+    try {
+      await check();
+      return true;
+    } catch {
+      await sleep(100);
+    }
+  }
+  return false;
+}

@@ -1,5 +1,4 @@
-import { adviceOn } from '../advice';
-import { StackFailure } from '../failure';
+import { adviceOn } from '../failure';
 import type { Stack } from './types';
 
 /**
@@ -63,8 +62,5 @@ export async function runStack(
 }
 
 function describe(error: unknown): string {
-  const advice = adviceOn(error);
-  if (advice !== undefined) return advice;
-  if (error instanceof StackFailure) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return adviceOn(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
 }

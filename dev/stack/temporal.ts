@@ -1,8 +1,7 @@
 import type { StackPorts } from '../ports';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { adviceOn } from '../advice';
-import { StackFailure } from '../failure';
+import { adviceOn } from '../failure';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
 import type { TemporalChoice } from './types';
 
@@ -114,8 +113,5 @@ function keepRunning(
 }
 
 function explain(error: unknown): string {
-  const advice = adviceOn(error);
-  if (advice !== undefined) return advice;
-  if (error instanceof StackFailure) return error.message;
-  return error instanceof Error ? error.message : String(error);
+  return adviceOn(error) ?? (error instanceof Error ? error.message : String(error));
 }

@@ -1,4 +1,5 @@
 import type { StackPorts } from '../ports';
+
 export interface DevelopmentTls {
   /** What clients are told to trust (`curl --cacert`). */
   readonly caFile: string;
@@ -54,9 +55,9 @@ export interface StackOptions {
   /** Of Postgres, Temporal, shop and receiver. */
   readonly ports: StackPorts;
   readonly temporal: TemporalChoice;
-  /** Addresses of the two listeners, for the port check and the URLs; default 127.0.0.1. */
-  readonly apiHost?: string | undefined;
-  readonly internalHost?: string | undefined;
+  /** Addresses of the two listeners. */
+  readonly apiHost: string;
+  readonly internalHost: string;
   /** A Postgres to use instead of the embedded one; everything uses this one login. */
   readonly databaseUrl?: string | undefined;
   /**
@@ -67,28 +68,24 @@ export interface StackOptions {
   /** Starts the services on the given ports; @returns what stops them in order. */
   startServices(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
   /** Starts the worker, once Temporal is there; @returns what stops it. */
-  startWorker?(context: {
-    databaseUrl: string;
-    tls: DevelopmentTls;
-    temporalAddress: string;
-  }): Promise<() => Promise<void>>;
-  /** The live webhook secrets of the demo partner, asked for at each delivery. Default: none. */
-  openReceiverSecrets?(databaseUrl: string): {
+  startWorker(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
+  /** The live webhook secrets of the demo partner, read for each delivery. */
+  openReceiverSecrets(databaseUrl: string): {
     secrets(): Promise<readonly string[]>;
     close(): Promise<void>;
   };
   /** Walks credit applications through their lives, for the shop's button. */
-  runDemo?(): Promise<DemoOutcome>;
+  runDemo(): Promise<DemoOutcome>;
   /** Opens an application and has its lender tell some events, for the receiver's story. @returns its id, and how many events. */
-  moveApplication?(): Promise<{ applicationId: string; events: number }>;
+  moveApplication(): Promise<{ applicationId: string; events: number }>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Whether that is a terminal, on which a line can be drawn again. */
-  readonly redraws?: boolean;
+  readonly redraws: boolean;
   /** Gives up starting; what has been started is stopped. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal: AbortSignal;
   /** Ends the processes at once, whatever is under way; the next start recovers. */
-  readonly killSignal?: AbortSignal | undefined;
+  readonly killSignal: AbortSignal;
 }
 
 export interface Stack {

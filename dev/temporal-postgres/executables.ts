@@ -1,10 +1,8 @@
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure } from '../failure';
-import { goInstall } from '../temporal/go-install';
-import { inTurn } from '../temporal/in-turn';
-import { runProgram } from '../temporal/run-program';
-import { openToolsFolder } from '../temporal/tools-folder';
+import { StackFailure, stoppedWhileStarting } from '../failure';
+import { inTurn } from '../locks';
+import { goInstall, openToolsFolder, runProgram } from '../temporal/tools';
 
 /** What docker-compose.yml runs. */
 export const SERVER_VERSION = '1.32.2';
@@ -58,7 +56,7 @@ export async function findTemporalServer(options: Obtaining): Promise<ServerExec
       await rename(draft, folder);
       return executables;
     } catch (error) {
-      if (signal?.aborted) throw new StackFailure('Stopped while starting.');
+      if (signal?.aborted) throw stoppedWhileStarting();
       throw new StackFailure(
         `Temporal's server cannot be built here: ${(error as Error).message}\nIt needs Go and its module proxy.`,
       );

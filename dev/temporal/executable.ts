@@ -1,11 +1,18 @@
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure } from '../failure';
-import { inTurn } from './in-turn';
-import { BUILT_CLI_VERSION, buildCli, downloadCli, type Obtaining } from './obtain';
-import { runProgram } from './run-program';
-import { openToolsFolder, type ToolsFolder } from './tools-folder';
+import { Readable } from 'node:stream';
+import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+import { StackFailure, stoppedWhileStarting } from '../failure';
+import { inTurn } from '../locks';
+import { goInstall, openToolsFolder, runProgram, type ToolsFolder } from './tools';
 
+/** Later versions need a nested module that no module proxy serves, so `go install` cannot build them. */
+const BUILT_CLI_VERSION = '1.5.1';
+const PACKAGE = `github.com/temporalio/cli/cmd/temporal@v${BUILT_CLI_VERSION}`;
+/** For the first bytes; a machine without internet is found out within it. */
+const CONNECT_LIMIT_MS = 10_000;
+const DOWNLOAD_LIMIT_MS = 300_000;
+const MB = 1_000_000;
 const DRAFT = 'new-';
 
 export interface ExecutableOptions {
@@ -81,7 +88,7 @@ async function obtain(tools: ToolsFolder, options: ExecutableOptions): Promise<s
       await rename(join(folder, 'temporal'), join(place, 'temporal'));
       return join(place, 'temporal');
     } catch (error) {
-      if (signal?.aborted) throw new StackFailure('Stopped while starting.');
+      if (signal?.aborted) throw stoppedWhileStarting();
       faults.push(`  ${name}: ${explain(error)}`);
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -117,4 +124,72 @@ function explain(error: unknown): string {
   const { message, cause } = error as Error;
   // What `fetch` says alone is "fetch failed".
   return cause instanceof Error ? `${message} (${cause.message})` : message;
+}
+
+interface Obtaining {
+  /** Empty, ours alone. `temporal` appears in it. */
+  readonly folder: string;
+  /** `moving`: replaces the last one that moved. */
+  readonly onProgress: (message: string, moving?: boolean) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * The newest ready-made binary, from where the SDK gets its own; through the proxy that HTTPS_PROXY names, as npm and Go do it.
+ * @param site `https://temporal.download`, or a stand-in.
+ * @throws when it cannot be had, after 10 s at most when nobody answers.
+ */
+async function downloadCli(site: string, obtaining: Obtaining): Promise<void> {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  const url = `${site}/cli/archive/latest?platform=${process.platform}&arch=${arch}`;
+  const dispatcher = proxyOfEnvironment();
+  const connecting = new AbortController();
+  const timer = setTimeout(() => connecting.abort(new Error('no answer within 10 s')), CONNECT_LIMIT_MS);
+  const signals = [connecting.signal, ...(obtaining.signal ? [obtaining.signal] : [])];
+  const answer = await fetch(url, { dispatcher, signal: AbortSignal.any(signals) }).finally(() =>
+    clearTimeout(timer),
+  );
+  if (!answer.ok || !answer.body) throw new Error(`${site} answered ${answer.status}`);
+  obtaining.onProgress("downloading Temporal's newest dev server");
+  const { folder, signal } = obtaining;
+  await runProgram('tar', ['-xzf', '-', '-C', folder, 'temporal'], {
+    input: counted(answer, obtaining.onProgress),
+    timeoutMs: DOWNLOAD_LIMIT_MS,
+    signal,
+  });
+}
+
+/** Node's own fetch knows HTTPS_PROXY and NO_PROXY from 24 on, and only when it is told. */
+function proxyOfEnvironment(): EnvHttpProxyAgent {
+  try {
+    return new EnvHttpProxyAgent();
+  } catch {
+    throw new Error('HTTPS_PROXY is no address of a proxy, such as http://proxy.example:3128');
+  }
+}
+
+/** Builds the CLI, web page included, with the Go on this machine. @throws when there is no Go, or it fails. */
+async function buildCli(obtaining: Obtaining, tools: ToolsFolder): Promise<void> {
+  const what = `Temporal ${BUILT_CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
+  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools, packageCount: 1_300 });
+}
+
+/** The body of an answer; while it is read, a moving figure says how much has come. */
+function counted(
+  answer: Pick<Response, 'body' | 'headers'>,
+  onProgress: (message: string, moving?: boolean) => void,
+): Readable {
+  if (!answer.body) return Readable.from([]);
+  const length = Number(answer.headers.get('content-length'));
+  const total = length > 0 ? ` of ${Math.ceil(length / MB)}` : '';
+  let bytes = 0;
+  let told = 0;
+  return Readable.fromWeb(answer.body).map((chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes - told >= MB || bytes === length) {
+      told = bytes;
+      onProgress(`${Math.floor(bytes / MB)}${total} MB`, true);
+    }
+    return chunk;
+  });
 }

@@ -1,8 +1,7 @@
 import { chmod, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackFailure } from '../failure';
-import { runProgram } from './run-program';
-import { openToolsFolder } from './tools-folder';
+import { openToolsFolder, runProgram } from './tools';
 
 /** Of the Java SDK that the server belongs to. */
 const VERSION = '1.38.0';

@@ -1,4 +1,4 @@
-import { adviceOn, databaseAdvice } from '../../dev/advice';
+import { adviceOn, databaseAdvice } from '../../dev/failure';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { readConfig } from '../../runtime/config/config';
 import { freePort } from '../support/free-port';

@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { askJson } from '../../dev/json-call';
+import { askJson } from '../../dev/calls';
 import type { StackInfo } from '../../dev/stack';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../support/free-port';

@@ -1,5 +1,5 @@
 import { createProgress } from '../../dev/stack/progress';
-import { nowAndThen } from '../../dev/now-and-then';
+import { nowAndThen } from '../../dev/stack/progress';
 
 /** What stands on a terminal after all that was written. */
 function screen(text: string): string[] {

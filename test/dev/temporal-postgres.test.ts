@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freeLowPorts } from '../../dev/free-port';
+import { freeLowPorts } from '../../dev/ports';
 import { SERVICES, writeServerConfig } from '../../dev/temporal-postgres/config';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 

@@ -1,1 +1,1 @@
-export { freePort } from '../../dev/free-port';
+export { freePort } from '../../dev/ports';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freeLowPorts } from '../../dev/free-port';
+import { freeLowPorts } from '../../dev/ports';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';

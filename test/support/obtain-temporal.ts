@@ -1,4 +1,4 @@
-import { nowAndThen } from '../../dev/now-and-then';
+import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 

@@ -1,5 +1,5 @@
 import { checkPorts, stackPorts } from '../../dev/ports';
-import { freeLowPorts } from '../../dev/free-port';
+import { freeLowPorts } from '../../dev/ports';
 
 /** Settings of an embedded stack that gets in nobody's way. */
 export async function stackEnvironment(dataDir: string): Promise<Record<string, string>> {

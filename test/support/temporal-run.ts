@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nowAndThen } from '../../dev/now-and-then';
+import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
