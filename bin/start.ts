@@ -6,8 +6,7 @@ import { moveApplication, runDemo } from '../dev/demo/run';
 import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
 import { stackPorts } from '../dev/ports';
 import { DEMO_PARTNER, seedDemo } from '../dev/seed';
-import { untilReady } from '../dev/stack';
-import { ensureWebhookKeys, runStack, startStack, welcome } from '../dev/stack';
+import { ensureWebhookKeys, runStack, startStack, untilReady, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
@@ -84,7 +83,7 @@ if (!helped(HELP))
           workerOptions(settings, { databaseUrl, temporal, logger, besideApi: true }),
         );
         workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
-        await untilReady(() => worker.checkReady(), { patienceMs: 30_000, signal: signals.signal });
+        await untilReady(() => worker.checkReady(), { timeoutMs: 30_000, signal: signals.signal });
         return () => worker.close();
       },
     });

@@ -1,13 +1,48 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connectDatabase } from '../../db/postgres/connect';
 import { appendChange } from '../../db/audit/change-log';
 import { listLenders } from '../../db/applications/lenders';
 import { findEndpoint } from '../../db/endpoints/endpoints';
 import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
-import type { DemoOutcome, StackInfo } from '../stack';
-import { runningStack } from './running-stack';
-import { SHORT_STORY, STORIES, type Story } from './stories';
-import { openApplication, receivedOf, takeQuote, walk, type DemoQuote, type DemoSurroundings } from './walk';
+import { callJson, NobodyThere } from '../calls';
+import type { DemoOutcome, StackInfo } from '../stack/types';
+import {
+  openApplication,
+  receivedOf,
+  SHORT_STORY,
+  STORIES,
+  takeQuote,
+  walk,
+  type DemoQuote,
+  type DemoSurroundings,
+  type Story,
+} from './walk';
+
+/** There is no stack to show anything on; the message says what to do. */
+export class NoStack extends Error {
+  override readonly name = 'NoStack';
+}
+
+/** What stack.json says of the stack that runs. @throws NoStack */
+async function runningStack(dataDir: string): Promise<StackInfo> {
+  const file = join(dataDir, 'stack.json');
+  const advice = 'Start it in another terminal with `npm start`, wait for its curl, and run this again.';
+  const text = await readFile(file, 'utf8').catch(() => null);
+  if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
+  const info = JSON.parse(text) as StackInfo;
+  if (info.temporalAddress === null)
+    throw new NoStack(
+      'The stack runs without Temporal, so no webhook would arrive. Do what the warning of `npm start` says, and start it again.',
+    );
+  try {
+    await callJson({ url: `${info.internalUrl}/health` });
+  } catch (error) {
+    if (!(error instanceof NobodyThere)) throw error;
+    throw new NoStack(`The stack is not running (nobody answers at ${info.internalUrl}). ${advice}`);
+  }
+  return info;
+}
 
 export interface DemoOptions {
   /** Of the running stack. */

@@ -1,7 +1,5 @@
-import { type Behaviour, describeBehaviour } from './behaviour';
-import type { Delivery } from './deliveries';
-import type { NotificationItem } from './partner-log';
-import type { Story } from './story';
+import { type Behaviour, type Delivery, describeBehaviour } from './deliveries';
+import type { NotificationItem, Story } from './story';
 
 /** Everything that came from outside passes through here. */
 export function escapeHtml(text: string): string {

@@ -217,9 +217,9 @@ const embedded = (port: number): WantedPort => ({ setting: 'STACK_PORT', host: '
 /** Waits until a check passes, the signal aborts or the time is over: whatever it waits for keeps trying by itself. */
 export async function untilReady(
   check: () => Promise<void>,
-  options: { readonly patienceMs: number; readonly signal: AbortSignal },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  const deadline = Date.now() + options.patienceMs;
+  const deadline = Date.now() + options.timeoutMs;
   while (!options.signal.aborted && Date.now() < deadline) {
     try {
       await check();

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes';
-import { accountOf } from './accounts';
+import { accountOf, readEnvironment, readUnit, type UnitName } from './units';
 import type { MachineName } from './network';
-import { readEnvironment, readUnit, type UnitName } from './units';
 
 /** A machine of the cluster: a network and a mount namespace, and what runs in them. It starts again what ends, as systemd would. */
 export interface Machine {

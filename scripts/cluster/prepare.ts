@@ -5,9 +5,8 @@ import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { openMachine, type Machine } from './machine';
-import { writeMachineFiles } from './files';
+import { newSecrets, type Secrets, writeMachineFiles } from './files';
 import { ADDRESSES, GATEWAY, MACHINES, PARTNER_ADDRESS, type MachineName } from './network';
-import { newSecrets, type Secrets } from './secrets';
 import type { UnitName } from './units';
 
 const root = join(__dirname, '../..');

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -37,4 +38,16 @@ export function readEnvironment(file: string): Record<string, string> {
       .filter((line) => line !== '' && !line.startsWith('#'))
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
+}
+
+interface Account {
+  readonly user: number;
+  readonly group: number;
+}
+
+/** Of a service on this machine. The account `quotes`, which an operator makes for our processes, is that of nobody here. */
+export function accountOf(name: string): Account {
+  const line = execFileSync('getent', ['passwd', name === 'quotes' ? 'nobody' : name], { encoding: 'utf8' });
+  const [, , user, group] = line.split(':');
+  return { user: Number(user), group: Number(group) };
 }

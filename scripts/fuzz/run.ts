@@ -1,15 +1,16 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectDatabase } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys/api-keys';
 import { createPartner } from '../../db/catalogue/partners';
-import { startApiProcess, type ApiProcess } from '../../test/support/api-process';
+import { issueKey } from '../../db/keys/api-keys';
+import { connectDatabase } from '../../db/postgres/connect';
+import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';
 import { startOwnPostgres } from '../../test/support/postgres-server';
-import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
-import { pythonPrograms, succeeds } from './python';
-import { printCounts, readCounts, sum } from './report';
 import { migrateWithLogins } from '../../test/support/roles';
+import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
 
 /**
  * `npm run test:fuzz [-- cases [path]]`: a second opinion on the OpenAPI document, then schemathesis against a real API
@@ -150,3 +151,91 @@ main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 });
+
+/** What the API process says of itself on its internal listener. */
+export interface Counts {
+  /** Answers by status. */
+  readonly statuses: ReadonlyMap<string, number>;
+  /** How many of them took longer than a second. */
+  readonly slow: number;
+  readonly residentBytes: number;
+}
+
+/** Reads the metrics of an API process: what really arrived on a path, and how it was answered. */
+export async function readCounts(internalPort: number, path: string): Promise<Counts> {
+  const route = `route="${path.replaceAll(/[{}]/g, String.raw`\$&`)}"`;
+  const text = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
+  const all = (pattern: string) => [...text.matchAll(new RegExp(pattern, 'gm'))];
+  const metric = 'pfqs_http_request_seconds';
+  const statuses = new Map<string, number>();
+  for (const [, status = '', count] of all(`^${metric}_count\\{${route},status="(\\d+)"\\} (\\d+)$`))
+    statuses.set(status, Number(count));
+  let quick = 0;
+  for (const [, count] of all(`^${metric}_bucket\\{le="1",${route},status="\\d+"\\} (\\d+)$`))
+    quick += Number(count);
+  const resident = Number(all('^process_resident_memory_bytes (\\d+)$')[0]?.[1]);
+  return { statuses, slow: sum(statuses) - quick, residentBytes: resident };
+}
+
+export function sum(statuses: ReadonlyMap<string, number>): number {
+  return [...statuses.values()].reduce((total, count) => total + count, 0);
+}
+
+/** Prints how the requests were answered. */
+export function printCounts(path: string, counts: Counts, before: Counts, seconds: number): void {
+  const { statuses, slow } = counts;
+  console.log(`\nfuzz: ${sum(statuses)} requests to ${path} in ${seconds.toFixed(0)} s; answers:`);
+  for (const [status, count] of [...statuses].toSorted(([a], [b]) => a.localeCompare(b)))
+    console.log(`  ${status}: ${count}`);
+  const mebibytes = (bytes: number) => (bytes / 1024 ** 2).toFixed(0);
+  console.log(`fuzz: ${slow} took longer than a second`);
+  console.log(
+    `fuzz: resident memory of the API ${mebibytes(before.residentBytes)} MiB before, ${mebibytes(counts.residentBytes)} MiB after`,
+  );
+}
+
+/** Versions fixed here: a run of the same seed finds the same. They need Python 3.10 or later. */
+const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'];
+
+/**
+ * The folder of the virtual environment's programs: in the user's cache, outside of the repository. Made on the first
+ * run, which takes a minute.
+ * @throws when there is no Python, or PyPI cannot be reached.
+ */
+export function pythonPrograms(): string {
+  const cache = process.env['XDG_CACHE_HOME'] ?? (homedir() === '/' ? tmpdir() : join(homedir(), '.cache'));
+  const venv = join(cache, 'pfqs-fuzz', PACKAGES.join('_').replaceAll('==', '-'));
+  const programs = join(venv, 'bin');
+  // Written last: what an interrupted run left behind is made anew.
+  const complete = join(venv, 'complete');
+  if (existsSync(complete)) return programs;
+  console.log(`fuzz: installing ${PACKAGES.join(', ')} into ${venv}`);
+  mkdirSync(venv, { recursive: true });
+  const run = (program: string, args: string[]) => execFileSync(program, args, { stdio: 'inherit' });
+  try {
+    run('python3', ['-m', 'venv', '--clear', venv]);
+    run(join(programs, 'pip'), ['install', '--quiet', '--disable-pip-version-check', ...PACKAGES]);
+  } catch (error) {
+    throw new Error('fuzz: needs python3 (3.10 or later, with its module venv) and PyPI on the first run', {
+      cause: error,
+    });
+  }
+  writeFileSync(complete, '');
+  return programs;
+}
+
+/** Runs a program in `cwd`, shows what it prints, and waits for its end. @returns whether it ended with 0. */
+export async function succeeds(
+  program: string,
+  args: readonly string[],
+  options: { cwd: string; environment?: Record<string, string> },
+): Promise<boolean> {
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    // No .pyc beside hooks.py.
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...options.environment },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code === 0;
+}

@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { untilTrue, type Machine } from '../machine';
 import { plugCable, pullCable } from '../network';
 import type { UnitName } from '../units';
-import { synchronousStandbys } from './alerts';
+import { type ClusterScene, synchronousStandbys, type Twin } from './scene';
 import type { Load } from './load';
-import type { ClusterScene, Twin } from './scene';
 
 export type Victim =
   'postgres_leader' | 'standby' | 'etcd' | 'temporal' | 'api' | 'worker' | 'proxy' | 'machine';

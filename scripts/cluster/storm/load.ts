@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Promised, runLenders } from '../../../test/storm/lenders';
 import { goodQuote } from '../../../test/support/api';
-import { runLenders, type Promised } from '../../../test/storm/lenders';
-import type { ClusterScene } from './scene';
-import { openTimeline, type Timeline } from './timeline';
+import { openTimeline, type ClusterScene, type Timeline } from './scene';
 
 const CALLERS = 6;
 /** Between two quotes of a caller. */

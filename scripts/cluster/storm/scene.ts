@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
@@ -6,15 +6,14 @@ import { Agent } from 'undici';
 import { connectDatabase, type Database } from '../../../db/postgres/connect';
 import { readConfig } from '../../../runtime/config/config';
 import { temporalTarget } from '../../../runtime/temporal/temporal-target';
-import { startDnsServer } from '../../../test/support/dns-server';
 import { openAsking } from '../../../test/storm/asking';
 import { openParties, type Parties } from '../../../test/storm/parties';
 import { LADDER, type StormSight } from '../../../test/storm/scene';
+import { startDnsServer } from '../../../test/support/dns-server';
 import { bringUp, type Cluster } from '../bring-up';
-import { ADDRESSES, PARTNER_ADDRESS } from '../network';
-import { missingMetrics } from './alerts';
-import { openTimeline, type Timeline } from './timeline';
-import { openWitness, type Witness } from './witness';
+import type { Machine } from '../machine';
+import { ADDRESSES, type MachineName, PARTNER_ADDRESS } from '../network';
+import type { PatroniView } from '../patroni';
 
 /** The machines that have a proxy, Postgres, Temporal, an API process and a worker. */
 export const TWINS = ['a', 'b'] as const;
@@ -108,6 +107,96 @@ export async function openClusterScene({ directory, partners, say }: SceneOption
     async close() {
       await Promise.race([agent.destroy(), sleep(1_000)]);
       await connection.close().catch(() => undefined);
+    },
+  };
+}
+
+const FILE = join(__dirname, '../../../deploy/cluster/alerts.yml');
+
+/** Metrics that the cluster's alerts name and nothing here serves; an alert on such a metric would never fire, or always. */
+export async function missingMetrics(patroni: PatroniView): Promise<string[]> {
+  const page = (name: MachineName, port: number) =>
+    fetch(`http://${ADDRESSES[name]}:${port}/metrics`).then((answer) => answer.text());
+  const pages = await Promise.all([patroni.metrics('a'), page('a', 2381), page('a', 8404)]);
+  const served = pages.join('\n');
+  const names = new Set(readFileSync(FILE, 'utf8').match(/\b(?:patroni|etcd|haproxy)_\w+/g));
+  return [...names].filter((name) => !new RegExp(`^${name}[{ ]`, 'm').test(served));
+}
+
+/** What `PostgresHasNoSynchronousStandby` adds up. */
+export async function synchronousStandbys(patroni: PatroniView): Promise<number> {
+  const pages = await Promise.all((['a', 'b'] as const).map((name) => patroni.metrics(name).catch(() => '')));
+  return [...pages.join('\n').matchAll(/^patroni_sync_standby\S* (\d)/gm)].reduce(
+    (sum, [, one]) => sum + Number(one),
+    0,
+  );
+}
+
+/** Writes at a Postgres that no longer leads, but may not know it: whatever it acknowledges must be in the cluster afterwards. */
+export interface Witness {
+  readonly tried: () => number;
+  readonly acknowledged: readonly string[];
+  /** Tries on a machine's own Postgres, once a second for so long, beside everything else. */
+  watch(machine: Machine, ms: number): Promise<void>;
+}
+
+/** Longest wait for one commit: what hangs has not been acknowledged. */
+const COMMIT_S = 2;
+
+export function openWitness(): Witness {
+  const acknowledged: string[] = [];
+  let tried = 0;
+  return {
+    acknowledged,
+    tried: () => tried,
+    async watch(machine, ms) {
+      const until = performance.now() + ms;
+      while (performance.now() < until) {
+        tried += 1;
+        const word = `${machine.name}-${tried}`;
+        const sql = `insert into storm_words values ('${word}')`;
+        const psql = ['psql', '--no-psqlrc', '-h', '/srv/quotes/postgres', '-d', 'quotes', '-c', sql];
+        await machine.run('postgres', ['timeout', '-s', 'KILL', String(COMMIT_S), ...psql]).then(
+          () => acknowledged.push(word),
+          () => undefined,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+    },
+  };
+}
+
+/** When something succeeded, and when nobody could expect it to. */
+export interface Timeline {
+  mark(): void;
+  /** Time from now on, until the returned function is called, that does not count. */
+  excuse(): () => void;
+  /** Longest time without a success since a moment of `performance.now()`, until now, in seconds. */
+  longestPauseS(sinceMs: number): number;
+}
+
+export function openTimeline(): Timeline {
+  const marks: number[] = [];
+  const excuses: { readonly fromMs: number; untilMs: number }[] = [];
+  const excusedMs = (fromMs: number, untilMs: number) =>
+    excuses.reduce(
+      (sum, one) => sum + Math.max(0, Math.min(untilMs, one.untilMs) - Math.max(fromMs, one.fromMs)),
+      0,
+    );
+  return {
+    mark: () => void marks.push(performance.now()),
+    excuse() {
+      const one = { fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
+      excuses.push(one);
+      return () => void (one.untilMs = performance.now());
+    },
+    longestPauseS(sinceMs) {
+      const since = [...marks.filter((ms) => ms >= sinceMs), performance.now()];
+      const gaps = since.map((ms, at) => {
+        const before = since[at - 1] ?? sinceMs;
+        return ms - before - excusedMs(before, ms);
+      });
+      return Math.round(Math.max(...gaps) / 100) / 10;
     },
   };
 }

@@ -1,0 +1,238 @@
+import { spawn } from 'node:child_process';
+import { access, constants, lstat, mkdir, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { StackFailure, stoppedWhileStarting } from '../failure';
+
+const NAME = 'partner-finance-quote-service';
+
+export interface ToolsFolder {
+  readonly path: string;
+  /** Whether programs may keep files of their own in the home folder. */
+  readonly homeWritable: boolean;
+}
+
+/**
+ * Where programs are kept that were built or downloaded once: in `XDG_CACHE_HOME`, else in the user's cache folder, else, where the
+ * home folder cannot be written, in a folder of this user's under the temporary one.
+ * @param wanted another folder.
+ * @throws StackFailure when there is none.
+ */
+export async function openToolsFolder(wanted?: string): Promise<ToolsFolder> {
+  // oxlint-disable-next-line node/no-process-env -- the user's, as the home folder is (XDG base directory specification)
+  const cacheHome = process.env['XDG_CACHE_HOME'] ?? '';
+  const home = homeFolder();
+  const homeWritable = home !== undefined && (await isWritable(home));
+  if (wanted !== undefined || cacheHome !== '') {
+    const path = resolve(wanted ?? join(cacheHome, NAME));
+    if (await makeFolder(path)) return { path, homeWritable };
+    throw new StackFailure(`${path} cannot be written. Set XDG_CACHE_HOME to another folder.`);
+  }
+  if (homeWritable) {
+    const path = join(home, '.cache', NAME);
+    if (await makeFolder(path)) return { path, homeWritable };
+  }
+  const user = process.getuid?.() ?? 0;
+  const path = join(tmpdir(), `${NAME}-${user}`);
+  if ((await makeFolder(path)) && (await belongsTo(path, user))) return { path, homeWritable };
+  throw new StackFailure(
+    `Neither the home folder nor ${path} can be used. Set XDG_CACHE_HOME to a folder of yours.`,
+  );
+}
+
+/** Undefined for an account that has none. */
+function homeFolder(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+}
+
+async function makeFolder(path: string): Promise<boolean> {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch(() => undefined);
+  return isWritable(path);
+}
+
+async function isWritable(path: string): Promise<boolean> {
+  return access(path, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Under /tmp anybody may have made it first, and programs are run from it. */
+async function belongsTo(path: string, user: number): Promise<boolean> {
+  const found = await lstat(path);
+  return found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0;
+}
+
+export interface ProgramOptions {
+  readonly cwd?: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** All of its environment; by default ours. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Fed to its standard input. */
+  readonly input?: Readable;
+  /** Told each line of its standard error as it comes. */
+  readonly onLine?: (line: string) => void;
+}
+
+/**
+ * Runs a program in a process group of its own, which ends as a whole when time is over or the signal aborts.
+ * @returns its standard output.
+ * @throws with the end of what it said when it cannot be run, fails or takes too long.
+ */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<string> {
+  const { input, signal } = options;
+  return new Promise((resolve, reject) => {
+    const { cwd, env } = options;
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: 'pipe' });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-4_000)));
+    if (options.onLine) createInterface({ input: child.stderr }).on('line', options.onLine);
+    let why: Error | undefined;
+    const end = (reason: Error) => {
+      why ??= reason;
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    const abort = () => end(stoppedWhileStarting());
+    const timer = setTimeout(
+      () => end(new Error(`${program} took longer than ${options.timeoutMs / 1_000} s`)),
+      options.timeoutMs,
+    );
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    // The program may end before it has read all.
+    child.stdin.on('error', () => undefined);
+    if (input) {
+      input.on('error', end);
+      input.pipe(child.stdin);
+    } else child.stdin.end();
+
+    const settle = (error: Error | undefined) => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      if (error) reject(error);
+      else resolve(stdout);
+    };
+    child.once('error', settle);
+    child.once('close', (code, by) =>
+      settle(
+        why ?? (code === 0 ? undefined : new Error(`${program} ended with ${code ?? by}: ${tail(stderr)}`)),
+      ),
+    );
+  });
+}
+
+function tail(text: string): string {
+  return text.trim().split('\n').slice(-5).join('\n');
+}
+
+/** 2 to 5 minutes on two idle cores, everything fetched anew; 9 were seen on busy ones. */
+const BUILD_LIMIT_MS = 1_200_000;
+const FIGURE_MS = 1_000;
+
+export interface GoInstall {
+  /** `path@version`, all of one module. */
+  readonly packages: readonly string[];
+  /** What is built, and how long that takes, for people. */
+  readonly what: string;
+  /** Gets the programs. */
+  readonly folder: string;
+  readonly tools: ToolsFolder;
+  /** `moving`: replaces the last one that moved. */
+  readonly onProgress: (message: string, moving?: boolean) => void;
+  /** About how many packages are compiled where nothing is cached. */
+  readonly packageCount?: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Builds programs with the Go on this machine. Where the home folder cannot be written, Go has its caches in the tools
+ * folder, and they are deleted at the end.
+ * @throws when there is no Go, or it fails.
+ */
+export async function goInstall({
+  packages,
+  what,
+  folder,
+  tools,
+  onProgress,
+  packageCount,
+  signal,
+}: GoInstall): Promise<void> {
+  const go = await findGo();
+  const startedAt = Date.now();
+  const seconds = () => Math.round((Date.now() - startedAt) / 1_000);
+  onProgress(`building ${what}, this once`);
+  const counts = { fetched: 0, compiled: 0 };
+  const onLine = (line: string) => (counts[line.startsWith('go: ') ? 'fetched' : 'compiled'] += 1);
+  const total = packageCount === undefined ? '' : ` of about ${packageCount}`;
+  const figure = () =>
+    counts.compiled === 0
+      ? `${counts.fetched || 'no'} modules fetched yet, ${seconds()} s`
+      : `${counts.compiled}${total} packages compiled, ${seconds()} s`;
+  const ticker = setInterval(() => onProgress(figure(), true), FIGURE_MS);
+  // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
+  const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`, ...(await toolchain(go))];
+  const goFolder = join(tools.path, 'go');
+  if (!tools.homeWritable) {
+    await mkdir(goFolder, { recursive: true });
+    environment.push(
+      `HOME=${goFolder}`,
+      `GOPATH=${join(goFolder, 'path')}`,
+      `GOCACHE=${join(goFolder, 'build')}`,
+    );
+    // Its module cache is read-only otherwise, and then hard to delete.
+    environment.push('GOFLAGS=-modcacherw');
+  }
+  try {
+    const install = [go, 'install', '-v', '-trimpath', '-ldflags=-s -w', ...packages];
+    const limits = { cwd: folder, timeoutMs: BUILD_LIMIT_MS, signal };
+    await runProgram('env', [...environment, ...install], { ...limits, onLine });
+  } finally {
+    clearInterval(ticker);
+    // 3 GB that nobody needs again.
+    if (!tools.homeWritable) await rm(goFolder, { recursive: true, force: true });
+  }
+  onProgress(`built in ${seconds()} s`);
+}
+
+/**
+ * Temporal's server wants a newer Go than many machines have; Go then fetches that by itself, except where a distribution has
+ * switched it off. What the user has chosen stays.
+ */
+async function toolchain(go: string): Promise<string[]> {
+  // Go before 1.23 does not know the flag.
+  const chosen = await runProgram(go, ['env', '-changed', 'GOTOOLCHAIN'], { timeoutMs: 10_000 }).catch(
+    () => '',
+  );
+  return chosen.trim() === '' ? ['GOTOOLCHAIN=auto'] : [];
+}
+
+/** Its installer puts it where the PATH of many accounts does not lead. */
+async function findGo(): Promise<string> {
+  for (const go of ['go', '/usr/local/go/bin/go']) {
+    try {
+      await runProgram(go, ['version'], { timeoutMs: 10_000 });
+      return go;
+    } catch {
+      // The next.
+    }
+  }
+  throw new Error('there is no Go');
+}
