@@ -33,23 +33,10 @@ beforeAll(async () => {
     showProducts: false,
     depositFloor: { basisPoints: 0, fixedPence: 5_000 },
   });
-  await addMerchant(database, 'M100005', {
-    products: [
-      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
-      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
-    ],
-  });
-  await addMerchant(database, 'M100006', {
-    products: [
-      { depositMin: { basisPoints: 2_000, fixedPence: 0 } },
-      { depositMin: { basisPoints: 1_000, fixedPence: 0 } },
-    ],
-  });
   await addMerchant(database, 'M1000070', { partnerAccess: 'restricted', partnerIds: ['P200002'] });
   await addMerchant(database, 'M1000071', { partnerAccess: 'restricted', partnerIds: ['P100001'] });
   await addMerchant(database, 'AB-1C2D-3E4F-5G6H', {});
   await addMerchant(database, 'M100008', { tradingName: null, products: [] });
-  await addMerchant(database, 'M100009', { summaryStyle: 'headline' });
   await addMerchant(database, 'M100011', { fcaAuthorised: false, products: [] });
   await addMerchant(database, 'M100012', { fcaAuthorised: false, tradingName: null, products: [] });
 });
@@ -100,20 +87,6 @@ test('answers a quote with its products, summary and links, in the contract form
   expect(visibleText(summary)).toMatch(/£78\.91.*9\.9% APR representative.*Learn more$/);
   expect([...visibleText(summary)].length).toBeLessThanOrEqual(80);
   expect(summary.match(/<a /g)).toHaveLength(1);
-});
-
-test('reproduces the published 1,200.00 over 12 months at 9.9 %', async () => {
-  const answer = await api.quote({
-    merchant_id: 'M100001',
-    loan_amount: '1200.00',
-    customer_deposit: undefined,
-  });
-  expect(answer.body.data.products[0]).toMatchObject({
-    customer_deposit: '0.00',
-    monthly_repayment: '105.21',
-    cost_of_credit: '62.52',
-    total_amount_payable_excluding_deposit: '1262.52',
-  });
 });
 
 test('takes amounts as JSON numbers and answers with strings', async () => {
@@ -181,43 +154,6 @@ describe('deposits', () => {
     });
     expect(linkOf(answer)).toContain('loan_amount=899.99&customer_deposit=100.00');
   });
-
-  test('at the floor are left alone', async () => {
-    const answer = await api.quote({
-      merchant_id: 'M100002',
-      loan_amount: '900.00',
-      customer_deposit: '100.00',
-    });
-    expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
-  });
-
-  test('follow the rule that all products share when there is no floor', async () => {
-    const answer = await api.quote({
-      merchant_id: 'M100005',
-      loan_amount: '900.00',
-      customer_deposit: '100.00',
-    });
-    expect(answer.body.data.deposit_adjustment).toMatchObject({ corrected_deposit: '200.00' });
-    expect(answer.body.data.deposit_adjustment.affected_products).toHaveLength(2);
-  });
-
-  test('are raised product by product, without an adjustment, where rules differ', async () => {
-    const answer = await api.quote({
-      merchant_id: 'M100006',
-      loan_amount: '1000.00',
-      customer_deposit: '0.00',
-    });
-    expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
-    expect(answer.body.data.products).toMatchObject([
-      { customer_deposit: '200.00', loan_amount: '800.00' },
-      { customer_deposit: '100.00', loan_amount: '900.00' },
-    ]);
-    // Neither can be had without a deposit, which is what the link of the summary says.
-    expect(visibleText(answer.body.data.summary.finance_offer_summary)).toBe(
-      'Spread the cost with finance. Learn more',
-    );
-    expect(linkOf(answer)).toContain('loan_amount=1000.00&customer_deposit=0.00');
-  });
 });
 
 describe('merchants of every kind', () => {
@@ -227,12 +163,6 @@ describe('merchants of every kind', () => {
     expect(data.products_notice.code).toBe('MERCHANT_FCA_NOT_AUTHORISED');
     expect(data.summary.display).toBe(true);
     expect(visibleText(data.summary.finance_offer_summary)).toMatch(/^[^\d%£]+Learn more$/);
-  });
-
-  test('not authorised and nothing fits: not displayed, the notice stays', async () => {
-    const { data } = (await api.quote({ merchant_id: 'M100003', loan_amount: '1999999.00' })).body;
-    expect(data.summary).toEqual({ display: false, finance_offer_summary: '' });
-    expect(data.products_notice.code).toBe('MERCHANT_FCA_NOT_AUTHORISED');
   });
 
   test('not authorised and without any product: as any other that is not authorised', async () => {
@@ -288,12 +218,6 @@ describe('merchants of every kind', () => {
       deposit_adjustment: { corrected_deposit: '50.00', affected_products: [] },
     });
     expect(data).not.toHaveProperty('products_notice');
-  });
-
-  test('headline style: no figures in the summary, products as usual', async () => {
-    const { data } = (await api.quote({ merchant_id: 'M100009' })).body;
-    expect(visibleText(data.summary.finance_offer_summary)).not.toMatch(/[\d%£]/);
-    expect(data.products).toHaveLength(1);
   });
 
   test('the alternative id form', async () => {
@@ -374,16 +298,6 @@ test('stores what it answered, and every product that fitted, before answering',
   expect(JSON.stringify(row)).not.toContain('ignored');
   const month = new Date().toISOString().slice(0, 7).replace('-', '_');
   expect(row?.['part']).toBe(`quotes_${month}`);
-});
-
-test('prices with a changed product within a moment', async () => {
-  // One that no test has asked for: memory would know it without products for a moment.
-  await addMerchant(api.database, 'M100014');
-  const aprNow = async () => (await api.quote({ merchant_id: 'M100014' })).body.data.products[0].apr;
-  expect(await aprNow()).toBe('9.9% Fixed');
-  await api.database.sql`update product_versions set apr_basis_points = 1990
-    where product_id in (select product_id from products where merchant_id = 'M100014')`;
-  await until(async () => (await aprNow()) === '19.9% Fixed', 'the new price', 10_000);
 });
 
 test('a renamed lender is shown by the next quotes; what an earlier one was priced with keeps the old name', async () => {

@@ -2,6 +2,7 @@ import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/keys/api-k
 import { setPartnerState } from '../../db/catalogue/partners';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
+import { addMerchant } from '../support/merchants';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 
 let api: TestApi;
@@ -111,6 +112,31 @@ describe('two API processes', () => {
     expect(await statusOf(key, other)).toBe(401);
     const metrics = await (await fetch(`http://127.0.0.1:${other.internalPort}/metrics`)).text();
     expect(metrics).toMatch(/^pfqs_catalogue_trusted [01]$/m);
+  });
+
+  test('a changed price is quoted by both within a second, though one hears nothing any more', async () => {
+    const merchant = 'M7777001';
+    await addMerchant(api.database, merchant, { products: [{ creditProduct: 'Classic' }] });
+    const apr = async (of: TestApi): Promise<string> =>
+      (await of.quote({ merchant_id: merchant })).body.data.products[0].apr;
+    /** Milliseconds until the last call with the old APR, which must not come back. */
+    const timeTo = async (expected: string, of: TestApi): Promise<number> => {
+      const start = performance.now();
+      let taken = 0;
+      for (let made = 0; (await apr(of)) !== expected && taken < 5_000; made = performance.now() - start)
+        taken = made;
+      for (let again = 0; again < 50; again += 1) expect(await apr(of)).toBe(expected);
+      return taken;
+    };
+    expect([await apr(api), await apr(other)]).toEqual(['9.9% Fixed', '9.9% Fixed']);
+    proxy.freeze();
+    await api.database.sql`update product_versions set apr_basis_points = 1490 where product_id in
+      (select product_id from products where merchant_id = ${merchant})`;
+    const [mine, theirs] = await Promise.all([timeTo('14.9% Fixed', api), timeTo('14.9% Fixed', other)]);
+    expect(mine).toBeLessThan(1_000);
+    expect(theirs).toBeLessThan(1_000);
+    proxy.unfreeze();
+    expect(await apr(other)).toBe('14.9% Fixed');
   });
 
   test('memory is trusted again after the connection has been cut', async () => {

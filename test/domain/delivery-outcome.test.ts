@@ -3,6 +3,7 @@ import {
   describeOutcome,
   outcomeOfStatus,
   type DeliveryFailure,
+  judgeFailing,
 } from '../../domain/delivery-outcome';
 
 it.each([200, 201, 202, 204, 250, 299])('%d is delivered', (status) => {
@@ -14,19 +15,11 @@ it.each([200, 201, 202, 204, 250, 299])('%d is delivered', (status) => {
 
 it.each([
   [300, 'redirect'],
-  [301, 'redirect'],
-  [302, 'redirect'],
   [304, 'redirect'],
-  [307, 'redirect'],
-  [308, 'redirect'],
   [399, 'redirect'],
   [400, 'http_status'],
-  [401, 'http_status'],
-  [403, 'http_status'],
-  [404, 'http_status'],
   [429, 'http_status'],
   [500, 'http_status'],
-  [503, 'http_status'],
   [599, 'http_status'],
   [999, 'http_status'],
 ] as const)('%d is a failure that is tried again: %s', (httpStatus, failure) => {
@@ -58,3 +51,21 @@ it.each<DeliveryFailure>(['connect', 'timeout', 'tls', 'dns', 'reset', 'blocked_
     expect(describeOutcome(outcome)).not.toContain('null');
   },
 );
+
+test.each([
+  [0, 1, 0, null],
+  [23.9, 400, 0, null],
+  [24, 2, 0, { kind: 'warn', hours: 24 }],
+  [30, 3, 24, null],
+  [48, 3, 24, { kind: 'warn', hours: 48 }],
+  // One that was quiet for long skips the warnings in between.
+  [97, 3, 24, { kind: 'warn', hours: 96 }],
+  [97, 3, 96, null],
+  [119.9, 100, 96, null],
+  [120, 19, 96, null],
+  [120, 20, 96, { kind: 'disable' }],
+  [400, 19, 0, { kind: 'warn', hours: 96 }],
+  [400, 20, 0, { kind: 'disable' }],
+])('after %d h and %d failures, warned at %d h: %j', (hours, failures, warnedHours, verdict) => {
+  expect(judgeFailing({ hours, failures, warnedHours })).toEqual(verdict);
+});

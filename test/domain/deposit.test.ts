@@ -1,12 +1,7 @@
 import * as fc from 'fast-check';
-import {
-  depositReason,
-  maximumDeposit,
-  merchantDepositRule,
-  minimumDeposit,
-  sharedDepositRule,
-} from '../../domain/quote';
-import { buildProduct } from './builders';
+import type { DepositRule } from '../../domain/product';
+import { depositReason, maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
+import { buildMerchant, buildRequest, linkedAmounts, merchantOf, names } from './builders';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
 
@@ -49,31 +44,6 @@ it('is exact for every price there is', () => {
   );
 });
 
-describe('the merchant-wide rule', () => {
-  const withRule = buildProduct({ depositMin: { ...TEN_PERCENT } });
-  const other = buildProduct({ depositMin: { basisPoints: 2_000, fixedPence: 0 } });
-
-  it('is the floor of the merchant when it has one, whatever its products say', () => {
-    const floor = { basisPoints: 0, fixedPence: 1 };
-    expect(merchantDepositRule({ depositFloor: floor }, [withRule, other])).toBe(floor);
-  });
-
-  it('is otherwise the rule that all products share', () => {
-    const twin = buildProduct({ depositMin: { ...TEN_PERCENT } });
-    expect(merchantDepositRule({ depositFloor: null }, [withRule, twin])).toEqual(TEN_PERCENT);
-  });
-
-  it('is none when rules differ, one product has none, or there is no product', () => {
-    expect(sharedDepositRule([withRule, other])).toBeNull();
-    expect(sharedDepositRule([withRule, buildProduct()])).toBeNull();
-    expect(sharedDepositRule([buildProduct(), withRule])).toBeNull();
-    expect(
-      sharedDepositRule([withRule, buildProduct({ depositMin: { basisPoints: 1_000, fixedPence: 1 } })]),
-    ).toBeNull();
-    expect(sharedDepositRule([])).toBeNull();
-  });
-});
-
 it.each([
   [100_000, TEN_PERCENT, 'A minimum deposit of 10% of the purchase price is required.'],
   [
@@ -92,4 +62,96 @@ it.each([
   ],
 ])('the reason at a price of %d pence names the part of %j that decides', (price, rule, reason) => {
   expect(depositReason(price, rule)).toBe(reason);
+});
+
+const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
+
+describe('the deposit of a quote', () => {
+  it('is raised to the merchant’s floor, which lowers the loan and leaves the price', () => {
+    const merchant = { ...merchantOf({}, { minLoanPence: 110_000 }), depositFloor: TEN_PERCENT };
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toEqual({
+      requestedDepositPence: 0,
+      correctedDepositPence: 12_000,
+      reason: 'A minimum deposit of 10% of the purchase price is required.',
+      affectedProducts: quote.shown,
+    });
+    expect(quote.shown).toHaveLength(1);
+    expect(quote.shown[0]).toMatchObject({
+      purchasePricePence: 120_000,
+      depositPence: 12_000,
+      loanPence: 108_000,
+    });
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+  });
+
+  it('is left alone when it meets the floor to the penny', () => {
+    const merchant = buildMerchant({ depositFloor: TEN_PERCENT });
+    const at = (depositPence: number) =>
+      priceQuote(buildRequest({ merchant, loanPence: 99_991 - depositPence, depositPence }))
+        .depositAdjustment;
+    expect(at(10_000)).toBeNull();
+    expect(at(9_999)).toMatchObject({ correctedDepositPence: 10_000 });
+  });
+
+  it('is raised to the rule that all products of the day share', () => {
+    const merchant = merchantOf(
+      { depositMin: TEN_PERCENT },
+      { depositMin: { ...TEN_PERCENT } },
+      { depositMin: TWENTY_PERCENT, validTo: '2026-11-20' },
+    );
+    expect(priceQuote(buildRequest({ merchant })).depositAdjustment).toMatchObject({
+      correctedDepositPence: 12_000,
+    });
+  });
+
+  it('is raised item by item, without an adjustment, where rules differ', () => {
+    const merchant = merchantOf({ depositMin: TEN_PERCENT }, {}, { depositMin: TWENTY_PERCENT });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toBeNull();
+    expect(quote.shown.map(({ depositPence, loanPence }) => [depositPence, loanPence])).toEqual([
+      [12_000, 108_000],
+      [0, 120_000],
+      [24_000, 96_000],
+    ]);
+    expect(quote.shown[2]?.financeUrl).toContain(
+      'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
+    );
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
+  });
+
+  it('is raised further for an item whose own rule is stricter than the floor', () => {
+    const merchant = { ...merchantOf({}, { depositMin: TWENTY_PERCENT }), depositFloor: TEN_PERCENT };
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
+    expect(quote.shown.map(({ depositPence }) => depositPence)).toEqual([12_000, 24_000]);
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+  });
+
+  it('drops a product whose own minimum is above its own maximum at this price', () => {
+    const capped = { basisPoints: 10_000, fixedPence: 5_000 };
+    const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P1']);
+    expect(names(priceQuote(buildRequest({ merchant, loanPence: 50_000 })).shown)).toEqual(['P0', 'P1']);
+  });
+
+  it('drops a product that takes no deposit as soon as there is one, asked for or raised', () => {
+    const merchant = merchantOf({ depositMax: { basisPoints: 0, fixedPence: 0 } }, {});
+    const at = (depositPence: number, depositFloor: DepositRule | null = null) =>
+      names(priceQuote(buildRequest({ merchant: { ...merchant, depositFloor }, depositPence })).shown);
+    expect(at(0)).toEqual(['P0', 'P1']);
+    expect(at(1)).toEqual(['P1']);
+    expect(at(0, TEN_PERCENT)).toEqual(['P1']);
+  });
+
+  it('is raised to the whole price at most, and then nothing fits', () => {
+    const merchant = buildMerchant({ depositFloor: { basisPoints: 0, fixedPence: 500_000 } });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote).toMatchObject({ display: false, summaryHtml: '', shown: [] });
+    expect(quote.depositAdjustment).toMatchObject({
+      correctedDepositPence: 120_000,
+      reason: 'A deposit of the whole purchase price is required.',
+      affectedProducts: [],
+    });
+  });
 });

@@ -94,33 +94,6 @@ describe('a link', () => {
 });
 
 describe('reading a link', () => {
-  it.each([
-    ['quote_id=old', 'old'],
-    ['quote_id=old&service_quote_id=new', 'new'],
-    ['service_quote_id=1&service_quote_id=2', '1'],
-    ['quote_id=1&quote_id=2', '1'],
-    ['x=1', null],
-  ])(
-    'takes the current name of the quote id before the older one, and the first of two: %s',
-    (query, quoteId) => {
-      expect(readFinanceLink(`https://shop.example/?${query}`).quoteId).toBe(quoteId);
-    },
-  );
-
-  it.each([
-    'https://s.example/?loan_amount=1,000&customer_deposit=1.005',
-    'https://s.example/#?quote_id=1',
-    'https://s.example',
-  ])('gives null for parts that are missing or wrong: %s', (link) => {
-    expect(readFinanceLink(link)).toEqual({
-      quoteId: null,
-      loanPence: null,
-      depositPence: null,
-      creditProduct: null,
-      merchantReference: null,
-    });
-  });
-
   it('reads the query as a URL parser does', () => {
     const anyUrl = fc.webUrl({ validSchemes: ['https'], withQueryParameters: true, withFragments: true });
     const name = fc.constantFrom('loan_amount', 'loan%5Famount', 'quote_id', 'credit_product', 'x');

@@ -23,28 +23,6 @@ test.each(CHANGES)('%s changes each field in one way, and happens somewhere', (_
   expect(change.from.length).toBeGreaterThan(0);
 });
 
-test('what is held has no slot, no plan, no pause and no quota, and says since when and why', () => {
-  const { hold, release } = DELIVERY_CHANGES;
-  expect(hold.clears).toEqual(
-    expect.arrayContaining(['taken_at', 'next_attempt_at', 'paused_at', 'reserved_month']),
-  );
-  expect([...hold.now, ...hold.given]).toEqual(['held_at', 'hold_reason']);
-  expect(release.clears).toEqual(expect.arrayContaining(['held_at', 'hold_reason']));
-});
-
-test('a release begins as if nothing had been done; a restart keeps what was planned', () => {
-  const { release, restart } = DELIVERY_CHANGES;
-  expect(release.clears).toEqual(
-    expect.arrayContaining(['started_at', 'first_attempt_at', 'checked_at', 'step']),
-  );
-  for (const kept of ['step', 'next_attempt_at', 'paused_at', 'first_attempt_at'] as const)
-    expect(changed(restart)).not.toContain(kept);
-  for (const one of [release, restart]) {
-    expect(one).toMatchObject({ to: 'queued', newGeneration: true });
-    expect(changed(one)).toContain('due_at');
-  }
-});
-
 test('a generation begins with a release, a restart or a resend only', () => {
   const beginning = CHANGES.filter(([, change]) => change.newGeneration).map(([event]) => event);
   expect(beginning.toSorted()).toEqual(['release', 'restart']);

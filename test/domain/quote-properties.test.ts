@@ -118,15 +118,3 @@ it('every link says what its item says', () => {
     { numRuns: 500 },
   );
 });
-
-it('the shown list is what fitted, or nothing', () => {
-  fc.assert(
-    fc.property(anyRequest, (request) => {
-      const { fcaAuthorised, showProducts } = request.merchant;
-      const quote = priceQuote(request);
-      expect(quote.shown).toEqual(fcaAuthorised && showProducts ? quote.fitted : []);
-      expect(quote.withheldAsNotAuthorised).toBe(!fcaAuthorised);
-    }),
-    { numRuns: 300 },
-  );
-});

@@ -122,17 +122,6 @@ describe('which products fit', () => {
 });
 
 describe('the summary', () => {
-  it('offers the lowest monthly price among what fits', () => {
-    const merchant = merchantOf(
-      {},
-      { numberOfRepayments: 36, maxLoanPence: 100_000 },
-      { numberOfRepayments: 24 },
-    );
-    expect(visibleText(priceQuote(buildRequest({ merchant })).summaryHtml)).toBe(
-      'Spread the cost from £55.08 a month at 9.9% APR representative. Learn more',
-    );
-  });
-
   it('says interest-free for a 0 % offer, and links without a product', () => {
     const merchant = merchantOf(INTEREST_FREE);
     const { summaryHtml } = priceQuote(buildRequest({ merchant, merchantReference: 'A 1' }));
@@ -140,12 +129,6 @@ describe('the summary', () => {
       'Interest-free credit from £100.00 a month at 0% APR representative. <a href="https://shop.example/finance' +
         '?loan_amount=1200.00&amp;customer_deposit=0.00&amp;service_quote_id=qte_01&amp;merchant_reference=A%201">Learn more</a>',
     );
-  });
-
-  it('is the headline for a merchant that chose it, beside its products', () => {
-    const quote = priceQuote(buildRequest({ merchant: buildMerchant({ summaryStyle: 'headline' }) }));
-    expect(visibleText(quote.summaryHtml)).toBe('Spread the cost with finance. Learn more');
-    expect(quote.shown).toHaveLength(1);
   });
 });
 

@@ -1,19 +1,9 @@
 import * as fc from 'fast-check';
-import { seedMerchants } from '../../dev/seed-data/merchants';
 import { maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
-import {
-  completeMerchant,
-  type Merchant,
-  offeredProducts,
-  type DepositRule,
-  type Product,
-} from '../../domain/product';
+import { type Merchant, offeredProducts, type DepositRule, type Product } from '../../domain/product';
 import { formatPounds } from '../../domain/money';
 import { planRepayments } from '../../domain/repayment-plan';
 import { visibleText } from '../support/visible-text';
-import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import { applyRow } from '../../ops/import/merchants';
-import { merchantRowSchema, productRowSchema, toProductDefinition } from '../../ops/import/row-schemas';
 import {
   anyDepositMin,
   anyLoan,
@@ -135,51 +125,5 @@ describe('a price in the summary can be had at the amounts of its link', () => {
     // 10 % of 120.00 is 12.00. Without a floor the first product can be had at a deposit of nothing.
     const first: [Shown, number][] = depositFloor === null ? [['price', 0]] : [];
     expect(ends).toEqual([...first, ['headline', 1_199], ['price', 4_000]]);
-  });
-});
-
-describe('the merchants of the demo and the designated ones', () => {
-  const demo = seedMerchants('P100001', 'P100002').map(({ merchant: row, products }) => ({
-    ...applyRow(merchantRowSchema.parse(row)),
-    products: products.map((product, index): Product => ({
-      ...toProductDefinition(productRowSchema.parse({ merchant_id: row.merchant_id, ...product })),
-      lenderName: 'Lender',
-      productId: `prd_${index}`,
-      version: 1,
-      displayOrder: index,
-    })),
-    corruptFields: [],
-  }));
-  const designated = [...TEST_MERCHANTS.values()].map(({ merchant }) => merchant);
-  const merchants = [...demo, ...designated].flatMap((setup) => {
-    const completed = completeMerchant(setup);
-    return 'merchant' in completed ? [completed.merchant] : [];
-  });
-  const shownBy = (merchant: Merchant): Set<Shown> => {
-    const shown = new Set<Shown>();
-    for (const price of [1_000, 1_999, 2_000, 20_000, 30_000, 100_000, 250_000, 3_000_000]) {
-      for (let percent = 0; percent <= 100; percent += 1) {
-        const deposit = Math.floor((price * percent) / 100);
-        if (price - deposit >= 1_000) shown.add(checkSummary(merchant, price - deposit, deposit));
-      }
-    }
-    return shown;
-  };
-
-  it.each(merchants.map((merchant) => [merchant.merchantId, merchant] as const))(
-    '%s never advertises a price that its link cannot have',
-    (_id, merchant) => {
-      expect(shownBy(merchant).size).toBeGreaterThan(0);
-    },
-  );
-
-  it('M100007 advertises what needs no deposit until a deposit is offered', () => {
-    const merchant = merchants.find(({ merchantId }) => merchantId === 'M100007');
-    if (merchant === undefined) throw new Error('no M100007');
-    const text = (loanPence: number, depositPence: number) =>
-      visibleText(priceQuote(buildRequest({ merchant, loanPence, depositPence })).summaryHtml);
-    // The three-year product would be £26.99 a month, and needs £200 down.
-    expect(text(100_000, 0)).toMatch(/^Interest-free credit from £166\.67 a month/);
-    expect(text(80_000, 20_000)).toMatch(/^Spread the cost from £26\.99 a month at 13\.9% APR/);
   });
 });

@@ -64,10 +64,3 @@ it('is one link, escaped, and the text within the limit', () => {
     { numRuns: 1_000 },
   );
 });
-
-it.each([
-  ['<b title="a>b">x</b> &amp; y', 'x & y'],
-  ['&lt;i&gt; &quot;&#39;&#x27;&apos;&pound;&unknown;', "<i> \"'''£&unknown;"],
-])('shows %s as a person sees it', (html, seen) => {
-  expect(visibleText(html)).toBe(seen);
-});

@@ -46,26 +46,12 @@ it('M000001 offers all three kinds of credit for every amount', () => {
   });
 });
 
-it('M000002 is not authorised', () => {
-  expect(quoteOf('M000002', 120_000)).toMatchObject({
-    display: true,
-    shown: [],
-    withheldAsNotAuthorised: true,
-  });
-});
-
 it('M000003 never has anything that fits, and raises no deposit', () => {
   forEveryAmount((loanPence, depositPence) => {
     const quote = quoteOf('M000003', loanPence, depositPence);
     expect(quote).toMatchObject({ display: false, summaryHtml: '', fitted: [], depositAdjustment: null });
     expect(quote.withheldAsNotAuthorised).toBe(false);
   });
-});
-
-it('M000004 raises the deposit to half the price', () => {
-  const quote = quoteOf('M000004', 120_000);
-  expect(quote.depositAdjustment).toMatchObject({ requestedDepositPence: 0, correctedDepositPence: 60_000 });
-  expect(quote.shown).toHaveLength(3);
 });
 
 it('M000004 offers nothing below a price of 20.00, where half of it would be a loan below 10.00', () => {
@@ -80,11 +66,4 @@ it('M000004 offers nothing below a price of 20.00, where half of it would be a l
   }
   expect(quoteOf('M000004', 2_000)).toMatchObject({ display: true });
   expect(quoteOf('M000004', 1_000, 1_000)).toMatchObject({ display: true, depositAdjustment: null });
-});
-
-it('M000005 is not completely set up', () => {
-  const entry = TEST_MERCHANTS.get('M000005');
-  expect(entry && completeMerchant(entry.merchant)).toEqual({
-    missingFields: ['fca_authorised', 'products'],
-  });
 });

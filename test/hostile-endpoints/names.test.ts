@@ -3,35 +3,9 @@ import { checkRegistrationTarget } from '../../outbound/sender';
 import { createResolver } from '../../outbound/connect';
 import { closeLater } from '../outbound/partner';
 import { startDnsServer } from '../support/dns-server';
-import { hostileRows, receiver } from './rows';
-import { HERE, type Seen } from './scene';
+import { HERE, hostileRows, receiver, type Seen } from './scene';
 
 const { row, scene } = hostileRows();
-
-/** Whatever leads to another place than a public one, and would reach the trap if it were connected to. */
-const PRIVATE = [
-  '10.1.2.3',
-  '172.16.0.1',
-  '192.168.1.1',
-  '127.0.0.1',
-  '127.255.255.254',
-  '0.0.0.0',
-  '100.64.0.1',
-  '169.254.169.254',
-  '224.0.0.1',
-  '255.255.255.255',
-  '::',
-  '::1',
-  'fc00::1',
-  'fd12:3456::1',
-  'fe80::1',
-  '::ffff:127.0.0.1',
-  '::127.0.0.1',
-  '64:ff9b::7f00:1',
-  '2002:7f00:1::1',
-  '2001:0:7f00:1::1',
-  ...Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
-].filter((address, at, all) => all.indexOf(address) === at);
 
 /** Every attempt was refused before any connection, and told to the operators with the endpoint's id. */
 async function expectBlocked(seen: Seen, detail: string): Promise<void> {
@@ -50,24 +24,18 @@ async function expectBlocked(seen: Seen, detail: string): Promise<void> {
   expect(scene().trap.connections()).toBe(0);
 }
 
-for (const address of PRIVATE) {
+const [own] = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+for (const addresses of [
+  ['127.0.0.1'],
+  ['169.254.169.254'],
+  ['fc00::1'],
+  ['::ffff:127.0.0.1'],
+  [own?.address ?? '::1'],
+  ['1.1.1.1', '::1'],
+  [HERE, '127.0.0.1'],
+]) {
   row(
-    `a name that resolves to ${address} is \`blocked_address\`, alerts, and is never connected to`,
-    async ({ host, register, resolve }, { trap }) => {
-      resolve(() => [address]);
-      await register(`https://${host}:${trap.port}/`);
-    },
-    (seen) => expectBlocked(seen, 'is not a public address'),
-  );
-}
-
-for (const [what, addresses] of [
-  ['a public and a private one', ['1.1.1.1', '127.0.0.1']],
-  ['a public one, and a private one in the other family', ['1.1.1.1', '::1']],
-  ['the one that is allowed, and another', [HERE, '127.0.0.1']],
-] as const) {
-  row(
-    `of ${what} all are refused`,
+    `a name that resolves to ${addresses.join(' and ')} is \`blocked_address\`, alerts, and is never connected to`,
     async ({ host, register, resolve }, { trap }) => {
       resolve(() => addresses);
       await register(`https://${host}:${trap.port}/`);
@@ -95,28 +63,15 @@ row(
   },
 );
 
-/** What no registration takes: the fault it is refused with, and a URL that reaches the trap if it is believed. */
+/** The fault that registration refuses a URL with. The connector would reach the trap if it accepted the URL. */
 const REFUSED: readonly (readonly [45 | 49, string, (port: number) => string])[] = [
   [45, 'ip_address', (port) => `https://127.0.0.1:${port}/`],
   [45, 'ip_address', (port) => `https://2130706433:${port}/`],
-  [45, 'ip_address', (port) => `https://0x7f000001:${port}/`],
-  [45, 'ip_address', (port) => `https://0177.0.0.1:${port}/`],
-  [45, 'ip_address', (port) => `https://127.1:${port}/`],
-  [45, 'ip_address', (port) => `https://1.1.1.1:${port}/`],
-  [45, 'ip_address', (port) => `https://[::1]:${port}/`],
-  [45, 'ip_address', (port) => `https://[::ffff:7f00:1]:${port}/`],
-  [45, 'ip_address', (port) => `https://１２７.0.0.1:${port}/`],
-  [45, 'trailing_dot', (port) => `https://n1.partner.test.:${port}/`],
   [45, 'trailing_dot', (port) => `https://localhost.:${port}/`],
   [45, 'local_name', (port) => `https://localhost:${port}/`],
-  [45, 'local_name', (port) => `https://a.localhost:${port}/`],
-  [45, 'local_name', (port) => `https://intranet:${port}/`],
   [49, 'user_info', (port) => `https://user:secret@n1.partner.test:${port}/`],
-  [49, 'user_info', (port) => `https://@n1.partner.test:${port}/`],
   [49, 'query', (port) => `https://n1.partner.test:${port}/?a=b`],
-  [49, 'fragment', (port) => `https://n1.partner.test:${port}/#top`],
   [49, 'not_https', (port) => `http://n1.partner.test:${port}/`],
-  [49, 'not_a_url', () => 'nonsense'],
 ];
 for (const [at, reason, url] of REFUSED) {
   row(
@@ -133,18 +88,14 @@ for (const [at, reason, url] of REFUSED) {
   );
 }
 
-row(
-  'a port other than 443 is refused at registration, unless configuration allows it',
-  async ({ host, register }) => void (await register(`https://${host}/`)),
-  async () => {
-    const dns = closeLater(await startDnsServer(() => ['1.1.1.1']));
-    const check = (allowedPorts: readonly number[]) =>
-      checkRegistrationTarget('https://n1.partner.test:8443/', {
-        allowedCidrs: [],
-        allowedPorts,
-        resolver: createResolver([dns.address]),
-      });
-    expect(await check([])).toMatchObject({ ok: false, reason: 'port' });
-    expect(await check([8443])).toMatchObject({ ok: true });
-  },
-);
+test('a port other than 443 is refused at registration, unless configuration allows it', async () => {
+  const dns = closeLater(await startDnsServer(() => ['1.1.1.1']));
+  const check = (allowedPorts: readonly number[]) =>
+    checkRegistrationTarget('https://n1.partner.test:8443/', {
+      allowedCidrs: [],
+      allowedPorts,
+      resolver: createResolver([dns.address]),
+    });
+  expect(await check([])).toMatchObject({ ok: false, reason: 'port' });
+  expect(await check([8443])).toMatchObject({ ok: true });
+});

@@ -3,8 +3,7 @@ import { until } from '../support/delivery';
 import { issueKey } from '../../db/keys/api-keys';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { verifySignatures, type Received } from '../support/webhook-receiver';
-import { hostileRows, receiver } from './rows';
-import type { HostilePartner } from './scene';
+import { hostileRows, receiver, type HostilePartner } from './scene';
 
 const { scene } = hostileRows();
 let api: TestApi;

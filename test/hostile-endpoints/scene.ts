@@ -1,15 +1,23 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import type { TlsOptions } from 'node:tls';
 import type { Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { createResolver } from '../../outbound/connect';
 import { createSender } from '../../outbound/sender';
-import { authority, closeAll, closeLater } from '../outbound/partner';
+import {
+  authority,
+  certificateFor,
+  closeAll,
+  closeLater,
+  startRawReceiver,
+  startReceiver,
+} from '../outbound/partner';
 import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
-import { randomTaskQueue, type TestTemporal } from '../support/temporal';
+import { randomTaskQueue, testTemporal, type TestTemporal } from '../support/temporal';
 
 /** Where the hostile receivers are: the one private address that the worker may go to. */
 export const HERE = '127.1.2.3';
@@ -53,7 +61,7 @@ export interface HostilePartner {
 }
 
 /** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
-export interface Scene {
+interface Scene {
   readonly database: Database;
   readonly databaseUrl: string;
   readonly keys: string;
@@ -69,7 +77,7 @@ export interface Scene {
   close(): Promise<void>;
 }
 
-export async function openScene(temporal: TestTemporal): Promise<Scene> {
+async function openScene(temporal: TestTemporal): Promise<Scene> {
   const database = await openTestDatabase({ poolSize: 8, statementTimeoutMs: 0 });
   const answers = new Map<string, (type: 'A' | 'AAAA') => DnsAnswer>();
   const dns = closeLater(
@@ -185,5 +193,59 @@ async function startTrap() {
     port: (server.address() as AddressInfo).port,
     connections: () => connections,
     close: () => void server.close(),
+  };
+}
+
+type Listener = Parameters<typeof startReceiver>[0];
+type OnData = Parameters<typeof startRawReceiver>[0];
+
+const wildcard = certificateFor('*.partner.test');
+
+/** An HTTPS server of a partner, certified for every name of the scene. */
+export async function receiver(listener: Listener, tls: TlsOptions = {}) {
+  return closeLater(await startReceiver(listener, { address: HERE, tls: { ...(await wildcard), ...tls } }));
+}
+
+/** The same, byte for byte. */
+export async function rawReceiver(onData: OnData, tls: TlsOptions = {}) {
+  return closeLater(await startRawReceiver(onData, { address: HERE, tls: { ...(await wildcard), ...tls } }));
+}
+
+/**
+ * Call it at the top of a file. `row` declares a test of one notification; all deliveries of a file begin at once, and each test
+ * looks at its own.
+ */
+export function hostileRows() {
+  const temporal = testTemporal();
+  const begins: ((scene: Scene) => Promise<string>)[] = [];
+  const ids: string[] = [];
+  let opened: Scene | undefined;
+  const scene = () => {
+    if (opened === undefined) throw new Error('the scene is there from beforeAll on');
+    return opened;
+  };
+  beforeAll(async () => {
+    const current = await openScene(temporal);
+    opened = current;
+    ids.push(...(await Promise.all(begins.map((begin) => begin(current)))));
+  }, 120_000);
+  afterAll(() => opened?.close());
+  return {
+    scene,
+    temporal,
+    /** @param begin registers an endpoint, to which a test notification is then sent. */
+    row(
+      name: string,
+      begin: (partner: HostilePartner, scene: Scene) => Promise<void>,
+      look: (seen: Seen, scene: Scene) => unknown,
+    ) {
+      const at =
+        begins.push(async (current) => {
+          const partner = await current.partner();
+          await begin(partner, current);
+          return (await partner.send()).notificationId;
+        }) - 1;
+      test(name, async () => look(await scene().ended(ids[at] ?? ''), scene()), 60_000);
+    },
   };
 }

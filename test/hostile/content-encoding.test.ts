@@ -15,21 +15,14 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   test.each(
     titled([
       'gzip',
-      'x-gzip',
       'br',
-      'deflate',
-      'zstd',
-      'compress',
       'x',
       '',
       ' ',
-      ',',
       'gzip, identity',
       'identity, gzip',
-      'identity, identity',
       'identity;q=1',
       'gzip'.repeat(2_000),
-      '__proto__',
     ]),
   )('%j is refused, and the message says why', async (_title, value) => {
     const answer = await post([`Content-Encoding: ${value}`]);

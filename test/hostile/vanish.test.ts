@@ -1,32 +1,15 @@
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
-import { startTestApi, type TestApi } from '../support/api';
+import { connect, type Socket } from 'node:net';
 import { until } from '../support/delivery';
-import {
-  exchange,
-  expectNoFaultLogged,
-  expectRefusal,
-  openConnections,
-  openTls,
-  pause,
-  quoteBytes,
-} from './raw';
+import { exchange, expectRefusal, hostileTarget, openConnections, openTls, pause, quoteBytes } from './raw';
 
 /** Clients that close or reset their connections half-way. Those that dawdle: slow.system.ts. */
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(async () => {
-  expectNoFaultLogged(api);
-  await api.close();
-});
+const target = hostileTarget();
 
 test('a client that closes its side while it is served counts as gone', async () => {
-  const { answers, closed, tookMs } = await exchange(api, '', {
+  const { answers, closed, tookMs } = await exchange(target.api, '', {
     untilClosed: true,
-    drive: (socket) => socket.end(quoteBytes(api)),
+    drive: (socket) => socket.end(quoteBytes(target.api)),
   });
   expect(closed).toBe(true);
   expect(tookMs).toBeLessThan(3_000);
@@ -37,7 +20,7 @@ test.each([
   ['after half a head', 'POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n'],
   ['after half a request line', 'POST /v1/fin'],
 ])('a client that ends %s is refused at once', async (_what, bytes) => {
-  const { answers, closed, tookMs } = await exchange(api, '', {
+  const { answers, closed, tookMs } = await exchange(target.api, '', {
     untilClosed: true,
     drive: (socket) => socket.end(bytes),
   });
@@ -47,16 +30,16 @@ test.each([
 });
 
 test('clients that vanish at any moment leave no fault and no connection behind', async () => {
-  const whole = quoteBytes(api);
+  const whole = quoteBytes(target.api);
   for (let at = 0; at <= whole.length; at += 20) {
-    const tcp = connect(api.port, '127.0.0.1');
-    openTls(api, { socket: tcp }).once('secureConnect', function (this: Socket) {
+    const tcp = connect(target.api.port, '127.0.0.1');
+    openTls(target.api, { socket: tcp }).once('secureConnect', function (this: Socket) {
       this.write(whole.subarray(0, at));
       setTimeout(() => (at % 40 === 0 ? tcp.resetAndDestroy() : this.destroy()), at % 7);
     });
   }
   await pause(1_500);
-  expect(await api.quote()).toMatchObject({ status: 200 });
+  expect(await target.api.quote()).toMatchObject({ status: 200 });
   // That of the quote stays.
-  await until(async () => (await openConnections(api)) === 1, 'all others are closed');
+  await until(async () => (await openConnections(target.api)) === 1, 'all others are closed');
 });

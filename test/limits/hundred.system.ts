@@ -110,25 +110,3 @@ test('accepted at 23:59:59.9 on the last day, delivered in the new month: neithe
   ]);
   expectRefused(await scene.fire(20), 20);
 }, 180_000);
-
-test('while the clock passes the end of a month under load, no month exceeds its hundred', async () => {
-  await scene.begin(null);
-  scene.answer((eventId) => (fails(eventId) ? 500 : 200));
-  await startServiceClock(scene.database, '2027-03-31T23:59:57Z');
-  const answers = [];
-  for (let wave = 0; wave < 6; wave += 1) answers.push(...(await scene.fire(60)));
-  const taken = accepted(answers);
-  expectRefused(answers, answers.length - taken.length);
-  await scene.quiet();
-  const months = await scene.counts();
-  expect(months.map(({ month }) => month)).toEqual(['2027-03-01', '2027-04-01']);
-  for (const { delivered, reserved } of months) {
-    expect(delivered).toBeLessThanOrEqual(100);
-    expect(reserved).toBe(0);
-  }
-  expect(months.reduce((sum, { delivered }) => sum + delivered, 0)).toBe(scene.taken.size);
-  const byAttempt = await scene.database.sql`
-    select date_trunc('month', started_at at time zone 'UTC')::date::text as month, count(*)::int as delivered
-    from delivery_attempts where outcome = 'delivered' group by 1 order by 1`;
-  expect(byAttempt).toEqual(months.map(({ month, delivered }) => ({ month, delivered })));
-}, 180_000);

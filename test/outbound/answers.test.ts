@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import {
   answering,
@@ -9,31 +8,29 @@ import {
   startRawReceiver,
   startReceiver,
   testSender,
+  rawServed,
+  served,
 } from './partner';
 
 afterEach(closeAll);
 
 /** Sends once to a partner that answers these bytes. */
 async function sendTo(bytes: string) {
-  const receiver = closeLater(await startRawReceiver(answering(bytes)));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed(answering(bytes));
   return { receiver, result: await sender.send(post(receiver.url)) };
 }
 
 test('the partner gets the body byte for byte, our headers, and its own name', async () => {
   let received: unknown;
-  const receiver = closeLater(
-    await startReceiver((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const { method, url, headers, httpVersion } = request;
-        received = { method, url, httpVersion, headers, body: Buffer.concat(chunks).toString('utf8') };
-        response.end('thank you');
-      });
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method, url, headers, httpVersion } = request;
+      received = { method, url, httpVersion, headers, body: Buffer.concat(chunks).toString('utf8') };
+      response.end('thank you');
+    });
+  });
   const result = await sender.send(post(receiver.url));
   expect(result).toMatchObject({
     outcome: { kind: 'delivered', httpStatus: 200 },
@@ -58,20 +55,10 @@ test('the partner gets the body byte for byte, our headers, and its own name', a
   expect(result.outcome.durationMs).toBeGreaterThan(0);
 });
 
-it.each([200, 201, 202, 204, 299])('%d is a success', async (status) => {
-  const { result } = await sendTo(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`);
-  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: status });
-});
-
 it.each([
   [400, 'http_status'],
-  [401, 'http_status'],
-  [403, 'http_status'],
-  [404, 'http_status'],
   [410, 'gone'],
-  [429, 'http_status'],
   [500, 'http_status'],
-  [503, 'http_status'],
   [999, 'http_status'],
 ])('%d is a failure: %s, and its answer is kept', async (status, failure) => {
   const { result } = await sendTo(`HTTP/1.1 ${status} X\r\nContent-Length: 4\r\n\r\noops`);
@@ -130,13 +117,6 @@ it.each([
   }
 });
 
-test('interim answers are passed over, 100 without an Expect included', async () => {
-  const interim =
-    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
-  const { result } = await sendTo(`${interim}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`);
-  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 202 });
-});
-
 it.each([
   ['101, which nobody asked for', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
   ['no HTTP', '220 mail.partner.test ESMTP\r\n'],
@@ -151,13 +131,10 @@ it.each([
 
 test('a connection that ends before an answer is a reset', async () => {
   for (const end of ['closed', 'reset', 'half a line']) {
-    const receiver = closeLater(
-      await startRawReceiver((socket, reset) => {
-        if (end === 'reset') reset();
-        else socket.end(end === 'closed' ? '' : 'HTTP/1.1 200');
-      }),
-    );
-    const sender = await testSender({ ports: [receiver.port] });
+    const { receiver, sender } = await rawServed((socket, reset) => {
+      if (end === 'reset') reset();
+      else socket.end(end === 'closed' ? '' : 'HTTP/1.1 200');
+    });
     const { outcome } = await sender.send(post(receiver.url));
     expect(outcome).toMatchObject({ kind: 'failed', failure: 'reset', httpStatus: null });
     // Sent once: the connection was a new one.
@@ -166,12 +143,9 @@ test('a connection that ends before an answer is a reset', async () => {
 });
 
 test('a connection that ends in the body of a 2xx is a success', async () => {
-  const receiver = closeLater(
-    await startRawReceiver((socket, reset) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf', () => setTimeout(reset, 50));
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed((socket, reset) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf', () => setTimeout(reset, 50));
+  });
   const { outcome } = await sender.send(post(receiver.url));
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
 });
@@ -180,16 +154,13 @@ test('an endless body is a success, of which 8 KiB are kept and little more is r
   let written = 0;
   let closed: () => void = () => {};
   const gone = new Promise<void>((resolve) => (closed = resolve));
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      const more = () => {
-        while (!response.destroyed && response.write('x'.repeat(16_384))) written += 16_384;
-      };
-      response.on('drain', more).on('close', closed);
-      more();
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(16_384))) written += 16_384;
+    };
+    response.on('drain', more).on('close', closed);
+    more();
+  });
   const startedAt = performance.now();
   const result = await sender.send(post(receiver.url));
   // Ended by its size, long before the time for a body.
@@ -203,12 +174,9 @@ test('an endless body is a success, of which 8 KiB are kept and little more is r
 
 test('a compressed answer is never unpacked', async () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000));
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
+  });
   const before = process.memoryUsage().rss;
   const result = await sender.send(post(receiver.url));
   expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
@@ -218,34 +186,14 @@ test('a compressed answer is never unpacked', async () => {
 
 test('what is kept is text that can be stored: no NUL, no half character', async () => {
   const body = `\0${'é'.repeat(5_000)}`;
-  const receiver = closeLater(await startReceiver((_request, response) => response.end(body)));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end(body));
   const { answer } = await sender.send(post(receiver.url));
   expect(answer).toBe(`\uFFFD${'é'.repeat(4_095)}`);
 });
 
 test('a header that cannot be sent is our fault, and is thrown', async () => {
-  const receiver = closeLater(await startReceiver((_request, response) => response.end()));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end());
   const input = { ...post(receiver.url), headers: { 'webhook-id': 'a\r\nb' } };
   await expect(sender.send(input)).rejects.toThrow('Invalid character in header');
   expect(receiver.connections()).toBe(0);
-});
-
-test('a body of 20 KB arrives whole', async () => {
-  const body = JSON.stringify({ text: 'ü'.repeat(9_990) });
-  let hash = '';
-  const receiver = closeLater(
-    await startReceiver((request, response) => {
-      const sum = createHash('sha256');
-      request.on('data', (chunk: Buffer) => sum.update(chunk));
-      request.on('end', () => {
-        hash = sum.digest('hex');
-        response.end();
-      });
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
-  await sender.send({ ...post(receiver.url), body });
-  expect(hash).toBe(createHash('sha256').update(body, 'utf8').digest('hex'));
 });

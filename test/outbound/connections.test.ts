@@ -1,22 +1,11 @@
-import {
-  certificateFor,
-  closeAll,
-  closeLater,
-  eventually,
-  HOST,
-  post,
-  startRawReceiver,
-  startReceiver,
-  testSender,
-} from './partner';
+import { certificateFor, closeAll, eventually, HOST, post, rawServed, served } from './partner';
 
 afterEach(closeAll);
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 test('a connection is used again after a success, and its name is not looked up again', async () => {
-  const receiver = closeLater(await startReceiver((_request, response) => response.end('ok')));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end('ok'));
   for (let sent = 0; sent < 5; sent += 1) {
     expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   }
@@ -25,13 +14,10 @@ test('a connection is used again after a success, and its name is not looked up 
 });
 
 test('a connection is not used again after a failure', async () => {
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      response.statusCode = 500;
-      response.end();
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    response.statusCode = 500;
+    response.end();
+  });
   await sender.send(post(receiver.url));
   await sender.send(post(receiver.url));
   expect(receiver.connections()).toBe(2);
@@ -39,15 +25,12 @@ test('a connection is not used again after a failure', async () => {
 
 test('a kept connection that the partner closes is no failure of the partner', async () => {
   const perConnection = new WeakMap<object, number>();
-  const receiver = closeLater(
-    await startRawReceiver((socket, reset) => {
-      const requests = (perConnection.get(socket) ?? 0) + 1;
-      perConnection.set(socket, requests);
-      if (requests === 1) socket.write(OK);
-      else reset();
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed((socket, reset) => {
+    const requests = (perConnection.get(socket) ?? 0) + 1;
+    perConnection.set(socket, requests);
+    if (requests === 1) socket.write(OK);
+    else reset();
+  });
   for (let sent = 0; sent < 3; sent += 1) {
     expect((await sender.send(post(receiver.url))).outcome).toMatchObject({
       kind: 'delivered',
@@ -60,19 +43,16 @@ test('a kept connection that the partner closes is no failure of the partner', a
 test('after one closed connection no other kept one is tried', async () => {
   const perConnection = new WeakMap<object, number>();
   let waiting: (() => void)[] = [];
-  const receiver = closeLater(
-    await startRawReceiver((socket, reset) => {
-      const requests = (perConnection.get(socket) ?? 0) + 1;
-      perConnection.set(socket, requests);
-      if (requests > 1) return reset();
-      waiting.push(() => socket.write(OK));
-      // The first three together, so that three connections are kept; then each as it comes.
-      if (receiver.connections() < 3) return;
-      for (const answer of waiting) answer();
-      waiting = [];
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed((socket, reset) => {
+    const requests = (perConnection.get(socket) ?? 0) + 1;
+    perConnection.set(socket, requests);
+    if (requests > 1) return reset();
+    waiting.push(() => socket.write(OK));
+    // The first three together, so that three connections are kept; then each as it comes.
+    if (receiver.connections() < 3) return;
+    for (const answer of waiting) answer();
+    waiting = [];
+  });
   await Promise.all([1, 2, 3].map(() => sender.send(post(receiver.url))));
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   expect(receiver.connections()).toBe(4);
@@ -80,26 +60,20 @@ test('after one closed connection no other kept one is tried', async () => {
 
 test('the new connection after a kept one is the last try: what it comes to is the outcome', async () => {
   let requests = 0;
-  const receiver = closeLater(
-    await startRawReceiver((socket, reset) => {
-      requests += 1;
-      if (requests === 1) socket.write(OK);
-      else reset();
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed((socket, reset) => {
+    requests += 1;
+    if (requests === 1) socket.write(OK);
+    else reset();
+  });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'failed', failure: 'reset' });
   expect(requests).toBe(3);
 });
 
 test('a kept connection that the partner has closed while idle is not used', async () => {
-  const receiver = closeLater(
-    await startRawReceiver((socket) => {
-      socket.write(OK, () => setTimeout(() => socket.end(), 50));
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed((socket) => {
+    socket.write(OK, () => setTimeout(() => socket.end(), 50));
+  });
   await sender.send(post(receiver.url));
   await eventually(receiver.open, 0);
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
@@ -108,8 +82,7 @@ test('a kept connection that the partner has closed while idle is not used', asy
 
 test('hosts do not share connections, even at one address', async () => {
   const wildcard = await certificateFor('*.partner.test');
-  const receiver = closeLater(await startReceiver((_request, response) => response.end(), { tls: wildcard }));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end(), { tls: wildcard });
   for (const name of ['a', 'b', 'a', 'b']) {
     const { outcome } = await sender.send(post(`https://${name}.partner.test:${receiver.port}/`));
     expect(outcome).toMatchObject({ kind: 'delivered' });
@@ -119,16 +92,13 @@ test('hosts do not share connections, even at one address', async () => {
 
 test('sends at the same time run side by side, each on its own connection', async () => {
   let waiting: (() => void)[] = [];
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      waiting.push(() => response.end());
-      if (waiting.length === 16) {
-        for (const answer of waiting) answer();
-        waiting = [];
-      }
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    waiting.push(() => response.end());
+    if (waiting.length === 16) {
+      for (const answer of waiting) answer();
+      waiting = [];
+    }
+  });
   for (let round = 0; round < 3; round += 1) {
     const results = await Promise.all(Array.from({ length: 16 }, () => sender.send(post(receiver.url))));
     expect(results.every(({ outcome }) => outcome.kind === 'delivered')).toBe(true);
@@ -137,8 +107,7 @@ test('sends at the same time run side by side, each on its own connection', asyn
 });
 
 test('closing the sender closes what is idle', async () => {
-  const receiver = closeLater(await startReceiver((_request, response) => response.end()));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end());
   await sender.send(post(receiver.url));
   expect(receiver.open()).toBe(1);
   sender.close();

@@ -1,14 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import {
-  answering,
-  closeAll,
-  closeLater,
-  eventually,
-  post,
-  startRawReceiver,
-  startReceiver,
-  testSender,
-} from './partner';
+import { answering, closeAll, eventually, post, rawServed, served } from './partner';
 
 afterEach(closeAll);
 
@@ -17,8 +8,7 @@ const hints = (times: number, bytes = 10) =>
   `HTTP/1.1 103 Early Hints\r\nLink: ${'x'.repeat(bytes)}\r\n\r\n`.repeat(times);
 
 async function sendTo(onData: (socket: TLSSocket) => void) {
-  const receiver = closeLater(await startRawReceiver(onData));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed(onData);
   return { receiver, sender, result: await sender.send(post(receiver.url)) };
 }
 
@@ -75,19 +65,16 @@ it.each([
 test('what an endpoint sends on a connection that has nothing to do ends that connection', async () => {
   let sent = 0;
   const chunk = Buffer.alloc(16_384, 'x');
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      const { socket } = response;
-      response.end('thank you', () => {
-        const more = () => {
-          while (socket !== null && !socket.destroyed && socket.write(chunk)) sent += chunk.length;
-        };
-        socket?.on('drain', more).on('error', () => {});
-        setTimeout(more, 50);
-      });
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    const { socket } = response;
+    response.end('thank you', () => {
+      const more = () => {
+        while (socket !== null && !socket.destroyed && socket.write(chunk)) sent += chunk.length;
+      };
+      socket?.on('drain', more).on('error', () => {});
+      setTimeout(more, 50);
+    });
+  });
   const { outcome } = await sender.send(post(receiver.url));
   expect(outcome.kind).toBe('delivered');
   await eventually(() => receiver.open(), 0);

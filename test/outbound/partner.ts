@@ -170,3 +170,15 @@ export const post = (url: string, more: { signal?: AbortSignal } = {}) => ({
   body: '{"amount":"£5"}',
   ...more,
 });
+
+/** A partner's HTTPS server, and a sender that may send to it. */
+export async function served(...given: Parameters<typeof startReceiver>) {
+  const receiver = closeLater(await startReceiver(...given));
+  return { receiver, sender: await testSender({ ports: [receiver.port] }) };
+}
+
+/** The same, byte for byte. */
+export async function rawServed(...given: Parameters<typeof startRawReceiver>) {
+  const receiver = closeLater(await startRawReceiver(...given));
+  return { receiver, sender: await testSender({ ports: [receiver.port] }) };
+}

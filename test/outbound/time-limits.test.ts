@@ -10,6 +10,7 @@ import {
   startDeafServer,
   startRawReceiver,
   testSender,
+  rawServed,
 } from './partner';
 
 afterEach(closeAll);
@@ -120,8 +121,7 @@ test('a DNS that does not answer is given up at its limit', async () => {
 test('a cancelled exchange throws the reason and leaves no connection behind', async () => {
   const cancel = new AbortController();
   const reason = new Error('worker stops');
-  const receiver = closeLater(await startRawReceiver(() => cancel.abort(reason)));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await rawServed(() => cancel.abort(reason));
   await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
   await eventually(receiver.open, 0);
   await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
@@ -149,10 +149,9 @@ test('an exchange cancelled while it looks up or connects throws the reason', as
 
 test('cancelling after a 2xx does not undo it', async () => {
   const cancel = new AbortController();
-  const receiver = closeLater(
-    await startRawReceiver(answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx')),
+  const { receiver, sender } = await rawServed(
+    answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx'),
   );
-  const sender = await testSender({ ports: [receiver.port] });
   setTimeout(() => cancel.abort(new Error('worker stops')), 300);
   const { outcome, answer } = await sender.send(post(receiver.url, { signal: cancel.signal }));
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });

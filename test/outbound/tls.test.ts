@@ -13,6 +13,7 @@ import {
   testSender,
   VALID,
   type ReceiverOptions,
+  served,
 } from './partner';
 
 afterEach(closeAll);
@@ -22,16 +23,13 @@ const yes = (tls: ReceiverOptions['tls'] = {}) =>
 
 async function expectTlsFailure(tls: ReceiverOptions['tls'], detail: string | RegExp): Promise<void> {
   let requests = 0;
-  const receiver = closeLater(
-    await startReceiver(
-      (_request, response) => {
-        requests += 1;
-        response.end();
-      },
-      { tls },
-    ),
+  const { receiver, sender } = await served(
+    (_request, response) => {
+      requests += 1;
+      response.end();
+    },
+    { tls },
   );
-  const sender = await testSender({ ports: [receiver.port] });
   const result = await sender.send(post(receiver.url));
   expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'tls', httpStatus: null });
   expect(result.detail).toMatch(detail);
@@ -104,13 +102,10 @@ test('a server that does not speak TLS is a TLS failure, and gets no request', a
 
 test('a certificate that changes between attempts is checked anew', async () => {
   let status = 500;
-  const receiver = closeLater(
-    await startReceiver((_request, response) => {
-      response.statusCode = status;
-      response.end();
-    }),
-  );
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => {
+    response.statusCode = status;
+    response.end();
+  });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'http_status' });
   status = 200;
   receiver.renew(await certificateFor(HOST, EXPIRED));
