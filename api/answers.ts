@@ -7,9 +7,10 @@ import { errorSchema, internalErrorSchema, type AnyErrorBody } from '../contract
 import { ANSWERED_AMOUNT } from '../contracts/fields';
 import { FINANCE_URL_PATTERN } from '../contracts/quote-request';
 import { ApiError, errorBody, NO_SUCH_ENDPOINT, toApiError } from './errors';
+import { newRequestId } from '../runtime/ids';
 import { REQUEST_TIMEOUT_MS, SECURITY_HEADERS } from './listener';
 
-/** What they allow needs no escaping in JSON: no quote, no backslash, no control character. */
+/** Texts of these patterns need no escaping in JSON: they have no quote, backslash or control character. */
 const PLAIN: readonly unknown[] = [ANSWERED_AMOUNT, FINANCE_URL_PATTERN];
 
 /**
@@ -21,11 +22,11 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
     target: 'draft-7',
     io: 'output',
     override: ({ jsonSchema }) => {
-      // Looking for what to escape is a third of the work of an answer.
+      // Searching texts for characters to escape is a third of the work of an answer.
       if (PLAIN.includes(jsonSchema.pattern)) jsonSchema.format = 'unsafe';
     },
   });
-  // Where a schema has alternatives, a validator chooses between them, and it must know the format.
+  // A validator chooses between the alternatives of a schema, and it must know the format.
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
 }
 
@@ -39,72 +40,59 @@ export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>)
       .send(serialize({ success: true, data }));
 }
 
-/** Whose contract the answers are of. */
+/** The form of errors in each of the two contracts. */
 const SERIALIZERS = {
   public: serializer<AnyErrorBody>(errorSchema),
   internal: serializer<AnyErrorBody>(internalErrorSchema),
 };
-type Contract = keyof typeof SERIALIZERS;
 
 /** Counts a call that is refused before its key was accepted, by the code of the refusal. @throws ApiError 429 above a limit. */
 type CountRefused = (code: string, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
- * Answers every error, and every unknown path or method, in the contract's form.
- * @param count null: nothing is counted.
+ * Answers every error, and every unknown path or method, in the form of a contract.
+ * @param count absent: nothing is counted.
  */
 export function answerErrors(
   app: FastifyInstance,
-  contract: Contract = 'public',
-  count: CountRefused | null = null,
+  contract: keyof typeof SERIALIZERS,
+  count?: CountRefused,
 ): void {
-  app.setErrorHandler((thrown, request, reply) => answer(thrown, request, reply, contract, count));
-  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply, contract, count));
-  // In a hook, because the body is read before that handler runs, and a fault in it would be answered instead.
+  const serialize = SERIALIZERS[contract];
+
+  async function answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+    const error = toApiError(thrown);
+    const counted = error.statusCode >= 500 || error.code === 'RATE_LIMIT_EXCEEDED' || hasCaller(request);
+    if (count === undefined || counted) return send(thrown, request, reply);
+    const tooMany = await count(error.code, request, reply).catch((reason: unknown) => reason);
+    return send(tooMany ?? thrown, request, reply);
+  }
+  function send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const error = toApiError(thrown);
+    if (error.code === 'INTERNAL_SERVER_ERROR')
+      request.log.error({ requestId: request.id, err: thrown }, 'request failed');
+    // Fastify would close the connection while the client still sends, and a reset could destroy this answer. The rest of the
+    // body is read and dropped instead, for as long as a request may take (api/listener.ts).
+    if ((thrown as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      void reply.removeHeader('Connection');
+      request.raw.resume();
+    }
+    if (error.code === 'UNAUTHENTICATED') void reply.header('WWW-Authenticate', 'Bearer');
+    return reply
+      .code(error.statusCode)
+      .header('Content-Type', 'application/json; charset=utf-8')
+      .send(serialize(errorBody(error)));
+  }
+  app.setErrorHandler(answer);
+  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply));
+  // In a hook, because Fastify reads the body before it calls that handler, and would answer a fault of the body instead.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) done(NO_SUCH_ENDPOINT);
     else done();
   });
 }
 
-function answer(
-  thrown: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  contract: Contract,
-  count: CountRefused | null,
-): FastifyReply | Promise<FastifyReply> {
-  if (count === null || ('caller' in request && request.caller !== undefined))
-    return send(thrown, request, reply, contract);
-  const { statusCode, code } = toApiError(thrown);
-  if (statusCode >= 500 || code === 'RATE_LIMIT_EXCEEDED') return send(thrown, request, reply, contract);
-  return count(code, request, reply).then(
-    () => send(thrown, request, reply, contract),
-    (tooMany: unknown) => send(tooMany, request, reply, contract),
-  );
-}
-
-function send(
-  thrown: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  contract: Contract,
-): FastifyReply {
-  const error = toApiError(thrown);
-  if (error.code === 'INTERNAL_SERVER_ERROR')
-    request.log.error({ requestId: request.id, err: thrown }, 'request failed');
-  // The framework would close under a client that still sends, and the reset would take this answer with it. What comes is
-  // read and dropped instead, for as long as a request may take (api/listener.ts).
-  if ((thrown as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    void reply.removeHeader('Connection');
-    request.raw.resume();
-  }
-  if (error.code === 'UNAUTHENTICATED') void reply.header('WWW-Authenticate', 'Bearer');
-  return reply
-    .code(error.statusCode)
-    .header('Content-Type', 'application/json; charset=utf-8')
-    .send(SERIALIZERS[contract](errorBody(error)));
-}
+const hasCaller = (request: FastifyRequest) => 'caller' in request && request.caller !== undefined;
 
 const NOT_HTTP = new ApiError('INVALID_REQUEST', 'The request is not valid HTTP.');
 const TOO_SLOW = new ApiError(
@@ -112,48 +100,47 @@ const TOO_SLOW = new ApiError(
   `The request did not arrive whole within ${REQUEST_TIMEOUT_MS / 1_000} seconds.`,
 );
 
-/** How long a connection is still read after its last answer, in milliseconds: a reset could take the answer with it. */
+/** How long a connection is read after its last answer, in milliseconds: closing it at once could reset it and lose the answer. */
 const LINGER_MS = 1_000;
 
-/** What Node's HTTP server keeps with a socket: the answer under way, and the request that is, or was last, read. */
+/** Fields that Node's HTTP server adds to a socket: the answer under way, and the request that was read last. */
 type HttpSocket = Socket & {
   readonly _httpMessage?: ServerResponse | null;
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
 };
 
 /**
- * Answers in the contract's form what Node's HTTP server does not hand to the framework: requests that its parser
- * refuses (malformed or oversized headers, a body of wrong framing, a request that never ends) and CONNECT.
- * @param onUnreadable called for each request that the framework never saw.
+ * Answers in the contract's form what Node's HTTP server does not pass to Fastify: CONNECT, and requests that its parser
+ * refuses (malformed or oversized headers, wrong framing of a body, a request that never ends).
+ * @param onUnreadable called for each request that Fastify never got.
  */
 export function answerBrokenRequests(
   app: FastifyInstance,
-  newRequestId: () => string,
   onUnreadable: (requestId: string) => void = () => undefined,
 ): void {
   const { server } = app;
-  // Node reads 2,000 and drops the rest silently, a second Authorization among them. Their size is limited as it is.
+  // By default Node drops all headers after the 2,000th, perhaps a second Authorization. Their size is limited anyway.
   server.maxHeadersCount = 0;
   const faults = new WeakMap<IncomingMessage, ApiError>();
   const broken = new WeakSet<Socket>();
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    // The event comes with every piece that still arrives.
+    // The event repeats for every chunk that still arrives.
     if (broken.has(socket)) return;
     broken.add(socket);
     const fault = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? TOO_SLOW : NOT_HTTP;
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {
       closeAfter(answer, socket);
-      // A request that is whole keeps its own answer, however slowly it is taken: the fault lies behind it.
+      // A complete request keeps its own answer: the fault is in the bytes after it.
       if (!answer.req.complete && !answer.headersSent) {
-        // A client that vanished in the middle of its body never takes the refusal.
+        // A client that vanished in the middle of its body never reads the refusal.
         answer.once('prefinish', () => destroyLater(socket));
         failBody(answer.req, fault);
       }
     } else if (parser?.incoming?.complete === false) {
-      // It was refused before its end, and has its answer.
+      // It has been refused and answered before its end.
       end(socket);
     } else {
       const requestId = newRequestId();
@@ -163,8 +150,8 @@ export function answerBrokenRequests(
   });
 
   /**
-   * Fails the reading of the body, so that the framework answers: the key and the rate limit come first, and their headers
-   * are on the answer. When the body is not read yet, the hook below fails it.
+   * Fails the reading of the body, so that Fastify answers after it has checked key and rate limit, with their headers. When
+   * the body is not read yet, the hook below fails it.
    */
   function failBody(request: IncomingMessage, fault: ApiError): void {
     faults.set(request, fault);
@@ -190,7 +177,7 @@ export function answerBrokenRequests(
   });
 }
 
-/** Answers a request whose head could not be read, so that the framework never saw it. */
+/** Answers a request whose head could not be read, so that Fastify never got it. */
 function refuse(socket: Socket, fault: ApiError, requestId: string): void {
   const body = JSON.stringify(errorBody(fault));
   const head = [
@@ -206,13 +193,13 @@ function refuse(socket: Socket, fault: ApiError, requestId: string): void {
 
 function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
-  // Node calls it after an answer that says `close`. Its own destroys the socket without reading what still arrives.
+  // Node calls this after an answer with `close`. Node's own method destroys the socket without reading what still arrives.
   socket.destroySoon = () => end(socket);
   answer.once('finish', () => end(socket));
 }
 
-function end(socket: Socket, lastWords = ''): void {
-  if (!socket.writableEnded) socket.end(lastWords);
+function end(socket: Socket, answer = ''): void {
+  if (!socket.writableEnded) socket.end(answer);
   destroyLater(socket);
 }
 

@@ -4,53 +4,29 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Catalogue } from './catalogue';
-import { limitConnections, createKeylessLimit, type RateLimiter, rateLimits } from './limits';
-import { type ApiMetrics, observeRequests, traceRequests } from './observe';
-import { markAnswers, requestIdOf, listenerOptions, type TlsFiles, trustedProxies } from './listener';
-import { authenticator, type Caller, cameOverHttps, requireHttps } from './checks';
+import type { RequestTracer } from '../runtime/telemetry/tracing';
 import { answerBrokenRequests, answerErrors } from './answers';
 import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './body';
-import type { RequestTracer } from '../runtime/telemetry/tracing';
+import type { Catalogue } from './catalogue';
+import { authenticator, cameOverHttps, requireHttps, type Caller } from './checks';
+import { createKeylessLimit, limitConnections, rateLimits, type RateLimiter } from './limits';
+import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
+import { observeRequests, traceRequests, type ApiMetrics } from './observe';
+import { getApplicationForPartner } from './routes/get-application-for-partner';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
-import {
-  getApplicationForPartner,
-  type GetApplicationForPartnerDeps,
-} from './routes/get-application-for-partner';
-import {
-  getNotification,
-  type GetNotificationDeps,
-  listNotifications,
-  type ListNotificationsDeps,
-  resendNotification,
-  type ResendNotificationDeps,
-} from './routes/notifications';
-import {
-  getRecovery,
-  type GetRecoveryDeps,
-  recoverNotifications,
-  type RecoverNotificationsDeps,
-} from './routes/recoveries';
-import { listWebhookKeys, type ListWebhookKeysDeps } from './routes/list-webhook-keys';
+import { listWebhookKeys } from './routes/list-webhook-keys';
+import { getNotification, listNotifications, resendNotification } from './routes/notifications';
+import { getRecovery, recoverNotifications } from './routes/recoveries';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 
-export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
-  /** For the partners' own endpoints. */
-  readonly events: ListNotificationsDeps &
-    GetNotificationDeps &
-    ResendNotificationDeps &
-    RecoverNotificationsDeps &
-    GetRecoveryDeps &
-    GetApplicationForPartnerDeps &
-    ListWebhookKeysDeps;
+interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
   /** Calls without a valid key per source address and minute. */
   readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
   readonly metrics: ApiMetrics;
-  readonly newRequestId: () => string;
   /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
@@ -64,32 +40,27 @@ export interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTes
  * key, rate limit, body, contract, merchant, limits.
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const { logger, metrics, newRequestId, now } = deps;
+  const { logger, metrics, queries } = deps;
   const proxied = deps.trustedProxies.length > 0;
-  const keyless = createKeylessLimit({
-    limit: deps.keylessPerMinute,
-    now,
-    onRefused: () => metrics.keylessRefused.inc(),
-  });
-  const authenticate = authenticator(deps.catalogue, now);
-  const { countCall, checkRateLimit } = rateLimits(deps.limiter, now, () => metrics.rateLimitRefused.inc());
+  const keyless = createKeylessLimit(deps.keylessPerMinute, () => metrics.keylessRefused.inc());
+  const authenticate = authenticator(deps.catalogue);
+  const { countCall, checkRateLimit } = rateLimits(deps.limiter, () => metrics.rateLimitRefused.inc());
   const app = Fastify({
     ...listenerOptions(deps.tls),
     loggerInstance: logger,
-    // Of no proxy no header counts.
-    trustProxy: proxied && trustedProxies(deps.trustedProxies),
-    genReqId: (request) => requestIdOf(request.headers, newRequestId),
+    trustProxy: trustedProxies(deps.trustedProxies),
+    genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
   });
   const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
-  answerBrokenRequests(app, newRequestId, observeRequests(app, logger, metrics));
+  answerBrokenRequests(app, observeRequests(app, logger, metrics));
   markAnswers(app);
   metrics.observeConnections(app);
   traceRequests(app, deps.tracer);
   requireHttps(app);
   jsonBody(app);
-  // Each request gets its own caller below; null keeps the shape of the object, which V8 likes.
+  // Declared here so that all requests have the same shape, which V8 optimises; each gets its own caller below.
   app.decorateRequest('caller');
   answerErrors(app, 'public', countRefused);
 
@@ -103,16 +74,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     getFinanceQuote(keyed, deps);
     await keyed.register(async (strict) => {
       knownQuery(strict);
-      listNotifications(strict, deps.events);
-      getNotification(strict, deps.events);
-      recoverNotifications(strict, deps.events);
-      getRecovery(strict, deps.events);
-      getApplicationForPartner(strict, deps.events);
-      listWebhookKeys(strict, deps.events);
+      listNotifications(strict, queries);
+      getNotification(strict, queries);
+      recoverNotifications(strict, queries);
+      getRecovery(strict, queries);
+      getApplicationForPartner(strict, queries);
+      listWebhookKeys(strict, queries);
       await strict.register(async (bodiless) => {
         emptyBody(bodiless);
         sendTestNotification(bodiless, deps);
-        resendNotification(bodiless, deps.events);
+        resendNotification(bodiless, queries);
       });
     });
   });
@@ -126,7 +97,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   return app;
 
-  /** Whose call it is where no key is needed; null when it brings none that is valid, or when that cannot be known now. */
+  /** The caller of a route that needs no key; null without a valid key, or when keys cannot be checked now. */
   async function callerOf(request: FastifyRequest): Promise<Caller | null> {
     try {
       request.caller = await authenticate(request);
@@ -137,8 +108,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     }
   }
   /**
-   * A call that is refused before its key was looked at, such as one that leads nowhere, counts for its key if that is valid: the
-   * refusal is the same above the limit. Every other counts for its address. Over plain HTTP no key is looked at.
+   * Counts a call that is refused before its key was checked, such as one for an unknown path: for its key if that is valid
+   * (the refusal stays the same above the limit), else for its address. Over plain HTTP the key is not read.
    */
   async function countRefused(code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);

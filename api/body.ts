@@ -5,13 +5,13 @@ import secureJson from 'secure-json-parse';
 import { LONGEST_NAME, readNoQuery, type Validated } from '../contracts/validate';
 import { ApiError } from './errors';
 
-/** Largest body in bytes; the largest honest one is under 3 KiB. */
+/** Largest body in bytes. The largest valid one is under 3 KiB. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
-/** The media type itself; parameters such as charset follow after `;` and change nothing, as JSON is UTF-8. */
+/** Parameters such as charset follow after `;` and are ignored, as JSON is always UTF-8. */
 const JSON_MEDIA_TYPE = /^[ \t]*application\/json[ \t]*(;|$)/i;
 
-/** What was sent, validated. @throws ApiError with the contract's code when it breaks the contract. */
+/** The validated body or query. @throws ApiError with the contract's code when it is invalid. */
 export function bodyOf<T>(validate: (body: unknown) => Validated<T>, body: unknown): T {
   const result = validate(body);
   if ('value' in result) return result.value;
@@ -21,19 +21,19 @@ export function bodyOf<T>(validate: (body: unknown) => Validated<T>, body: unkno
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Reads the query of the route; without it the route takes no parameter. */
+    /** Reads the query of the route; absent: the route accepts no parameter. */
     readonly readQuery?: (query: unknown) => Validated<unknown>;
   }
 }
 
-/** Refuses query parameters that the routes of a scope do not know; theirs find the validated query in the request. */
+/** Refuses unknown query parameters of the routes of a scope, and puts the validated query into the request. */
 export function knownQuery(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     request.query = bodyOf(request.routeOptions.config.readQuery ?? readNoQuery, request.query);
   });
 }
 
-/** For routes without a body: none, or an empty one of any type, else 400. Affects its own scope only. */
+/** For the routes of a scope that accept no body, or an empty one of any type; else 400. */
 export function emptyBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
@@ -47,20 +47,20 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Reads bodies as JSON and nothing else, strictly: not compressed, UTF-8 without a byte order mark, no duplicate keys at
- * the top (two amounts in one request have no right answer), no `__proto__`.
+ * Reads bodies as JSON only, and strictly: not compressed, UTF-8 without a byte order mark, no duplicate keys at the top
+ * level (which of two amounts is meant?), no `__proto__`.
  */
 export function jsonBody(app: FastifyInstance): void {
   app.addHook('preParsing', ({ headers }, _reply, payload, done) => {
     const encoding = headers['content-encoding'];
     const message = 'Compressed bodies are not read: send the body without a Content-Encoding header.';
-    // Without a body the header means nothing.
+    // Without a body the header has no meaning.
     if (encoding === undefined || encoding.trim().toLowerCase() === 'identity' || !hasBody(headers))
       done(null, payload);
     else done(new ApiError('INVALID_REQUEST', message));
   });
   app.removeAllContentTypeParsers();
-  // Also by its name, though `*` covers it: fastify remembers which parser a type has only when it is a named one.
+  // Registered by its name too, because Fastify caches the parser of named types only.
   const types = ['application/json', '*'];
   app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
@@ -78,15 +78,15 @@ export function jsonBody(app: FastifyInstance): void {
 const notJson = () => new ApiError('INVALID_REQUEST', 'The body is not valid JSON.');
 
 function parse(text: string): unknown {
-  // The parser below would pass over a byte order mark.
+  // The parser below would ignore a byte order mark.
   if (text.charCodeAt(0) === 0xfeff) throw notJson();
-  // Undefined for what is no JSON, null for a name that is refused.
+  // Undefined: no JSON. Null: a refused name.
   const body: unknown = secureJson.safeParse(text);
   if (body === undefined) throw notJson();
   if (body === null && text.trim() !== 'null')
     throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    // Counting them costs a fifth of naming them.
+    // Counting the keys costs a fifth of naming them.
     const twice = Object.keys(body).length < countKeys(text) ? duplicateKey(text) : undefined;
     if (twice !== undefined)
       throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', {
@@ -96,7 +96,7 @@ function parse(text: string): unknown {
   return body;
 }
 
-/** Where the string that opens at `start` closes: at the first quote after an even number of backslashes. */
+/** The position of the quote that ends the string beginning at `start`: the first one after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -105,7 +105,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Calls `found` with where each top-level key of a JSON object (known to be valid) stands in its text, quotes included. */
+/** Calls `found` with the position of each top-level key in the text of a valid JSON object, quotes included. */
 function eachKey(text: string, found: (start: number, last: number) => void): void {
   let depth = 0;
   let start = 0;
@@ -117,7 +117,7 @@ function eachKey(text: string, found: (start: number, last: number) => void): vo
       last = at = endOfString(text, at);
     } else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
     else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
-    // The string before it is a key.
+    // The string before a colon is a key.
     else if (character === 0x3a /* : */ && depth === 1) found(start, last);
   }
 }
@@ -128,7 +128,7 @@ function countKeys(text: string): number {
   return keys;
 }
 
-/** The first top-level key that a JSON object (known to be valid) holds twice, if any. */
+/** The first duplicate top-level key of a valid JSON object, if any. */
 function duplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   let twice: string | undefined;

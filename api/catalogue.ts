@@ -1,12 +1,18 @@
 import { LRUCache } from 'lru-cache';
-import type { StoredMerchant } from '../db/catalogue/merchants';
-import type { ApiKeyRecord } from '../db/keys/api-keys';
-import { withTimeout } from '../timing/timeout';
+import { loadMerchant, type StoredMerchant } from '../db/catalogue/merchants';
+import { findKeyByHash, loadAllKeys, loadKeysOfPartner, type ApiKeyRecord } from '../db/keys/api-keys';
+import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
+import type { Sql } from '../db/postgres/connect';
 import { completeMerchant } from '../domain/product';
+import { withTimeout } from '../timing/timeout';
+
+/** Most merchants in memory; the least recently used are dropped. Far above the merchants there are. */
+const MOST_MERCHANTS = 20_000;
 
 /**
  * Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. What memory
- * knows is there at once: waiting costs even when it is over at once.
+ * has is returned without a promise, because waiting costs time even for a promise that is resolved.
  */
 export interface Catalogue {
   /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
@@ -15,66 +21,60 @@ export interface Catalogue {
   findMerchant(merchantId: string): CatalogueMerchant | undefined | Promise<CatalogueMerchant | undefined>;
 }
 
-interface CatalogueOptions extends KeyMemoryOptions, MerchantMemoryOptions {
-  readonly source: KeyMemoryOptions['source'] & MerchantMemoryOptions['source'];
-}
-
-/** A catalogue whose memory a change feed keeps fresh: hand it `onConnect` and `onChange`, and the feed's verdict. */
-interface CatalogueMemory extends Catalogue {
-  readonly onConnect: () => Promise<void>;
-  readonly onChange: (subject: string) => void;
-  /** Says how memory is known to be fresh; until this is called it is not trusted. */
-  trustWhen(trusted: () => boolean): void;
-}
-
-export function createCatalogue(options: CatalogueOptions): CatalogueMemory {
-  let trusted: () => boolean = () => false;
-  const keys = new KeyMemory(options);
-  const merchants = new MerchantMemory(options);
-  return {
-    findKey: (hash) => keys.find(hash, trusted()),
-    findMerchant: (merchantId) => merchants.find(merchantId, trusted()),
-    async onConnect() {
-      merchants.clear();
-      await keys.loadAll();
-    },
-    onChange(subject) {
-      const colon = subject.indexOf(':');
-      const id = subject.slice(colon + 1);
-      if (subject.startsWith('partner:')) keys.reloadPartner(id);
-      else if (subject.startsWith('merchant:')) merchants.forget(id);
-    },
-    trustWhen(verdict) {
-      trusted = verdict;
-    },
-  };
-}
-
-export interface KeyMemoryOptions {
-  readonly source: {
-    loadAllKeys(): Promise<ApiKeyRecord[]>;
-    loadKeysOfPartner(partnerId: string): Promise<ApiKeyRecord[]>;
-    findKeyByHash(hash: Buffer): Promise<ApiKeyRecord | null>;
-  };
+interface CatalogueOptions {
+  readonly sql: Sql;
+  /** For LISTEN: not through a pooler. */
+  readonly listenUrl: string;
   /** Longest wait for Postgres per look-up, in milliseconds. */
   readonly readTimeoutMs: number;
+  /** Gets the news of attempts, which come over the same connection. */
+  readonly attempts: { onMessage(payload: string): void; lookAgain(): void };
   readonly onError: (error: unknown) => void;
 }
 
+/** Opens the catalogue and the change feed that keeps its memory fresh. */
+export function openCatalogue(options: CatalogueOptions) {
+  const { listenUrl, attempts, onError } = options;
+  const keys = new KeyMemory(options);
+  const merchants = new MerchantMemory(options);
+  const feed = openChangeFeed({
+    database: { url: listenUrl, applicationName: 'pfqs api' },
+    channels: [CATALOGUE_CHANNEL, ATTEMPTS_CHANNEL],
+    onConnect: async () => {
+      merchants.clear();
+      await keys.loadAll();
+      attempts.lookAgain();
+    },
+    onChange: (subject, channel) => {
+      if (channel === ATTEMPTS_CHANNEL) return attempts.onMessage(subject);
+      const id = subject.slice(subject.indexOf(':') + 1);
+      if (subject.startsWith('partner:')) keys.reloadPartner(id);
+      else if (subject.startsWith('merchant:')) merchants.forget(id);
+    },
+    onError,
+    monotonicMs: () => performance.now(),
+  });
+  const catalogue: Catalogue = {
+    findKey: (hash) => keys.find(hash, feed.trusted()),
+    findMerchant: (merchantId) => merchants.find(merchantId, feed.trusted()),
+  };
+  return { ...catalogue, trusted: () => feed.trusted(), close: () => feed.close() };
+}
+
 /**
- * All keys, by hash. Held whole, so that an unknown key costs no query. While a part of it is being read again, what
- * is not found in memory is looked for in Postgres.
+ * All keys, by hash. They are all in memory, so that an unknown key costs no query. While some of them are being read again, a
+ * key that is not in memory is looked up in Postgres.
  */
-export class KeyMemory {
+class KeyMemory {
   private byHash = new Map<string, ApiKeyRecord>();
   /** Partners whose keys are being read again, with the reading that counts. */
   private readonly reading = new Map<string, symbol>();
-  /** Set while all keys are being read, and before they first have been: memory answers nothing then. */
+  /** Partners that changed while all keys are being read; undefined once they have been. Until then memory is not used. */
   private changedWhileLoading: Set<string> | undefined = new Set();
 
-  constructor(private readonly options: KeyMemoryOptions) {}
+  constructor(private readonly options: Pick<CatalogueOptions, 'sql' | 'readTimeoutMs' | 'onError'>) {}
 
-  find(hash: string, trusted: boolean): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined> {
+  find(hash: string, trusted: boolean): ReturnType<Catalogue['findKey']> {
     if (trusted && this.changedWhileLoading === undefined) {
       const known = this.byHash.get(hash);
       if (known !== undefined || this.reading.size === 0) return known;
@@ -83,8 +83,8 @@ export class KeyMemory {
   }
 
   private async read(hash: string): Promise<ApiKeyRecord | undefined> {
-    const { source, readTimeoutMs } = this.options;
-    const found = source.findKeyByHash(Buffer.from(hash, 'hex'));
+    const { sql, readTimeoutMs } = this.options;
+    const found = findKeyByHash(sql, Buffer.from(hash, 'hex'));
     return (await withTimeout(found, readTimeoutMs, 'API key')) ?? undefined;
   }
 
@@ -92,15 +92,15 @@ export class KeyMemory {
     const changed = new Set<string>();
     this.changedWhileLoading = changed;
     this.reading.clear();
-    const records = await this.options.source.loadAllKeys();
-    // A newer connection of the change feed has begun its own reading.
+    const records = await loadAllKeys(this.options.sql);
+    // A newer connection of the change feed has begun a reading of its own.
     if (this.changedWhileLoading !== changed) return;
     this.byHash = new Map(records.map((record) => [hex(record), record]));
     this.changedWhileLoading = undefined;
     for (const partnerId of changed) this.reloadPartner(partnerId);
   }
 
-  /** Forgets a partner's keys at once and reads them anew. */
+  /** Forgets a partner's keys at once and reads them again. */
   reloadPartner(partnerId: string): void {
     if (this.changedWhileLoading !== undefined) {
       this.changedWhileLoading.add(partnerId);
@@ -109,9 +109,9 @@ export class KeyMemory {
     for (const [hash, record] of this.byHash) if (record.partnerId === partnerId) this.byHash.delete(hash);
     const reading = Symbol(partnerId);
     this.reading.set(partnerId, reading);
-    this.options.source.loadKeysOfPartner(partnerId).then(
+    loadKeysOfPartner(this.options.sql, partnerId).then(
       (records) => {
-        // A later change started a later reading, and that one counts.
+        // A later change has started a later reading, which counts instead.
         if (this.reading.get(partnerId) !== reading) return;
         for (const record of records) this.byHash.set(hex(record), record);
         this.reading.delete(partnerId);
@@ -119,33 +119,21 @@ export class KeyMemory {
       (error: unknown) => {
         // The partner stays in `reading`: its keys are looked up in Postgres until a later reading succeeds.
         this.options.onError(error);
-        setTimeout(
-          () => this.reading.get(partnerId) === reading && this.reloadPartner(partnerId),
-          500,
-        ).unref();
+        const again = () => this.reading.get(partnerId) === reading && this.reloadPartner(partnerId);
+        setTimeout(again, 500).unref();
       },
     );
   }
 }
 
-function hex(record: ApiKeyRecord): string {
-  return record.keyHash.toString('hex');
-}
+const hex = (record: ApiKeyRecord) => record.keyHash.toString('hex');
 
-/** A merchant as quotes see it: complete, or what is missing. */
+/** A merchant as quotes see it: complete, or the fields that are missing. */
 export interface CatalogueMerchant {
   readonly merchantId: string;
   /** Partners it exists for; null: all. */
   readonly onlyFor: ReadonlySet<string> | null;
   readonly setup: ReturnType<typeof completeMerchant>;
-}
-
-export interface MerchantMemoryOptions {
-  readonly source: { loadMerchant(merchantId: string): Promise<StoredMerchant | null> };
-  /** Most merchants held in memory; the least recently used give way. */
-  readonly mostMerchants: number;
-  /** Longest wait for Postgres per look-up, in milliseconds. */
-  readonly readTimeoutMs: number;
 }
 
 interface Entry {
@@ -154,23 +142,18 @@ interface Entry {
 
 interface Reading {
   readonly entry: Promise<Entry>;
-  /** The merchant changed after this reading began: what it finds may be old and is not kept. */
+  /** The merchant changed after this reading began: its result may be old and is not kept. */
   stale: boolean;
 }
 
-/** Merchants with their products, read when first asked for; absent ones are remembered too. */
-export class MerchantMemory {
-  private readonly entries: LRUCache<string, Entry>;
+/** Merchants with their products, read when first asked for. That a merchant does not exist is remembered too. */
+class MerchantMemory {
+  private readonly entries = new LRUCache<string, Entry>({ max: MOST_MERCHANTS });
   private readonly readings = new Map<string, Reading>();
 
-  constructor(private readonly options: MerchantMemoryOptions) {
-    this.entries = new LRUCache({ max: options.mostMerchants });
-  }
+  constructor(private readonly options: Pick<CatalogueOptions, 'sql' | 'readTimeoutMs'>) {}
 
-  find(
-    merchantId: string,
-    trusted: boolean,
-  ): CatalogueMerchant | undefined | Promise<CatalogueMerchant | undefined> {
+  find(merchantId: string, trusted: boolean): ReturnType<Catalogue['findMerchant']> {
     const known = trusted ? this.entries.get(merchantId) : undefined;
     if (known !== undefined) return known.merchant;
     const underWay = trusted ? this.readings.get(merchantId) : undefined;
@@ -190,8 +173,8 @@ export class MerchantMemory {
   }
 
   private read(merchantId: string): Reading {
-    const { source, readTimeoutMs } = this.options;
-    const load = withTimeout(source.loadMerchant(merchantId), readTimeoutMs, 'merchant');
+    const { sql, readTimeoutMs } = this.options;
+    const load = withTimeout(loadMerchant(sql, merchantId), readTimeoutMs, 'merchant');
     const reading: Reading = {
       stale: false,
       entry: load.then((stored) => ({ merchant: stored === null ? undefined : catalogueMerchant(stored) })),
@@ -207,10 +190,8 @@ export class MerchantMemory {
   }
 }
 
-function catalogueMerchant(stored: StoredMerchant): CatalogueMerchant {
-  return {
-    merchantId: stored.setup.merchantId,
-    onlyFor: stored.partnerAccess === 'all' ? null : new Set(stored.partnerIds),
-    setup: completeMerchant(stored.setup),
-  };
-}
+const catalogueMerchant = (stored: StoredMerchant): CatalogueMerchant => ({
+  merchantId: stored.setup.merchantId,
+  onlyFor: stored.partnerAccess === 'all' ? null : new Set(stored.partnerIds),
+  setup: completeMerchant(stored.setup),
+});

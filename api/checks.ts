@@ -14,9 +14,8 @@ import type { KeylessLimit } from './limits';
 export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
 
 /**
- * Refuses whatever did not come over HTTPS, before anything else of the request is looked at. Fastify's
- * `protocol` is the socket's own, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; a header from
- * anybody else counts for nothing.
+ * Refuses requests that did not come over HTTPS, before anything else of them is read. Fastify's `protocol` is that of the
+ * socket, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; other peers' headers are ignored.
  */
 const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
   if (cameOverHttps(request)) done();
@@ -24,8 +23,8 @@ const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
 };
 
 /**
- * HTTP/1.0, or 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two: Node's own check would answer outside
- * the contract's form. Its parser also lets 0.9 and 2.0 pass.
+ * Accepts HTTP/1.0, and 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two. Node's own check would answer outside
+ * the contract's form, and its parser also accepts versions 0.9 and 2.0.
  */
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { httpVersion } = request.raw;
@@ -43,11 +42,8 @@ export function requireHttps(app: FastifyInstance): void {
   app.addHook('onRequest', properHttp);
 }
 
-/**
- * How often a request brings a header of this (lower-case) name. Node keeps the first of two and drops the other: which
- * one counts must not be a guess.
- */
-export function timesSent({ rawHeaders }: IncomingMessage, header: string): number {
+/** How often a request has the header of this (lower-case) name. Node keeps the first of two and silently drops the other. */
+function timesSent({ rawHeaders }: IncomingMessage, header: string): number {
   let sent = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at];
@@ -56,7 +52,6 @@ export function timesSent({ rawHeaders }: IncomingMessage, header: string): numb
   return sent;
 }
 
-/** Whose call this is. */
 export interface Caller extends Tenant {
   readonly keyId: string;
 }
@@ -71,12 +66,12 @@ declare module 'fastify' {
 }
 
 /**
- * Scheme case-insensitive (RFC 9110 §11.1), one or more spaces, then a key. Longer than any key we issue, so that a
- * future format is a matter of the lookup alone.
+ * Scheme case-insensitive (RFC 9110 §11.1), one or more spaces, then a key. It may be longer than the keys we issue now, so
+ * that a future format changes the look-up alone.
  */
 const BEARER = /^bearer +([A-Za-z0-9_]{8,128})$/i;
 
-/** The key that a request brings. @throws ApiError when it brings none, or more than one. */
+/** The key of a request. @throws ApiError when it has none, or more than one. */
 function bearerKey(request: FastifyRequest): string {
   const once = timesSent(request.raw, 'authorization') === 1;
   const key = once ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
@@ -87,16 +82,16 @@ function bearerKey(request: FastifyRequest): string {
 const notValid = () => new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
 
 /**
- * Builds the check of the API key. Every refusal reads the same, so that nothing can be learnt about a key by trying:
- * it is looked up by its SHA-256, and unknown, inactive, revoked, expired and an inactive partner's keys are alike.
+ * Builds the check of the API key. Unknown, inactive, revoked and expired keys and those of inactive partners get the same
+ * refusal, so that a caller learns nothing about a key. Keys are looked up by their SHA-256.
  */
-export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => Date) {
+export function authenticator(catalogue: Pick<Catalogue, 'findKey'>) {
   function callerOf(record: ApiKeyRecord | undefined): Caller {
     const usable =
       record !== undefined &&
       record.state === 'active' &&
       record.partnerState === 'active' &&
-      (record.expiresAt === null || record.expiresAt.getTime() > now().getTime());
+      (record.expiresAt === null || record.expiresAt.getTime() > Date.now());
     if (!usable) throw notValid();
     return { keyId: record.keyId, partnerId: record.partnerId, environment: record.environment };
   }
@@ -106,28 +101,25 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, now: () => 
   };
 }
 
-/** Service keys by their SHA-256 in hex; absent: there is none. */
+/** Service keys, whatever their state, by their SHA-256 in hex. */
 type ServiceKeys = ReadonlyMap<string, ServiceKeySummary>;
 
-interface ServiceAuthenticatorDeps {
-  /** The service keys with these SHA-256, whatever their state. */
-  readonly findServiceKeys: (hashes: readonly Buffer[]) => Promise<ServiceKeys>;
-  readonly keyless: KeylessLimit;
-}
-
-/** Keys that were accepted lately, more than there are integrations: a guess is told from them without a statement. */
+/** Keys accepted recently, more than there are integrations: they distinguish a known key from a guess without a statement. */
 const MOST_REMEMBERED = 1_000;
-/** Look-ups of unknown keys that have a statement of their own, at a time. */
+/** Concurrent look-ups of unknown keys that have a statement of their own. */
 const MOST_ALONE = 4;
-/** How long all other unknown keys wait to be looked up in one statement, in milliseconds. */
+/** How long other unknown keys wait to be looked up in one statement, in milliseconds. */
 const GATHER_MS = 250;
 
 /**
- * Builds the check of service keys. They are looked up in Postgres at each request, so that one that is revoked works
- * nowhere any more. Unknown keys from an address above its limit, and many at a time, are looked up together: guesses cost four
- * statements a second, however many there are, and a valid key among them is accepted.
+ * Builds the check of service keys. They are looked up in Postgres at each request, so that a revocation takes effect at
+ * once. Unknown keys from an address above its limit, or many at a time, are looked up together: all guesses together cost
+ * four statements a second, and a valid key among them is still accepted.
  */
-export function serviceAuthenticator({ findServiceKeys, keyless }: ServiceAuthenticatorDeps) {
+export function serviceAuthenticator(
+  findServiceKeys: (hashes: readonly Buffer[]) => Promise<ServiceKeys>,
+  keyless: KeylessLimit,
+) {
   const accepted = new LRUCache<string, true>({ max: MOST_REMEMBERED });
   let alone = 0;
   let gathering: { readonly hashes: Buffer[]; readonly found: Promise<ServiceKeys> } | null = null;
@@ -173,7 +165,7 @@ export function serviceAuthenticator({ findServiceKeys, keyless }: ServiceAuthen
     try {
       request.service = await callerOf(request);
     } catch (error) {
-      // Not of our own faults: those say nothing of the key.
+      // Any other error is our own fault, and says nothing about the key.
       if (error instanceof ApiError) await keyless.count(request, reply);
       throw error;
     }

@@ -6,7 +6,7 @@ import type {
   InternalErrorDetails,
 } from '../contracts/errors';
 
-/** A failure the caller is told of in the contract's form. Throw it from any hook or handler. */
+/** A failure that the caller gets in the contract's form. Throw it from any hook or handler. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly statusCode: number;
@@ -80,8 +80,8 @@ export function errorBody(error: ApiError): AnyErrorBody {
 }
 
 /**
- * Turns anything thrown into what the caller is told. Faults the framework finds in a request (size, media type,
- * framing) are all `INVALID_REQUEST`: the contract knows no 405, 413, 415 or 431.
+ * Turns anything thrown into the caller's error. All faults that Fastify finds in a request (size, media type, framing) are
+ * `INVALID_REQUEST`: the contract has no 405, 413, 415 or 431.
  */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;

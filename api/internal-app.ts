@@ -1,27 +1,22 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
 import openApi from '../contracts/internal-openapi.json';
-import type { ServiceKeySummary } from '../db/keys/service-keys';
-import { createKeylessLimit } from './limits';
-import { type ApiMetrics, observeRequests, traceRequests } from './observe';
-import { markAnswers, requestIdOf, listenerOptions, trustedProxies } from './listener';
-import { serviceAuthenticator, properHttp } from './checks';
+import type { RequestTracer } from '../runtime/telemetry/tracing';
 import { answerBrokenRequests, answerErrors } from './answers';
 import { BODY_LIMIT_BYTES, jsonBody } from './body';
-import type { RequestTracer } from '../runtime/telemetry/tracing';
+import { properHttp, serviceAuthenticator } from './checks';
+import { createKeylessLimit } from './limits';
+import { listenerOptions, markAnswers, requestIdOf, trustedProxies } from './listener';
+import { observeRequests, traceRequests, type ApiMetrics } from './observe';
+import type { ApiQueries } from './queries';
 import {
   createCreditApplication,
-  type CreateCreditApplicationDeps,
   getCreditApplication,
-  type GetCreditApplicationDeps,
   recordLenderEvent,
-  type RecordLenderEventDeps,
 } from './routes/credit-applications';
 
-export interface ApplicationRoutesDeps
-  extends CreateCreditApplicationDeps, RecordLenderEventDeps, GetCreditApplicationDeps {
-  /** The service keys with these SHA-256, in hex; whatever their state. */
-  readonly findServiceKeys: (hashes: readonly Buffer[]) => Promise<ReadonlyMap<string, ServiceKeySummary>>;
+interface ApplicationsDeps {
+  readonly queries: ApiQueries;
   readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications' | 'keylessRefused'>;
   /** Calls without a valid service key per source address and minute. */
   readonly keylessPerMinute: number;
@@ -33,13 +28,12 @@ export interface ApplicationRoutesDeps
 
 interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
-  /** What `/metrics` answers, in Prometheus' text format. */
+  /** Returns the answer of `/metrics`, in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
-  /** Resolves when the process can do its work; rejects with what it lacks. */
+  /** Resolves when the process can do its work; rejects with what is missing. */
   readonly checkReady: () => Promise<void>;
-  readonly newRequestId: () => string;
-  /** Null where the process takes no credit applications. */
-  readonly applications: ApplicationRoutesDeps | null;
+  /** Null in a process that takes no credit applications: a worker. */
+  readonly applications: ApplicationsDeps | null;
 }
 
 /**
@@ -47,15 +41,15 @@ interface InternalAppDeps {
  * service keys. It speaks plain HTTP and belongs on loopback or a private network.
  */
 export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
-  const { logger, metrics, checkReady, newRequestId, applications } = deps;
+  const { logger, metrics, checkReady, applications } = deps;
   const app = Fastify({
     ...listenerOptions(null),
     loggerInstance: logger,
     trustProxy: trustedProxies(applications?.trustedProxies ?? []),
-    genReqId: (request) => requestIdOf(request.headers, newRequestId),
+    genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT_BYTES,
   });
-  answerBrokenRequests(app, newRequestId);
+  answerBrokenRequests(app);
   markAnswers(app);
   app.addHook('onRequest', properHttp);
   jsonBody(app);
@@ -77,22 +71,19 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   return app;
 }
 
-function addApplications(app: FastifyInstance, deps: ApplicationRoutesDeps, logger: FastifyBaseLogger): void {
-  const keyless = createKeylessLimit({
-    limit: deps.keylessPerMinute,
-    now: deps.now,
-    onRefused: () => deps.metrics.keylessRefused.inc(),
-  });
+function addApplications(app: FastifyInstance, deps: ApplicationsDeps, logger: FastifyBaseLogger): void {
+  const { queries, metrics } = deps;
+  const keyless = createKeylessLimit(deps.keylessPerMinute, () => metrics.keylessRefused.inc());
   const document = JSON.stringify(openApi);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   void app.register(async (keyed) => {
-    // Before the key: what it refuses is counted and logged too.
+    // Before the check of the key, so that its refusals are counted and logged too.
     traceRequests(keyed, deps.tracer);
-    observeRequests(keyed, logger, deps.metrics);
+    observeRequests(keyed, logger, metrics);
     keyed.decorateRequest('service');
-    keyed.addHook('onRequest', serviceAuthenticator({ ...deps, keyless }));
-    createCreditApplication(keyed, deps);
-    recordLenderEvent(keyed, deps);
-    getCreditApplication(keyed, deps);
+    keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless));
+    createCreditApplication(keyed, queries, metrics);
+    recordLenderEvent(keyed, queries);
+    getCreditApplication(keyed, queries);
   });
 }

@@ -1,4 +1,7 @@
-import net from 'node:net';
+import type { IncomingHttpHeaders, Server } from 'node:http';
+import net, { BlockList, isIP } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createSecureContext, Server as TlsServer } from 'node:tls';
 import {
   LogController,
   type FastifyBaseLogger,
@@ -6,9 +9,7 @@ import {
   type FastifyInstance,
 } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { Server, IncomingHttpHeaders } from 'node:http';
-import { BlockList, isIP } from 'node:net';
-import { createSecureContext, Server as TlsServer } from 'node:tls';
+import { newRequestId } from '../runtime/ids';
 import { openConnections } from './observe';
 
 export interface TlsFiles {
@@ -21,29 +22,26 @@ export interface TlsFiles {
 /** Longest time for a whole request to arrive, headers and body, in milliseconds. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 
-/**
- * Server timeouts, decided here for every listener. An honest request is under 20 KiB and arrives in well under a
- * second; what takes longer holds a socket for somebody else's benefit.
- */
+/** Server timeouts of every listener. An honest request is under 20 KiB and arrives in well under a second. */
 const TIMEOUTS = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   headersTimeout: REQUEST_TIMEOUT_MS,
-  /** Idle keep-alive connection; longer than the 60 s at which common proxies close theirs, so that they close first. */
+  /** For idle connections. Longer than the 60 s of common proxies, so that the proxy closes first. */
   keepAliveTimeout: 72_000,
   /**
-   * Nothing sent and nothing taken of an answer for so long (once or twice that, as Node looks): who asks for pages and reads none
-   * would hold them in memory for ever. Longer than any answer is waited for (a test notification: 10 s).
+   * Closes a connection without any traffic (after once or twice this time): a client that requests pages and reads none would
+   * keep them in memory. Longer than the slowest answer (a test notification: 10 s).
    */
   connectionTimeout: 20_000,
-  /** How often the limits of a request are looked at. */
+  /** How often Node checks the timeouts of requests. */
   connectionsCheckingInterval: 2_000,
   /** Bytes of request line and headers. */
   maxHeaderSize: 16 * 1024,
-  // Checked by us, to answer in the contract's form.
+  // `properHttp` checks it, and answers in the contract's form.
   requireHostHeader: false,
 } as const;
 
-/** Suites with forward secrecy, whatever the certificate: Node's own list would agree to RSA key exchange with an RSA one. */
+/** Suites with forward secrecy. Node's own list would allow RSA key exchange with an RSA certificate. */
 const CIPHERS = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -55,15 +53,15 @@ const CIPHERS = [
 export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
 
 const SHARED = {
-  // A logger for each request would cost more than the line it usually writes: who logs besides names the request itself.
+  // A logger for each request would cost more than the line it usually writes. Other lines name the request themselves.
   childLoggerFactory: (logger: FastifyBaseLogger) => logger,
-  // Our line (plugins/observe-requests) says in one what Fastify's own two say.
+  // api/observe.ts writes one line in place of Fastify's two.
   logController: new LogController({ disableRequestLogging: true }),
-  // A stopping process finishes what it has accepted; the contract knows no 503.
+  // A stopping process finishes what it has accepted: the contract has no 503.
   return503OnClosing: false,
-  // What the router cannot read would be answered without hooks, and without what a proxy says of the request: it is a path like others
-  // that lead nowhere. Ids of any length reach their route, which says 404.
+  // Fastify would answer a path that its router cannot decode without running our hooks: it becomes an unknown path instead.
   rewriteUrl: ({ url = '/' }: { url?: string | undefined }) => (isReadable(url) ? url : '/unreadable'),
+  // Ids of any length reach their route, which answers 404.
   routerOptions: { maxParamLength: TIMEOUTS.maxHeaderSize },
 };
 
@@ -82,12 +80,12 @@ export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server
   const { requestTimeout, keepAliveTimeout, connectionTimeout, ...server } = TIMEOUTS;
   const timeouts = { ...SHARED, requestTimeout, keepAliveTimeout, connectionTimeout };
   if (tls === null) return { ...timeouts, http: server };
-  // The type of https options lies on another overload of Fastify(); the server is an https.Server then.
+  // Fastify() declares https options in another overload.
   const https = { ...server, cert: tls.cert, key: tls.key, ...TLS };
   return { ...timeouts, https } as FastifyHttpOptions<Server>;
 }
 
-/** Gives a listener with its own TLS another certificate. @throws when key and certificate do not fit; then nothing has changed. */
+/** Gives a listener with its own TLS another certificate. @throws when key and certificate do not match; then nothing changes. */
 export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
   if (!(server instanceof TlsServer)) return;
   const context = { cert, key, minVersion: TLS.minVersion, ciphers: TLS.ciphers } as const;
@@ -95,7 +93,7 @@ export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
   server.setSecureContext(context);
 }
 
-/** Most peers whose verdict is remembered; there are as many as proxies, unless strangers reach the listener. */
+/** Most peers whose result is remembered: as many as proxies, unless strangers reach the listener. */
 const MOST_PEERS = 1_000;
 
 /**
@@ -116,7 +114,7 @@ export function trustedProxies(
     max: MOST_PEERS,
     memoMethod: (address) => isIP(address) !== 0 && list.check(address, familyOf(address)),
   });
-  // A connection that has ended has no peer any more.
+  // A closed connection has no peer.
   return (address) => address !== undefined && verdicts.memo(address);
 }
 
@@ -125,16 +123,15 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 /**
- * On every answer: browsers use HTTPS for this host for a year, and take no answer for another type than it has. No
- * `includeSubDomains`: names below this one are not ours to decide about. Names of headers are in lower case, as Fastify
- * writes them anyway: else it makes a new string of each for every answer.
+ * On every answer: browsers use HTTPS for this host for a year, and do not guess media types. No `includeSubDomains`, because
+ * names below this one may belong to others. Lower case saves Fastify a conversion for each answer.
  */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Sets what every answer carries. */
+/** Sets the headers of every answer. */
 export function markAnswers(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id).headers(SECURITY_HEADERS);
@@ -142,29 +139,29 @@ export function markAnswers(app: FastifyInstance): void {
   });
 }
 
-/** Visible ASCII only: it is echoed in a header and written to logs. */
+/** Visible ASCII only, because it is returned in a header and written to logs. */
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * The id of a request: the caller's `X-Request-Id`, else its `X-Correlation-Id`, when that is 1–128 visible ASCII
  * characters; else a new one.
  */
-export function requestIdOf(headers: IncomingHttpHeaders, newId: () => string): string {
+export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
   for (const sent of [headers['x-request-id'], headers['x-correlation-id']]) {
     if (typeof sent === 'string' && ACCEPTABLE.test(sent)) return sent;
   }
-  return newId();
+  return newRequestId();
 }
 
 /**
- * How long an idle connection is still listened to after the listener has closed, in milliseconds: a request may be on
- * its way, and closing under it would be a reset. Longer than any round trip between a partner and us.
+ * How long idle connections stay open after the listener has closed, in milliseconds: closing one would reset a request that is
+ * on its way. Longer than any round trip between a partner and us.
  */
 const DRAIN_MS = 1_000;
 
 /**
- * Prepares a listener for an orderly end. The returned function closes it in three steps: no new connections; every
- * answer from now on says `Connection: close`; then the rest is closed.
+ * Prepares the orderly end of a listener. The returned function accepts no more connections, sends `Connection: close` with
+ * every answer from then on, and then closes the rest.
  */
 export function drainable(app: FastifyInstance): () => Promise<void> {
   let draining = false;
@@ -174,11 +171,11 @@ export function drainable(app: FastifyInstance): () => Promise<void> {
   });
   return async () => {
     draining = true;
-    // http.Server's own close() would also close every idle connection, at once.
+    // http.Server's own close() would also close every idle connection at once.
     net.Server.prototype.close.call(app.server);
     const until = performance.now() + DRAIN_MS;
     while (performance.now() < until && (await openConnections(app)) > 0) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
     await app.close();
   };

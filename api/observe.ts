@@ -1,8 +1,9 @@
-import type { FastifyInstance, FastifyBaseLogger, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { ID_PATTERNS } from '../contracts/fields';
 import type { RequestSpan, RequestTracer } from '../runtime/telemetry/tracing';
 
-/** What an API process counts; served on the internal listener. */
+/** The metrics of an API process, served on the internal listener. */
 export type ApiMetrics = ReturnType<typeof createApiMetrics>;
 
 /** @param deps.quotesWaiting how many quotes wait for their insert. */
@@ -14,7 +15,7 @@ export function createApiMetrics(deps: {
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
-  /** Read when it is scraped; the registry keeps it. */
+  /** A gauge that is read at each scrape. */
   const gauge = (name: string, help: string, read: () => number | Promise<number>) =>
     new Gauge({
       name,
@@ -31,7 +32,7 @@ export function createApiMetrics(deps: {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  // Looking a series up by its labels costs more than counting in it.
+  // Finding a series by its labels costs more than counting in it.
   const known = new Map<string, ReturnType<typeof requests.labels>>();
   gauge(
     'pfqs_catalogue_trusted',
@@ -49,7 +50,7 @@ export function createApiMetrics(deps: {
     labelNames: ['environment'] as const,
     registers,
   });
-  // Shown from the start: Prometheus sees no rise in what appears with its first one.
+  // Both series exist from the start, because Prometheus sees no increase in a series that begins with 1.
   for (const environment of ['sandbox', 'live']) testLimitRefused.inc({ environment }, 0);
   return {
     registry,
@@ -78,7 +79,7 @@ export function createApiMetrics(deps: {
       'pfqs_catalogue_error_total',
       'Faults of the change feed and of reading keys and merchants anew.',
     ),
-    /** Counts and times one answered request. `route` is a pattern, never a path: a stranger must not make series. */
+    /** @param route a pattern, never a path: strangers must not be able to create series. */
     observeRequest(route: string, status: number, milliseconds: number): void {
       const key = `${status} ${route}`;
       let series = known.get(key);
@@ -98,16 +99,16 @@ export function openConnections(app: FastifyInstance): Promise<number> {
 }
 
 /**
- * Counts every request and logs one line for it, when it has been answered: no body, no header, no query. Of refusals that
- * no limit per key bounds, a few lines a second are logged and the rest counted.
- * @returns what counts and logs a request that could not be read at all: the framework runs no hooks for it.
+ * Counts every answered request and logs one line for it, without body, headers or query. Of refusals without a limit per key,
+ * a few lines a second are logged and the others counted.
+ * @returns counts and logs an unreadable request, for which Fastify runs no hooks.
  */
 export function observeRequests(
   app: FastifyInstance,
   logger: FastifyBaseLogger,
   metrics: Pick<ApiMetrics, 'observeRequest'>,
 ) {
-  // Every value of the line is ours or harmless, and looking for secrets in each would cost half of the line.
+  // The line contains no secrets, and searching it for secrets would double its cost.
   const lines = logger.child({}, { redact: [] });
   const sample = createRefusalSample((kind, leftOut) =>
     lines.info({ ...kind, leftOut }, 'refusals not logged'),
@@ -150,15 +151,15 @@ interface Line {
   readonly keyId: string | undefined;
 }
 
-/** Lines per second and kind of refusal: enough to see what it is. */
+/** Lines per second and kind of refusal: enough to see the cause. */
 const LINES_PER_SECOND = 10;
 
-/** What refusals of one kind have in common. `keyId` is of a key that has used its limit. */
+/** `keyId`: of a key that has used its limit. */
 type RefusalKind = Pick<Line, 'route' | 'status' | 'keyId'>;
 
 /**
- * Keeps a flood of refused calls from flooding the log. What is left out is reported once a second, with its number.
- * @returns `admit`: whether this refusal is logged by itself; `flush`: reports what was left out so far.
+ * Limits the log lines of refused calls. The number of lines left out is reported once a second.
+ * @returns `admit`: whether this refusal gets a line; `flush`: reports the number so far.
  */
 function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => void) {
   const seen = new Map<string, { readonly kind: RefusalKind; count: number }>();
@@ -182,7 +183,7 @@ function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => voi
   return { admit, flush };
 }
 
-/** Of the partner's key or the service key; undefined where none was looked at. */
+/** The id of the partner's key or the service key; undefined when no key was checked. */
 function keyIdOf(request: FastifyRequest): string | undefined {
   const { caller, service } = request as { caller?: { keyId: string }; service?: { keyId: string } };
   return (caller ?? service)?.keyId;
@@ -190,29 +191,27 @@ function keyIdOf(request: FastifyRequest): string | undefined {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the route in logs, metrics and traces, where its URL has a pattern in it. */
+    /** Name of the route in logs, metrics and traces, for a URL with a pattern. */
     readonly routeName?: string;
   }
-}
-
-/** What logs, metrics and traces call the route of a request. Unknown paths share one name. */
-export function routeNameOf({ routeOptions }: FastifyRequest): string {
-  return routeOptions.config.routeName ?? routeOptions.url ?? 'none';
-}
-
-/** A path in which `{name}` stands for an id, as Fastify's URL and as the route's name. */
-export function idRoute(path: string, patterns: Readonly<Record<string, string>>) {
-  const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `:${name}(^${patterns[name]}$)`);
-  return { url, options: { config: { routeName: path } } };
-}
-
-declare module 'fastify' {
   interface FastifyRequest {
     span: RequestSpan | null;
   }
 }
 
-/** Makes a span of every request. Without a tracer it adds nothing, so that a request costs nothing either. */
+/** The name of a request's route in logs, metrics and traces. Unknown paths share one name. */
+function routeNameOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.config.routeName ?? routeOptions.url ?? 'none';
+}
+
+/** A path in which `{name}` is an id of ID_PATTERNS, as Fastify's URL and as the route's name. */
+export function idRoute(path: string) {
+  const pattern = (_: string, name: string) => `:${name}(^${ID_PATTERNS[name as keyof typeof ID_PATTERNS]}$)`;
+  const url = path.replaceAll(/\{(\w+)\}/g, pattern);
+  return { url, options: { config: { routeName: path } } };
+}
+
+/** Makes a span of every request. Without a tracer it adds no hooks. */
 export function traceRequests(app: FastifyInstance, tracer: RequestTracer | null): void {
   if (tracer === null) return;
   app.decorateRequest('span', null);
@@ -225,7 +224,7 @@ export function traceRequests(app: FastifyInstance, tracer: RequestTracer | null
     });
     done();
   });
-  // Only here: what ran before this hook waited for the socket, and that forgets who waits.
+  // Not in an earlier hook: reading the body from the socket loses the asynchronous context.
   app.addHook('preHandler', (request, _reply, done) => {
     if (request.span === null) done();
     else request.span.within(done);

@@ -1,85 +1,75 @@
-import type { AppDeps } from './app';
-import type { ApplicationRoutesDeps } from './internal-app';
 import { applicationEventText } from '../contracts/webhook-event';
-import { createApplication, warnOfCrowdedQuote } from '../db/applications/create';
+import { createApplication, warnOfCrowdedQuote, type NewApplication } from '../db/applications/create';
 import {
   applicationExists,
   findApplication,
   findApplicationForPartner,
 } from '../db/applications/applications';
-import { recordLenderEvent } from '../db/applications/lender-events';
+import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lender-events';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
-import { findServiceKeysByHash } from '../db/keys/service-keys';
-import { insertTestNotification } from '../db/notifications/create';
-import { readProgress } from '../db/notifications/notification';
 import { readCursorSecret } from '../db/keys/key';
+import { findServiceKeysByHash } from '../db/keys/service-keys';
+import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
+import { readProgress } from '../db/notifications/notification';
 import { findForPartner, listForPartner } from '../db/notifications/partner';
 import { recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
 import { resendForPartner } from '../db/notifications/resend';
-import { createCursors } from './routes/notifications';
 import type { Database, Sql } from '../db/postgres/connect';
-import { withTimeout } from '../timing/timeout';
 import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
+import { withTimeout } from '../timing/timeout';
 
-/** What the routes ask of Postgres, quotes and the catalogue apart. */
-type ApiQueries = Pick<AppDeps, 'storeTest' | 'readProgress' | 'events'> &
-  Omit<ApplicationRoutesDeps, 'metrics' | 'tracer' | 'now' | 'keylessPerMinute' | 'trustedProxies'>;
+/** The statements of the routes, except those for quotes, keys and merchants. */
+export type ApiQueries = ReturnType<typeof apiQueries>;
 
 /**
- * Each with a deadline of DATABASE_TIMEOUT_MS; what is stored is a step of the request's trace.
- * @param database with the pool for what partners read of their notifications.
+ * Each statement has a timeout of DATABASE_TIMEOUT_MS. Those that store are a step of the request's trace.
+ * @param database `pages` is the pool for what partners read of their notifications.
  */
 export function apiQueries(
   { sql, db, pages }: Database & { readonly pages: Sql },
   config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
   tracing: Tracing | null,
-): ApiQueries {
-  const bounded = <T>(query: PromiseLike<T>, what: string) =>
-    withTimeout(query, config.DATABASE_TIMEOUT_MS, what);
-  const step = <T>(name: string, task: () => Promise<T>) =>
-    tracing === null ? task() : tracing.step(name, task);
-  /** What is stored with a notification, so that its delivery joins the trace. */
+) {
+  const on =
+    <Handle, Given extends unknown[], Found>(
+      handle: Handle,
+      run: (handle: Handle, ...given: Given) => PromiseLike<Found>,
+      what: string,
+    ) =>
+    (...given: Given) =>
+      withTimeout(run(handle, ...given), config.DATABASE_TIMEOUT_MS, what);
+  const step =
+    <Given extends unknown[], Stored>(name: string, store: (...given: Given) => Promise<Stored>) =>
+    (...given: Given) =>
+      tracing === null ? store(...given) : tracing.step(name, () => store(...given));
+  /** Stored with a notification, so that its delivery joins the trace. */
   const traced = <Wanted>(wanted: Wanted) => ({ ...wanted, traceParent: tracing?.current() ?? null });
+  const waitSeconds = config.LENDER_EVENT_WAIT_SECONDS;
 
+  const storeTest = on(sql, insertTestNotification, 'test notification');
+  const storeApplication = on(db, createApplication, 'credit application');
+  const storeLenderEvent = on(db, recordLenderEvent, 'lender event');
   return {
-    storeTest: (notification) =>
-      step('store notification', () =>
-        bounded(insertTestNotification(sql, traced(notification)), 'test notification'),
-      ),
-    readProgress: (notificationId) => bounded(readProgress(db, notificationId), 'test notification'),
-    events: {
-      listNotifications: (wanted) => bounded(listForPartner(pages, wanted), 'notifications'),
-      findNotification: (id, owner) => bounded(findForPartner(pages, id, owner), 'notification'),
-      resendNotification: (id, by) =>
-        step('resend notification', () => bounded(resendForPartner(db, id, by), 'resend')),
-      recoverNotifications: (wanted) =>
-        step('store recovery', () => bounded(recoverForPartner(db, wanted), 'recovery')),
-      recoveryProgress: (id, owner) => bounded(recoveryProgress(pages, id, owner), 'recovery'),
-      findPartnerApplication: (id, owner) =>
-        bounded(findApplicationForPartner(pages, id, owner), 'credit application'),
-      webhookKeys: (owner) => bounded(livePublicKeys(db, owner), 'webhook keys'),
-      cursors: createCursors(() => bounded(readCursorSecret(sql), 'cursor secret')),
-    },
-    findServiceKeys: (hashes) => bounded(findServiceKeysByHash(db, hashes), 'service keys'),
-    createApplication: (wanted) =>
-      step('store application', () =>
-        bounded(createApplication(db, traced(wanted), applicationEventText), 'credit application'),
-      ),
-    warnOfCrowdedQuote: (application) =>
-      bounded(warnOfCrowdedQuote(db, application), 'applications of a quote'),
-    recordLenderEvent: (told) =>
-      step('store lender event', () =>
-        bounded(
-          recordLenderEvent(db, traced(told), {
-            write: applicationEventText,
-            waitSeconds: config.LENDER_EVENT_WAIT_SECONDS,
-          }),
-          'lender event',
-        ),
-      ),
-    findApplication: (applicationId, scope) =>
-      bounded(findApplication(db, applicationId, scope), 'credit application'),
-    applicationExists: (applicationId) => bounded(applicationExists(db, applicationId), 'credit application'),
+    storeTest: step('store notification', (wanted: NewTestNotification) => storeTest(traced(wanted))),
+    readProgress: on(db, readProgress, 'test notification'),
+    listNotifications: on(pages, listForPartner, 'notifications'),
+    findNotification: on(pages, findForPartner, 'notification'),
+    cursorSecret: on(sql, readCursorSecret, 'cursor secret'),
+    resendNotification: step('resend notification', on(db, resendForPartner, 'resend')),
+    recoverNotifications: step('store recovery', on(db, recoverForPartner, 'recovery')),
+    recoveryProgress: on(pages, recoveryProgress, 'recovery'),
+    findPartnerApplication: on(pages, findApplicationForPartner, 'credit application'),
+    webhookKeys: on(db, livePublicKeys, 'webhook keys'),
+    findServiceKeys: on(db, findServiceKeysByHash, 'service keys'),
+    createApplication: step('store application', (wanted: NewApplication) =>
+      storeApplication(traced(wanted), applicationEventText),
+    ),
+    warnOfCrowdedQuote: on(db, warnOfCrowdedQuote, 'applications of a quote'),
+    recordLenderEvent: step('store lender event', (wanted: NewLenderEvent) =>
+      storeLenderEvent(traced(wanted), { write: applicationEventText, waitSeconds }),
+    ),
+    findApplication: on(db, findApplication, 'credit application'),
+    applicationExists: on(db, applicationExists, 'credit application'),
   };
 }

@@ -1,39 +1,33 @@
-import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { loadMerchant } from '../db/catalogue/merchants';
-import { findKeyByHash, loadAllKeys, loadKeysOfPartner } from '../db/keys/api-keys';
-import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
-import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
-import { connectDatabase, type Sql } from '../db/postgres/connect';
-import { TestLimitReached } from '../db/notifications/quota';
+import { connectDatabase } from '../db/postgres/connect';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
-import { withTimeout } from '../timing/timeout';
-import { openTogether, type Closers } from '../runtime/process';
 import type { Config } from '../runtime/config/config';
-import { newEventId, newNotificationId, newQuoteId, newRequestId } from '../runtime/ids';
+import { openTogether, type Closers } from '../runtime/process';
 import { connectRedis } from '../runtime/redis';
 import { reportLogin } from '../runtime/telemetry/report-login';
 import { openTracing } from '../runtime/telemetry/tracing';
+import { withTimeout } from '../timing/timeout';
 import { buildApp } from './app';
-import { createCatalogue } from './catalogue';
+import { openCatalogue } from './catalogue';
 import { buildInternalApp } from './internal-app';
 import { createRateLimiter } from './limits';
 import { drainable, useCertificate, type TlsFiles } from './listener';
-import { createApiMetrics, type ApiMetrics } from './observe';
+import { createApiMetrics } from './observe';
 import { apiQueries } from './queries';
 import { createAttemptWatch } from './routes/send-test-notification';
 
 /** Longest time to finish requests under way at a stop, in milliseconds: longer than any answer is waited for (a test: 10 s). */
-export const SHUTDOWN_GRACE_MS = 15_000;
-/** For the listeners that are closed last, in milliseconds. */
+const SHUTDOWN_GRACE_MS = 15_000;
+/** Longest time to close the internal listener, which is closed last, in milliseconds. */
 const LAST_GRACE_MS = 1_000;
 
-/** Redis answers within a millisecond or two. A call that waited longer than this is better counted in memory, and answered. */
+/** Redis answers within a millisecond or two. A call that would wait longer is counted in memory instead. */
 const REDIS_TIMEOUT_MS = 100;
 
-/** Partners who page through all they have wait for one another, and never for or before a quote, a test or a delivery. */
+/** Connections for pages: partners who read many pages wait for one another, and never delay a quote, a test or a delivery. */
 const PAGES_AT_A_TIME = 2;
 
 export interface ApiProcessOptions {
@@ -42,7 +36,7 @@ export interface ApiProcessOptions {
   readonly databaseUrl: string;
   readonly tls: TlsFiles | null;
   readonly logger: Logger;
-  /** What `/metrics` shows besides: of a worker in the same process. */
+  /** More metrics for `/metrics`, from a worker in the same process. */
   readonly moreMetrics?: () => Promise<string>;
   /** Ports to listen on; 0 takes a free one. */
   readonly ports: { readonly api: number; readonly internal: number };
@@ -53,9 +47,9 @@ export interface ApiProcessOptions {
 export interface ApiProcess {
   readonly apiPort: number;
   readonly internalPort: number;
-  /** New connections get this one; those that are open keep theirs. @throws when it cannot be used: the one before stays. */
+  /** Gives new connections this certificate. @throws when it cannot be used; then the old one stays. */
   useCertificate(tls: TlsFiles): void;
-  /** After SHUTDOWN_DELAY_MS stops listening, finishes what is under way within the grace, then lets go of Postgres and Redis. */
+  /** Stops listening after SHUTDOWN_DELAY_MS, finishes what is under way in the grace period, then closes Postgres and Redis. */
   close(): Promise<void>;
 }
 
@@ -74,7 +68,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     poolSize: config.DATABASE_POOL_SIZE,
     applicationName: 'pfqs api',
   });
-  // Inserts have connections of their own, as many as there are statements at a time: a slow read never delays one, and
+  // Inserts have connections of their own, as many as statements run at a time: a slow read never delays an insert, and
   // each connection soon has every statement prepared.
   const inserts = connectDatabase({
     ...shared,
@@ -91,7 +85,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({
-    isCatalogueTrusted: () => memory.feed.trusted(),
+    isCatalogueTrusted: () => catalogue.trusted(),
     quotesWaiting: () => writer.waiting(),
   });
   const redis = config.REDIS_URL
@@ -102,17 +96,24 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   closers.add(() => redis?.disconnect());
   const limiter = createRateLimiter({
     limit: config.RATE_LIMIT_PER_MINUTE,
-    windowSeconds: 60,
     redis,
-    monotonicMs: () => performance.now(),
     onFallback: (cause) => {
       metrics.rateLimitFallbacks.inc();
       logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
     },
   });
-  const listenUrl = config.DATABASE_LISTEN_URL ?? databaseUrl;
-  const memory = openApiMemory({ config, sql: database.sql, listenUrl, metrics, logger });
-  closers.add(() => memory.feed.close());
+  const attempts = createAttemptWatch();
+  const catalogue = openCatalogue({
+    sql: database.sql,
+    listenUrl: config.DATABASE_LISTEN_URL ?? databaseUrl,
+    readTimeoutMs: timeoutMs,
+    attempts,
+    onError: (error) => {
+      metrics.catalogueErrors.inc();
+      logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
+    },
+  });
+  closers.add(() => catalogue.close());
 
   const queries = apiQueries({ ...database, pages: pages.sql }, config, tracing);
   let stopping = false;
@@ -123,12 +124,10 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
       if (stopping) throw new Error('stopping');
       await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
-    newRequestId,
     applications: {
-      ...queries,
+      queries,
       metrics,
       tracer: tracing,
-      now: () => new Date(),
       keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
       trustedProxies: config.TRUSTED_PROXIES,
     },
@@ -136,9 +135,9 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));
   const app = buildApp({
-    ...queries,
-    catalogue: memory.catalogue,
-    attempts: memory.attempts,
+    queries,
+    catalogue,
+    attempts,
     limiter,
     keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
     logger,
@@ -147,17 +146,6 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     trustedProxies: config.TRUSTED_PROXIES,
     tracer: tracing,
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
-    storeTest: (notification) =>
-      queries.storeTest(notification).catch((error: unknown) => {
-        if (error instanceof TestLimitReached)
-          metrics.testLimitRefused.inc({ environment: notification.environment });
-        throw error;
-      }),
-    now: () => new Date(),
-    newQuoteId,
-    newNotificationId,
-    newEventId,
-    newRequestId,
   });
   const drain = drainable(app);
   closers.add(() => withGrace(Promise.allSettled([drain()]), SHUTDOWN_GRACE_MS));
@@ -188,50 +176,4 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
 
 async function withGrace(closing: Promise<unknown>, graceMs: number): Promise<void> {
   await withTimeout(closing, graceMs, 'close').catch(() => undefined);
-}
-
-/** Most merchants in memory, the least recently used give way. Far above the merchants there are. */
-const MOST_MERCHANTS = 20_000;
-
-interface ApiMemoryDeps {
-  readonly config: Pick<Config, 'DATABASE_TIMEOUT_MS'>;
-  readonly sql: Sql;
-  /** For LISTEN: not through a pooler. */
-  readonly listenUrl: string;
-  readonly metrics: Pick<ApiMetrics, 'catalogueErrors'>;
-  readonly logger: Logger;
-}
-
-/** Opens what an API process keeps in memory, and the change feed that keeps it fresh; the caller closes it. */
-export function openApiMemory({ config, sql, listenUrl, metrics, logger }: ApiMemoryDeps) {
-  const onError = (error: unknown) => {
-    metrics.catalogueErrors.inc();
-    logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
-  };
-  const catalogue = createCatalogue({
-    source: {
-      loadAllKeys: () => loadAllKeys(sql),
-      loadKeysOfPartner: (partnerId) => loadKeysOfPartner(sql, partnerId),
-      findKeyByHash: (hash) => findKeyByHash(sql, hash),
-      loadMerchant: (merchantId) => loadMerchant(sql, merchantId),
-    },
-    mostMerchants: MOST_MERCHANTS,
-    readTimeoutMs: config.DATABASE_TIMEOUT_MS,
-    onError,
-  });
-  const attempts = createAttemptWatch();
-  const feed = openChangeFeed({
-    database: { url: listenUrl, applicationName: 'pfqs api' },
-    channels: [CATALOGUE_CHANNEL, ATTEMPTS_CHANNEL],
-    onConnect: async () => {
-      await catalogue.onConnect();
-      attempts.lookAgain();
-    },
-    onChange: (subject, channel) =>
-      channel === ATTEMPTS_CHANNEL ? attempts.heard(subject) : catalogue.onChange(subject),
-    onError,
-    monotonicMs: () => performance.now(),
-  });
-  catalogue.trustWhen(() => feed.trusted());
-  return { catalogue, attempts, feed };
 }

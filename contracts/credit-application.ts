@@ -1,4 +1,4 @@
-import { answeredAmount, answerSchema, inOurTime } from './fields';
+import { answeredAmount, answerSchema, inOurTime, text, textOrNull, wholeOrNull } from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
 import { APPLICATION_STATES } from '../domain/application-states';
@@ -6,7 +6,7 @@ import { linkParameters } from '../domain/finance-link';
 import { amountSchema, financeUrlFault, merchantReferenceSchema } from './quote-request';
 import { bodyValidator, type Validated, type Violation } from './validate';
 
-/** What identifiers of others may be made of, so that they can stand in any log and any database. */
+/** The form of identifiers made by others: safe in any log and any database. */
 const visibleText = (field: string, longest: number) =>
   z
     .string()
@@ -70,7 +70,7 @@ export const applicationByLinkSchema = z
   })
   .meta({ id: 'ApplicationByLink', description: 'Other fields are ignored and not stored.' });
 
-/** What an integration asks for, whichever way it said so. Money in pence. */
+/** The request of an integration, by parameters or by link. Money in pence. */
 interface ApplicationRequest extends ApplicationTerms {
   readonly lender: string;
   readonly lenderReference: string;
@@ -110,7 +110,7 @@ export function readApplicationRequest(body: unknown): Validated<ApplicationRequ
   };
 }
 
-/** Puts the parameters of a link in its place. What stands twice, in the link or beside it, has no right answer. */
+/** Replaces a link by its parameters. A parameter that is sent twice, in the link or beside it, is refused. */
 function expandLink(body: unknown): Validated<unknown> {
   const link = (body as { finance_link?: unknown } | null)?.finance_link ?? null;
   if (link === null || typeof body !== 'object') return { value: body };
@@ -135,7 +135,7 @@ function violation(code: Violation['code'], message: string, field: string): { v
 
 const STATES = APPLICATION_STATES.join(', ');
 
-/** How far ahead of ours a lender's clock may be: more is a fault of its clock or a date that is no report. */
+/** How far a lender's clock may be ahead of ours. More is a fault of its clock, or a planned date and no report. */
 export const MOST_MINUTES_AHEAD = 5;
 
 /** Body of `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
@@ -189,14 +189,12 @@ export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
   application_status: state().meta({ description: 'State of the application once this was taken in.' }),
 });
 
-export type LenderEventBody = z.infer<typeof lenderEventResponseSchema>;
-
-export const lenderEventSchema = z
+const lenderEventSchema = z
   .object({
     ...told,
     outcome: z.enum(VERDICTS).meta({ description: 'What has become of it by now.' }),
     previous_status: state().nullable().meta({ description: 'State that it replaced; null unless applied.' }),
-    sequence: z.int().nullable().meta({ description: 'Sequence of its notification; null unless applied.' }),
+    sequence: wholeOrNull('Sequence of its notification; null unless applied.'),
     applied_at: moment('When it was applied; null unless it was.').nullable(),
     waits_until: moment(
       'While it is `waiting`: when it is applied without the steps that are missing. Null otherwise.',
@@ -212,12 +210,12 @@ const application = {
   partner_id: z.string(),
   merchant_id: z.string(),
   service_quote_id: z.string(),
-  merchant_reference: z.string().nullable().meta({ description: "The partner's own, from the quote." }),
+  merchant_reference: textOrNull("The partner's own, from the quote."),
   lender: z.string(),
   lender_reference: z.string(),
   loan_amount: money(),
   customer_deposit: money(),
-  credit_product: z.string().nullable().meta({ description: 'Null when the link named none.' }),
+  credit_product: textOrNull('Null when the link named none.'),
   created_at: moment('When it was opened.'),
 } as const;
 
@@ -240,10 +238,8 @@ export const applicationResponseSchema = answerSchema('ApplicationResponse', {
         event_id: z.string(),
         event_type: z.string(),
         sequence: z.int().nullable(),
-        state: z.string().meta({
-          description: '`queued`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.',
-        }),
-        end_reason: z.string().nullable().meta({ description: 'Why it is held, or ended undelivered.' }),
+        state: text('`queued`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.'),
+        end_reason: textOrNull('Why it is held, or ended undelivered.'),
         created_at: moment('When it was made.'),
         delivered_at: moment('The first 2xx.').nullable(),
       }),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { text, whole } from './fields';
 
 /** Of an error in the body. */
-export const fieldDetails = {
-  field: z.string().meta({ description: 'Name of the field at fault (the first, where several are).' }),
+const fieldDetails = {
+  field: text('Name of the field at fault (the first, where several are).'),
   fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
 };
 
@@ -13,9 +14,7 @@ const errorDetailsSchema = z
     provided_loan_amount: z.number().meta({ description: 'AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent.' }),
     minimum_required: z.number().meta({ description: 'AMOUNT_TOO_LOW: lowest loan amount in pounds.' }),
     maximum_allowed: z.number().meta({ description: 'AMOUNT_TOO_HIGH: highest loan amount in pounds.' }),
-    merchant_id: z
-      .string()
-      .meta({ description: 'MERCHANT_NOT_FOUND / MERCHANT_CONFIGURATION_INCOMPLETE: the merchant.' }),
+    merchant_id: text('MERCHANT_NOT_FOUND / MERCHANT_CONFIGURATION_INCOMPLETE: the merchant.'),
     missing_fields: z
       .array(z.string())
       .meta({ description: 'MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing.' }),
@@ -27,13 +26,12 @@ const errorDetailsSchema = z
       description:
         'NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.',
     }),
-    recovery_id: z.string().meta({ description: 'RECOVERY_UNDER_WAY: the one that is.' }),
-    limit: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).' }),
-    delivered: z.int().meta({ description: 'TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month.' }),
-    in_progress: z.int().meta({
-      description:
-        'TEST_NOTIFICATION_LIMIT_REACHED: under way. Each counts against the limit until it has ended; one that fails no longer does.',
-    }),
+    recovery_id: text('RECOVERY_UNDER_WAY: the one that is.'),
+    limit: whole('TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).'),
+    delivered: whole('TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month.'),
+    in_progress: whole(
+      'TEST_NOTIFICATION_LIMIT_REACHED: under way. Each counts against the limit until it has ended; one that fails no longer does.',
+    ),
     month_ends_at: z.iso.datetime().meta({
       description:
         'TEST_NOTIFICATION_LIMIT_REACHED: end of the month, and so the beginning of the next, UTC.',
@@ -69,7 +67,7 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /** The form of every error, with the codes and details of a contract. */
-export const errorBodySchema = <Code extends string, Details extends z.ZodType>(
+const errorBodySchema = <Code extends string, Details extends z.ZodType>(
   codes: readonly Code[],
   details: Details,
 ) =>
@@ -78,7 +76,7 @@ export const errorBodySchema = <Code extends string, Details extends z.ZodType>(
       success: z.literal(false),
       error: z.object({
         code: z.enum(codes).meta({ description: 'Stable; branch on this.' }),
-        message: z.string().meta({ description: 'For people; may be reworded.' }),
+        message: text('For people; may be reworded.'),
         details: details.optional(),
       }),
     })
@@ -113,9 +111,7 @@ export type InternalErrorCode = (typeof internalErrorCodes)[number];
 const internalErrorDetailsSchema = z
   .object({
     ...fieldDetails,
-    credit_application_id: z
-      .string()
-      .meta({ description: 'APPLICATION_EXISTS: what the reference stands for.' }),
+    credit_application_id: text('APPLICATION_EXISTS: what the reference stands for.'),
   })
   .partial()
   .meta({ id: 'ErrorDetails', description: 'The values involved, depending on the code.' });

@@ -12,7 +12,7 @@ export const answeredAmount = (example: string, description?: string) =>
 export const answerSchema = <Data extends z.ZodRawShape>(id: string, data: Data) =>
   z.object({ success: z.literal(true), data: z.object(data) }).meta({ id });
 
-/** Prefixed ULIDs of what partners may name in a path or filter; anything else in their place is another path. */
+/** Ids in paths and filters: prefixed ULIDs. A path with anything else in their place is unknown. */
 export const ID_PATTERNS = {
   notification_id: 'ntf_[0-9A-HJKMNP-TV-Z]{26}',
   recovery_id: 'rcv_[0-9A-HJKMNP-TV-Z]{26}',
@@ -27,7 +27,7 @@ export const EVENT_TYPES = [
 export const momentField = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.120Z'] });
 
-/** A year of four digits that anybody can mean, and that Postgres can store. */
+/** A plausible year, which Postgres can store. */
 export const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** A moment that a partner sends, with Z or an offset. */
@@ -50,6 +50,7 @@ const about = ([description, ...examples]: About) => ({
 /** Fields of an answer, each with its description and examples. */
 export const text = (...of: About) => z.string().meta(about(of));
 export const textOrNull = (...of: About) => z.string().nullable().meta(about(of));
+export const whole = (...of: About) => z.int().meta(about(of));
 export const wholeOrNull = (...of: About) => z.int().nullable().meta(about(of));
 export const count = (...of: About) => z.int().min(0).meta(about(of));
 

@@ -38,7 +38,7 @@ export const recoverResponseSchema = answerSchema('RecoverResponse', { recovery_
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
 /** What partners see of a recovery's state. */
-export const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
+const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
 
 /** The answer of `GET /v1/notifications/recoveries/{recovery_id}`. */
 export const recoveryResponseSchema = answerSchema('RecoveryResponse', {

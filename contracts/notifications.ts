@@ -223,10 +223,10 @@ export type TestFailureReason = (typeof testFailureReasons)[number];
 /** The answer of `POST /v1/notifications/test`: 200 when the test has ended, delivered or failed; 202 while it has not. */
 export const testNotificationResponseSchema = answerSchema('TestNotificationResponse', {
   notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-  event_id: z.string().meta({
-    description: 'The `event_id` of the event and its header `webhook-id`.',
-    examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
-  }),
+  event_id: text(
+    'The `event_id` of the event and its header `webhook-id`.',
+    'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+  ),
   event_type: z.literal(TEST_EVENT_TYPE),
   environment: z
     .enum(['sandbox', 'live'])

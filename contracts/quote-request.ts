@@ -11,7 +11,7 @@ export interface Amount {
   readonly pounds: number;
 }
 
-/** What the document says of each rule; the check itself is below, because its error codes are finer than a schema's. */
+/** Each rule in the OpenAPI document. The check itself is below, because its error codes are finer than a schema's. */
 const DOCUMENTED = {
   positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
   'not negative': {
@@ -54,7 +54,7 @@ export function amountSchema(field: string, rule: 'positive' | 'not negative', a
     .meta({ description: about });
 }
 
-/** What is wrong with an amount, as the rest of a sentence that begins with its field. */
+/** The fault of an amount, as the rest of a sentence that begins with its field. */
 function complaint(fault: AmountFault | 'zero', text: string, example: string): string {
   if (fault === 'zero') return 'must be greater than zero.';
   if (fault === 'decimals') return 'must have at most two decimal places.';
@@ -64,7 +64,7 @@ function complaint(fault: AmountFault | 'zero', text: string, example: string): 
 }
 
 /** Longest finance page that a partner may send, in code points; a link made of it is longer. */
-export const LONGEST_FINANCE_URL = 2_048;
+const LONGEST_FINANCE_URL = 2_048;
 
 /**
  * Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
@@ -88,7 +88,7 @@ const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
 const HIGHEST_PORT = 65_535;
 
 /**
- * What is wrong with a finance page's URL, as the end of a sentence that begins with the field's name; null when it is a
+ * The fault of a finance page's URL, as the rest of a sentence that begins with its field; null when it is a
  * full https:// URL without user name and password. The answer is the same on every version of Node.
  */
 export function financeUrlFault(text: string): string | null {
@@ -143,7 +143,7 @@ function nameOf(character: string): string {
   return code > 0x20 && code < 0x7f ? `${name} (${character})` : name;
 }
 
-export function isTooLong(text: string): boolean {
+function isTooLong(text: string): boolean {
   return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
 }
 
@@ -197,7 +197,7 @@ export const merchantReferenceSchema = z
   .meta({
     description:
       "The partner's own reference, returned on the quote and on every notification. No customer details. At most 64 characters: letters, digits, space, `.`, `-`, `_`; trimmed.",
-    // Length and characters are those of what is left after trimming.
+    // Length and characters are checked after trimming.
     pattern: '^\\s*[A-Za-z0-9 ._-]{0,64}\\s*$',
     examples: ['basket 2041'],
   });

@@ -11,6 +11,7 @@ import {
   momentField,
   notificationIdField,
   text,
+  textOrNull,
 } from './fields';
 
 /** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
@@ -20,26 +21,18 @@ const money = (description: string) => answeredAmount('900.00', description);
 const moment = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.000Z'] });
 
-export const statusField = z.enum(APPLICATION_STATES).meta({
+const statusField = z.enum(APPLICATION_STATES).meta({
   description: 'State of the application. More may be added: leave alone what you do not know.',
   examples: ['accepted'],
 });
 
-export const applicationFields = {
+const applicationFields = {
   credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-  service_quote_id: z
-    .string()
-    .meta({ description: 'The quote it came from.', examples: ['qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1'] }),
-  merchant_reference: z
-    .string()
-    .nullable()
-    .meta({ description: 'The reference sent with the quote.', examples: ['basket 2041'] }),
+  service_quote_id: text('The quote it came from.', 'qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1'),
+  merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
   merchant_id: z.string().meta({ examples: ['M100001'] }),
-  lender: z.string().meta({ description: 'Key of the lender.', examples: ['lender_a'] }),
-  lender_reference: z.string().meta({
-    description: "The lender's own reference; its format differs per lender.",
-    examples: ['AB12CD34'],
-  }),
+  lender: text('Key of the lender.', 'lender_a'),
+  lender_reference: text("The lender's own reference; its format differs per lender.", 'AB12CD34'),
 } as const;
 
 const amounts = {
@@ -48,20 +41,17 @@ const amounts = {
   occurred_at: moment('When the lender says it happened, UTC.'),
 } as const;
 
-export const creditProductField = z
-  .string()
-  .nullable()
-  .meta({
-    description: 'The credit product that was applied for; null when the link named none.',
-    examples: ['Classic credit 12 months'],
-  });
+const creditProductField = textOrNull(
+  'The credit product that was applied for; null when the link named none.',
+  'Classic credit 12 months',
+);
 
 /** The fields of an event, in their order. */
 const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
-  event_id: z.string().meta({
-    description: 'The same in every attempt, and in the header webhook-id: drop what you have seen.',
-    examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
-  }),
+  event_id: text(
+    'The same in every attempt, and in the header webhook-id: drop what you have seen.',
+    'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+  ),
   event_type,
   api_version: z.literal('v1'),
   environment: z.enum(['sandbox', 'live']),

@@ -21,8 +21,8 @@ export const APPLICATION_STATES = [
 export type ApplicationState = (typeof APPLICATION_STATES)[number];
 
 /**
- * What may follow what, step by step. A second partial refund is a happening of its own, and so the one state that may
- * follow itself. States without a successor are ends.
+ * The states that may follow each state, step by step. Each partial refund is an event, so that this state may follow itself.
+ * States without a successor are ends.
  */
 export const TRANSITIONS: Readonly<Record<ApplicationState, readonly ApplicationState[]>> = {
   created: ['submitted', 'cancelled', 'expired'],
@@ -45,7 +45,7 @@ export const TRANSITIONS: Readonly<Record<ApplicationState, readonly Application
 
 const position = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
 
-/** Lenders leave steps out: up to `signed` a state may be followed by any later one up to `activated`, or by `declined`. */
+/** Lenders skip steps: each state up to `signed` may be followed by any later one up to `activated`, or by `declined`. */
 const SKIPS = { last: position('signed'), furthest: position('activated') } as const;
 
 function isSkip(from: ApplicationState, to: ApplicationState): boolean {
@@ -53,7 +53,7 @@ function isSkip(from: ApplicationState, to: ApplicationState): boolean {
   return to === 'declined' || (position(to) > position(from) && position(to) <= SKIPS.furthest);
 }
 
-/** Whether a state may directly follow another: by the table, or by leaving steps out on the way to `activated`. */
+/** Whether a state may directly follow another: by the table, or by skipping steps on the way to `activated`. */
 export function mayFollow(from: ApplicationState, to: ApplicationState): boolean {
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
@@ -62,7 +62,7 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
 const forwardFrom = (from: ApplicationState) =>
   APPLICATION_STATES.filter((to) => position(to) > position(from) && mayFollow(from, to));
 
-/** What can still be reached from each state by going forward only. */
+/** The states that can be reached from each state by forward steps. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed()) {
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
@@ -84,15 +84,15 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
 }
 
 /**
- * What becomes of a lender's status: `applied`; `same_state`, which is no news; `waiting` for a step that must come
- * before it; or `not_applied`, because it lies behind, or can never follow.
+ * The outcome of a lender's status: `applied`; `same_state`: the application is in it already; `waiting` for a step that must
+ * come before it; `not_applied`: an earlier state, or one that can never follow.
  */
 export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
 
 /**
  * Judges a lender's status against the state that an application is in.
- * @param happenedEarlier whether the lender dates it before what the application was brought into its state by. Where the
- * table allows a step back, news that is late must not look like one.
+ * @param happenedEarlier whether the lender dates it before the event that led to the present state. Where the table allows
+ * a step back, a late event must not look like one.
  */
 export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
   if (mayFollow(from, to)) {
@@ -119,7 +119,7 @@ export interface Standing {
   readonly updatedAt: Date;
 }
 
-/** A state that its lender's clock dated ahead of ours began when it was applied: what comes after that is not late. */
+/** A state dated ahead of our clock counts from the moment when it was applied, so that the next event is not late. */
 export function judgeEvent(
   { state, stateOccurredAt, updatedAt }: Standing,
   event: Pick<WaitingEvent, 'status' | 'occurredAt'>,
@@ -128,7 +128,7 @@ export function judgeEvent(
   return judgeStatus(state, event.status, event.occurredAt < since);
 }
 
-/** As they happened; what lenders date alike goes in the order of the states. */
+/** In the order in which they happened; events of the same moment in the order of the states. */
 export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
   const position = ({ status }: WaitingEvent) => APPLICATION_STATES.indexOf(status);
   return (
@@ -139,9 +139,8 @@ export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
 }
 
 /**
- * Chooses which waiting event is applied next. The first that may follow the state by the table. Else, where the wait of
- * one is over, the first that lies ahead of the state, up to the last one whose wait is over: what happened before that one
- * could not be applied after it.
+ * Chooses the waiting event to apply next: the first that may follow the state by the table, else the first that lies ahead of
+ * the state, up to the last event whose wait is over. Events before that one could not be applied after it.
  * @param waiting in the order of `byOccurrence`
  * @returns null when none can be applied now
  */

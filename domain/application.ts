@@ -8,7 +8,7 @@ export interface ApplicationTerms {
   readonly creditProduct: string | null;
 }
 
-/** A change of an application's state, as its notification tells it. No personal data. */
+/** A change of an application's state, as its notification reports it. No personal data. */
 export interface ApplicationChange extends ApplicationTerms {
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';
@@ -62,7 +62,7 @@ interface WantedOffer extends ApplicationTerms {
 export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'merchant_reference_differs';
 
 /**
- * Holds what an application is to be opened for against what was quoted. Every link that leads to a product of the lender opens
+ * Compares the terms of a wanted application with the quote. Every link that leads to a product of the lender opens
  * one (docs/decisions/applications.md, "Link of the summary").
  * @returns null when it was quoted: with a product, that product of the lender for these amounts; without one, the amounts of any
  * product of the lender or those of the summary's link, when the quote offered a product of the lender.

@@ -44,7 +44,7 @@ export type DeliveryNow =
     }
   | { readonly doing: 'held'; readonly reason: string | null; readonly since: Date | null }
   | { readonly doing: 'sending'; readonly since: Date }
-  /** It makes no attempt until somebody resumes it. */
+  /** It makes no attempt until an operator resumes it. */
   | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
   /** The next attempt should have begun: no worker, or Temporal is away. */
@@ -57,10 +57,10 @@ export type DeliveryNow =
   | { readonly doing: 'put_off'; readonly until: Date | null }
   | { readonly doing: 'waiting_for_slot'; readonly since: Date }
   | { readonly doing: 'waiting_for_tests'; readonly since: Date }
-  /** Nothing stands in its way: workers take what is due within a second. */
+  /** Nothing blocks it: workers claim due notifications within a second. */
   | { readonly doing: 'due'; readonly since: Date };
 
-/** An attempt begins this long after it is due while worker and Temporal are well, in milliseconds; a busy machine is not away. */
+/** An attempt later than this is overdue, in milliseconds. Even a busy machine begins it earlier while worker and Temporal run. */
 const OVERDUE_AFTER_MS = 10_000;
 
 /** A first attempt begins some milliseconds after its notification was taken, and within this on a busy machine. */

@@ -1,4 +1,4 @@
-/** Why an attempt failed. Each is the partner's failure: what is wrong on our side is thrown, never an outcome. */
+/** Why an attempt failed. All are the partner's failures: our own faults are thrown, and are never an outcome. */
 export type DeliveryFailure =
   /** An answer outside 2xx, 3xx and 410. */
   | 'http_status'
@@ -18,7 +18,7 @@ export type DeliveryFailure =
   /** The answer is not HTTP/1.1. */
   | 'protocol';
 
-/** What one attempt came to. JSON-safe, and without secrets: it may be stored in workflow history. */
+/** The outcome of one attempt. JSON-safe, and without secrets: it may be stored in workflow history. */
 export type DeliveryOutcome =
   | { readonly kind: 'delivered'; readonly httpStatus: number; readonly durationMs: number }
   | {
@@ -47,7 +47,7 @@ function failureOfStatus(httpStatus: number): DeliveryFailure {
   return httpStatus >= 300 && httpStatus <= 399 ? 'redirect' : 'http_status';
 }
 
-/** What follows an attempt: it is done, it is tried again, or it is given up at once (410). */
+/** What follows an attempt: nothing, a retry, or the end at once (410). */
 export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop' {
   if (outcome.kind === 'delivered') return 'done';
   return outcome.failure === 'gone' ? 'stop' : 'retry';
@@ -93,16 +93,16 @@ function describeFailure(failure: DeliveryFailure, httpStatus: number | null): s
   }
 }
 
-/** An endpoint is given up after failing this long … */
+/** An endpoint is disabled after failing this long … */
 const DISABLE_AFTER_HOURS = 120;
-/** … and this often: a handful of failures says nothing about an endpoint that is seldom sent to. */
+/** … and this often: a few failures say nothing about an endpoint with little traffic. */
 const DISABLE_AFTER_FAILURES = 20;
-/** Operators are warned when it has failed for so long. */
+/** Operators are warned when it has failed for this long. */
 export const WARN_AFTER_HOURS = [24, 48, 96] as const;
 
 /**
- * What a failure means for its endpoint: give it up, warn of the longest of the times reached, or neither.
- * @param endpoint what is known of it, this failure included: `hours` since the first failure after the last success, and
+ * What a failure means for its endpoint: disable it, warn of the longest of the times reached, or neither.
+ * @param endpoint this failure included: `hours` since the first failure after the last success, and
  *   the `warnedHours` that operators have been warned of (0: not yet).
  */
 export function judgeFailing(endpoint: {

@@ -1,4 +1,4 @@
-/** What may be told of an error in a log or in a workflow's history: nothing that a caller, a partner or a database put into it. */
+/** The facts of an error that may be logged or stored in a workflow's history: nothing that a caller, a partner or a database wrote. */
 interface ErrorFacts {
   readonly type: string;
   readonly message: string;
@@ -23,7 +23,7 @@ const DEEPEST_CAUSE = 5;
  */
 const SQL_CLASSES_TOLD = /^(?:08|25|28|3D|40|42|53|54|55|57|58)...$/;
 
-/** Codes of the parser, TLS and Node's checks of arguments: they say enough, and their messages quote what was wrong. */
+/** Codes of the parser, TLS and Node's checks of arguments. Their messages quote the input, and the code alone says enough. */
 const CODES_THAT_QUOTE = /^(?:HPE|ERR|CERT)_/;
 
 /** @param thrown anything; causes are followed five deep. */
@@ -61,8 +61,8 @@ export function plainText(text: string): string {
 }
 
 /**
- * The frames of a stack. An engine writes the message before them, and a message may hold lines that look like frames: where the
- * stack does not begin with it, there are none.
+ * The frames of a stack. The engine writes the message before them, and a message may contain lines that look like frames:
+ * a stack that does not begin with its message has no frames.
  */
 export function framesOf(error: { readonly message?: unknown; readonly stack?: unknown }): string {
   const { message, stack } = error;
@@ -87,7 +87,7 @@ function messageOf(error: Readonly<Record<string, unknown>>, code: string): stri
   // drizzle's message is the statement and its parameters.
   if ('query' in error && 'params' in error) return 'a statement failed';
   if (typeOf(error) === 'PostgresError' && !SQL_CLASSES_TOLD.test(code)) return 'refused by Postgres';
-  // Of JSON, mostly: the message quotes it.
+  // Mostly of JSON, which the message quotes.
   if (typeOf(error) === 'SyntaxError') return 'a text is not in its form';
   if (CODES_THAT_QUOTE.test(code)) return code;
   return plainText(typeof error['message'] === 'string' ? error['message'] : '');

@@ -95,7 +95,7 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
   };
 }
 
-/** Our parameters as a link carries them; null for one that it does not. */
+/** Our parameters of a link; null for an absent one. */
 interface LinkParameters {
   readonly service_quote_id: string | null;
   /** The older name. */
@@ -109,7 +109,7 @@ interface LinkParameters {
 /**
  * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for
  * the caller to know (`financeUrlFault`).
- * @returns `repeated` names a parameter that stands there twice.
+ * @returns `repeated` names a parameter that the link has twice.
  */
 export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } {
   const page = link.split('#', 1)[0] ?? '';

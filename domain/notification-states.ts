@@ -16,7 +16,7 @@ export const isOpen = (state: NotificationState): state is (typeof OPEN)[number]
   state === 'queued' || state === 'started';
 
 /** Columns of `deliveries` that an event changes (db/schema/deliveries.ts). */
-export type DeliveryField =
+type DeliveryField =
   | 'due_at'
   | 'taken_at'
   | 'started_at'
@@ -43,7 +43,7 @@ export interface DeliveryChange {
   readonly nowIfEmpty?: readonly DeliveryField[];
   /** Set to null, `step` to 0. */
   readonly clears?: readonly DeliveryField[];
-  /** Given by whoever reports the event. */
+  /** Given by the code that reports the event. */
   readonly given?: readonly DeliveryField[];
 }
 
@@ -81,7 +81,7 @@ export const DELIVERY_CHANGES = {
   due_now: { from: ['queued'], to: null, now: ['due_at'] },
   /** Temporal is asked for its workflow. */
   check: { from: ['started'], to: null, now: ['checked_at'] },
-  /** Its workflow is gone, or ended without recording an outcome. What was planned stands. */
+  /** Its workflow is gone, or ended without recording an outcome. Its plan is kept. */
   restart: {
     from: ['started'],
     to: 'queued',
@@ -97,7 +97,7 @@ export const DELIVERY_CHANGES = {
     clears: ['taken_at', 'next_attempt_at', 'paused_at', 'reserved_month'],
     given: ['hold_reason'],
   },
-  /** There is an active endpoint again, or somebody sends it again. Its ladder begins anew. */
+  /** There is an active endpoint again, or it is resent. Its ladder begins again. */
   release: {
     from: ['held'],
     to: 'queued',

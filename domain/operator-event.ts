@@ -8,9 +8,9 @@ export const OPERATOR_EVENT_KINDS = [
   'endpoint_disabled',
   /** Held notifications that expire within seven days; once a day while there are any. */
   'notifications_expiring',
-  /** Held for 30 days, and given up. */
+  /** Held for 30 days, and expired. */
   'notifications_expired',
-  /** A lender left out steps that its application cannot do without; once the wait was over it moved on without them. */
+  /** A lender skipped required steps; after the wait its application was moved on without them. */
   'lender_steps_missing',
   /** More than 20 applications were opened from one quote. */
   'quote_crowded',
@@ -35,11 +35,11 @@ export function describeOperatorEvent(
     case 'endpoint_failing':
       return `no success: ${times}; tell the partner, after 120 h it is disabled`;
     case 'endpoint_recovered':
-      return `well again after ${times}`;
+      return `recovered after ${times}`;
     case 'endpoint_disabled':
       return details['reason'] === 'gone'
         ? 'disabled, it answered 410: ask the partner, then ops webhooks enable'
-        : `disabled, ${times}: once the partner has mended it, ops webhooks enable`;
+        : `disabled, ${times}: once the partner has repaired it, ops webhooks enable`;
     case 'notifications_expiring':
       return `${count} expire within 7 days: register or enable an endpoint`;
     case 'notifications_expired':

@@ -28,8 +28,8 @@ export function impliedProductApr(
   return impliedApr([[0, loanPence]], paymentFlows(terms, monthlyPence, finalPence));
 }
 
-/** Why payments do not bear out the stated APR, or null when they do. */
-export function checkApr(
+/** Why payments do not imply the stated APR, or null when they do. */
+function checkApr(
   terms: ProductTerms,
   loanPence: number,
   monthlyPence: number,
@@ -43,7 +43,7 @@ export function checkApr(
 }
 
 /** Why a cost does not go with the APR: 0 % must cost nothing, above 0 % something. Null when it does. */
-export function checkCost(terms: ProductTerms, loanPence: number, costPence: number): string | null {
+function checkCost(terms: ProductTerms, loanPence: number, costPence: number): string | null {
   const stated = `a loan of ${formatPence(loanPence)} at ${formatApr(terms.aprBasisPoints)} APR`;
   if (terms.aprBasisPoints === 0 && costPence !== 0) return `${stated} costs ${formatPence(costPence)}`;
   if (terms.aprBasisPoints > 0 && costPence <= 0) return `${stated} costs nothing`;
@@ -77,14 +77,14 @@ function checkEverySmallCost(terms: ProductTerms): string | null {
 }
 
 /**
- * Whether a product's own plans bear out its APR over its whole loan range: the implied APR within
+ * Whether a product's own plans imply its APR over its whole loan range: the implied APR within
  * {@link aprTolerance}, a cost exactly when the APR is above 0, payments that are all above 0.
  * @param terms with every field in range.
  * @returns the faults found, at most one of each sort.
  */
-export function checkOwnFigures(terms: ProductTerms): string[] {
+function checkOwnFigures(terms: ProductTerms): string[] {
   const { levelFactor, loanGrowth } = preparePlan(terms);
-  // A balance that is carried to the end must itself stay exact, not only what is paid.
+  // The balance that is carried to the end must stay exact too, not only the payments.
   const carried = terms.finalPayment === 'clear_balance' ? loanGrowth : 0;
   const largest = terms.maxLoanPence * Math.max(levelFactor * terms.numberOfRepayments, carried);
   if (!(largest <= MOST_TOTAL_PENCE))
@@ -132,7 +132,7 @@ function compare(name: string, published: number | undefined, computed: number, 
  * @param terms with every field in range.
  * @returns the faults found.
  */
-export function checkPublishedExample(terms: ProductTerms, example: PublishedExample): string[] {
+function checkPublishedExample(terms: ProductTerms, example: PublishedExample): string[] {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
   for (const pence of Object.values(example)) {
     if (pence !== undefined && !Number.isSafeInteger(pence)) return ['amounts must be whole pence'];
@@ -200,7 +200,7 @@ function checkTogether(terms: ProductTerms): Fault[] {
 }
 
 /**
- * Whether quotes may be priced with a product: fields that go together, and figures that bear out the APR.
+ * Whether quotes may be priced with a product: fields that go together, and figures that imply the APR.
  * The figures are looked at only when the fields are sound.
  * @param terms each by itself within PRODUCT_BOUNDS and PRODUCT_CHOICES, as the form of an import has it.
  * @param publishedExample figures the lender or retailer publishes, which the product must reproduce.

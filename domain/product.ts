@@ -13,7 +13,7 @@ export type InstalmentRounding = 'half_up' | 'floor' | 'ceil';
 type FinalPayment = 'equal' | 'remainder' | 'clear_balance';
 
 /** What is taken first, and so what `first_payment_amount` says (see docs/partner-guide.md). */
-export type FirstPaymentType =
+type FirstPaymentType =
   /** The first monthly repayment: `first_payment_amount` is the monthly repayment. */
   | 'monthly_repayment'
   /** The customer deposit, paid to the merchant: `first_payment_amount` is the deposit used. */

@@ -45,25 +45,20 @@ export function maximumDeposit(pricePence: number, rule: DepositRule | null): nu
   return rule.fixedPence > 0 ? Math.min(share, rule.fixedPence) : share;
 }
 
-/** The minimum that all products have in common; null when they differ, have none, or there are none. */
-export function sharedDepositRule(products: readonly Product[]): DepositRule | null {
-  const first = products[0]?.depositMin ?? null;
-  if (first === null) return null;
-  const shared = products.every(
+/** The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else none. */
+export function merchantDepositRule(
+  { depositFloor }: Pick<Merchant, 'depositFloor'>,
+  activeProducts: readonly Product[],
+): DepositRule | null {
+  const first = activeProducts[0]?.depositMin ?? null;
+  if (depositFloor !== null || first === null) return depositFloor;
+  const shared = activeProducts.every(
     ({ depositMin }) =>
       depositMin !== null &&
       depositMin.basisPoints === first.basisPoints &&
       depositMin.fixedPence === first.fixedPence,
   );
   return shared ? first : null;
-}
-
-/** The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else none. */
-export function merchantDepositRule(
-  merchant: Pick<Merchant, 'depositFloor'>,
-  activeProducts: readonly Product[],
-): DepositRule | null {
-  return merchant.depositFloor ?? sharedDepositRule(activeProducts);
 }
 
 /** For people: why a deposit was raised, naming whichever part of the rule decided at this price. */
@@ -127,20 +122,15 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
   const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
   const texts = best === undefined ? [] : offerTexts(best);
-  const fitting = texts.find((text) => fits(`${text} ${LEARN_MORE}`));
+  // All characters of the templates are single code units.
+  const fitting = texts.find((text) => `${text} ${LEARN_MORE}`.length <= LONGEST_SUMMARY);
   return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
-}
-
-/** Characters are code points here, of which a text has no more than code units. */
-function fits(text: string): boolean {
-  return text.length <= LONGEST_SUMMARY || [...text].length <= LONGEST_SUMMARY;
 }
 
 /** Escapes text for HTML content and double- or single-quoted attributes. */
 function escapeHtml(text: string): string {
-  const escaped = text.replaceAll('&', '&amp;');
-  if (!/[<>"']/.test(escaped)) return escaped;
-  return escaped
+  return text
+    .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;')

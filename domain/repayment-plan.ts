@@ -13,7 +13,7 @@ type RateTerms = Pick<ProductTerms, 'rateBasis' | 'ratePpm' | 'aprBasisPoints'>;
  * any number of months, and the annuity, are then exact to the last digits even at tiny rates.
  * `apr_effective`: (1 + APR)^(1/12) − 1; `monthly_rate`: the rate itself; `nominal_annual`: a twelfth of it.
  */
-export function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms): number {
+function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms): number {
   if (rateBasis === 'apr_effective') return Math.log1p(aprBasisPoints / BASIS_POINTS) / 12;
   const rate = (ratePpm ?? 0) / MILLIONTHS;
   return Math.log1p(rateBasis === 'monthly_rate' ? rate : rate / 12);

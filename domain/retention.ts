@@ -18,7 +18,7 @@ export const USUAL_RETENTION_DAYS: RetentionDays = {
   quotes: 2_557,
 };
 
-/** Nothing is removed sooner, whatever anybody asks for: recoveries reach back 30 days, and so long are notifications held. */
+/** Nothing is removed sooner, whatever is configured: recoveries reach back 30 days, and notifications are held for 30 days. */
 export const LEAST_RETENTION_DAYS = 31;
 
 export interface RetentionTask {
@@ -41,7 +41,7 @@ export interface Removal {
   readonly removed: RemovedByPeriod;
 }
 
-/** Single rows of older months are no news: their application or notification has ended only now. */
+/** A few rows of older months are usual: their application or notification has ended only now. */
 const LATE_ROWS = 100;
 
 /**
@@ -61,7 +61,7 @@ const PERIOD = /^(?:\d{4}-\d{2}(?:-\d{2})?|default)$/;
 /** More than ten years of days. */
 const MOST_PERIODS = 4_000;
 
-/** Reads what may come from anybody who reaches Temporal. @throws RetentionRefused when it is no removal. */
+/** Reads a removal, which anyone who reaches Temporal may have sent. @throws RetentionRefused when it is none. */
 export function readRemoval(given: unknown): Removal {
   const { kind, removed } = (given ?? {}) as Readonly<Record<string, unknown>>;
   const known = RETENTION_KINDS.find((one) => one === kind);
@@ -84,7 +84,7 @@ export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): Remove
 const NOTIFICATION_ID = new RegExp(`^ntf_${ULID_PATTERN}$`);
 
 /**
- * Reads a task that may come from anybody who reaches Temporal. A false cursor skips bodies until the next run, and removes
+ * Reads a task, which anyone who reaches Temporal may have sent. A false cursor skips bodies until the next run, and removes
  * nothing more.
  * @throws RetentionRefused when it is anything but a kind and a cursor: days, above all, are for the database's owner to say.
  */

@@ -4,7 +4,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 /**
  * Wait before each attempt, in milliseconds: 11 attempts over 75.6 h. Quick at first, for a receiver that restarts; then
- * over three days, so that one broken on a Friday evening can be mended on Monday.
+ * over three days, so that one broken on a Friday evening can be repaired on Monday.
  */
 export const DELIVERY_LADDER_MS: readonly number[] = [
   0,
@@ -20,7 +20,7 @@ export const DELIVERY_LADDER_MS: readonly number[] = [
   24 * HOUR_MS,
 ];
 
-/** The same for test events: somebody is waiting, and a test must not hold its place in the monthly limit for days. */
+/** The same for test events: a person is waiting, and a test must not occupy its unit of the monthly limit for days. */
 export const TEST_LADDER_MS: readonly number[] = [0, 5 * SECOND_MS, 30 * SECOND_MS];
 
 /** Longest wait that a partner's Retry-After can bring about. */
@@ -31,7 +31,7 @@ const JITTER_SHARE = 0.1;
 const MIN_JITTER_MS = 1 * SECOND_MS;
 const MAX_JITTER_MS = 15 * MINUTE_MS;
 
-export interface WaitInput {
+interface WaitInput {
   /** Wait before each attempt, the first included, in milliseconds. */
   readonly ladderMs: readonly number[];
   /** Attempts that have been made so far, 0 or more. */
@@ -81,7 +81,7 @@ const IMF_FIXDATE = new RegExp(String.raw`^${SHORT_DAY}, (\d{2}) ${MONTH} (\d{4}
 const RFC_850 = new RegExp(String.raw`^${LONG_DAY}, (\d{2})-${MONTH}-(\d{2}) ${TIME} GMT$`);
 const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (\d{4})$`);
 
-/** More is read as twenty days: it fits a Postgres `integer`, and nobody waits that long anyway. */
+/** More is read as twenty days, which fits a Postgres `integer`; no wait is that long. */
 const LONGEST_MS = 20 * 86_400_000;
 
 /**

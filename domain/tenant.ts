@@ -1,4 +1,4 @@
-/** A partner in one of its environments: whoever owns a key, an endpoint, a key pair, a notification. */
+/** A partner in one of its environments: the owner of keys, endpoints, key pairs and notifications. */
 export interface Tenant {
   readonly partnerId: string;
   readonly environment: 'sandbox' | 'live';

@@ -25,7 +25,7 @@ type WebhookUrlCheck =
 interface WebhookUrlRules {
   /** Ports allowed besides 443. */
   readonly allowedPorts?: readonly number[];
-  /** Local names allowed all the same, lower case: the embedded stack's own. */
+  /** Local names that are allowed, lower case: those of the embedded stack. */
   readonly allowedNames?: ReadonlySet<string>;
 }
 

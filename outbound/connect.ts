@@ -6,7 +6,7 @@ import { withTimeout } from '../timing/timeout';
 import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
 /** Whether an address may be connected to. */
-export type AddressGuard = (address: string) => boolean;
+type AddressGuard = (address: string) => boolean;
 
 /** A public address by its number, but private in use: the metadata service of Azure hosts. */
 const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');

@@ -33,7 +33,7 @@ export function faultOfOpenConnection(error: Error): Error {
   if (code.startsWith('HPE_')) return new DeliveryFault('protocol', code, { cause: error });
   if (RESETS.test(code)) return new DeliveryFault('reset', code, { cause: error });
   if (code === 'ETIMEDOUT') return new DeliveryFault('timeout', code, { cause: error });
-  // After the handshake: TLS 1.3 tells only then that a client certificate is wanted.
+  // With TLS 1.3 a server asks for a client certificate only after the handshake.
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))
     return new DeliveryFault('tls', code, { cause: error });
   return error;

@@ -180,7 +180,7 @@ const LONGEST_LIFE_MS = 30_000;
 /** As many as the concurrent deliveries to one endpoint. */
 const IDLE_PER_HOST = 16;
 
-export interface PooledRequestOptions extends RequestOptions {
+interface PooledRequestOptions extends RequestOptions {
   readonly open: () => Promise<TLSSocket>;
 }
 

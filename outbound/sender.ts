@@ -18,7 +18,7 @@ interface SendTimeouts {
   readonly totalMs: number;
 }
 
-export const SEND_TIMEOUTS: SendTimeouts = {
+const SEND_TIMEOUTS: SendTimeouts = {
   dnsMs: 5_000,
   connectMs: 5_000,
   headersMs: 15_000,

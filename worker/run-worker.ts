@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { describeConfig, readConfig } from '../runtime/config/config';
-import { newRequestId } from '../runtime/ids';
 import { warnOfOldNode, runUntilSignal } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
@@ -15,7 +14,6 @@ export type BuildListener = (parts: {
   readonly logger: Logger;
   readonly metrics: () => Promise<string>;
   readonly checkReady: () => Promise<void>;
-  readonly newRequestId: () => string;
   readonly applications: null;
 }) => FastifyInstance;
 
@@ -35,7 +33,6 @@ export async function runWorker(buildListener: BuildListener, tuning: WorkerTuni
     logger,
     metrics: async () => `${await worker.registry.metrics()}${await temporalMetrics()}`,
     checkReady: () => worker.checkReady(),
-    newRequestId,
     applications: null,
   });
   await internal.listen({ host: config.INTERNAL_HOST, port: config.WORKER_PORT });

@@ -1,29 +1,20 @@
-import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
 import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
-import { ID_PATTERNS } from '../../contracts/fields';
 import type { PartnerApplication } from '../../db/applications/applications';
 import type { ApplicationState } from '../../domain/application-states';
+import { answerer } from '../answers';
+import { idRoute } from '../observe';
+import type { ApiQueries } from '../queries';
 import { noSuchApplication, type ApplicationPath } from './credit-applications';
 import { moment } from './notifications';
-import { idRoute } from '../observe';
-import { answerer } from '../answers';
-
-export interface GetApplicationForPartnerDeps {
-  readonly findPartnerApplication: (
-    applicationId: string,
-    owner: Tenant,
-  ) => Promise<PartnerApplication | null>;
-}
-
-const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}', ID_PATTERNS);
 
 /** `GET /v1/credit-applications/{credit_application_id}`. */
-export function getApplicationForPartner(app: FastifyInstance, deps: GetApplicationForPartnerDeps): void {
+export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(partnerApplicationSchema);
+  const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}');
 
   app.get<ApplicationPath>(url, options, async (request, reply) => {
-    const found = await deps.findPartnerApplication(request.params.credit_application_id, request.caller);
+    const found = await queries.findPartnerApplication(request.params.credit_application_id, request.caller);
     if (found === null) throw noSuchApplication();
     return sendAnswer(reply, toWire(found));
   });

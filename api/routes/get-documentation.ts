@@ -1,50 +1,43 @@
-import fastifySwagger from '@fastify/swagger';
-import fastifySwaggerUi from '@fastify/swagger-ui';
-import openApi from '../../contracts/openapi.json';
-import type { FastifyInstance } from 'fastify';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import fastifySwagger from '@fastify/swagger';
+import fastifySwaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import openApi from '../../contracts/openapi.json';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
-/** In place of the framework's own; it leads to the guide. */
+/** Replaces the library's logo, and leads to the guide. */
 const LOGO = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" width="420" height="40"><text x="0" y="27" fill="#fff" font-size="20" ' +
     'font-family="system-ui, sans-serif">Partner guide · Finance Quote Service</text></svg>',
 );
 
-/** The page sends nothing: no field for a key, none for another document, and no link to a licence that is no page. */
+/** The page sends no requests: fields for a key or another document are hidden, and the licence, which is no page. */
 const HIDDEN =
   '.topbar form, .auth-wrapper, .authorization__btn, .info__license { display: none !important; }';
 
 /**
- * The one `<style>` that the page's script adds: of the library's own logo, which ours replaces a moment later. Allowed by its
- * hash, so that a browser's console stays empty.
+ * The `<style>` of the library's logo, which the page's script adds before ours replaces the logo. Its hash is allowed, so that
+ * a browser's console stays empty.
  */
 const LOGO_STYLE = '.logo_small_svg__cls-2{fill:#fff}.logo_small_svg__cls-3{fill:#85ea2d}';
 const LOGO_STYLE_HASH = createHash('sha256').update(LOGO_STYLE).digest('base64');
 
-/** Paths of the page and its files. The library that serves them answers others, such as `/..%5c`, with statuses of its own. */
+/** Paths of the page and its files. The library answers other paths, such as `/..%5c`, with statuses of its own. */
 const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
-/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, what the guide links, and `/llms.txt`. None needs a key. */
+/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, the files that it links, and `/llms.txt`. None needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
-  const text = JSON.stringify(openApi);
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
-  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(LLMS_TEXT));
+  const serve = (path: string, type: string, text: string, headers: Record<string, string> = {}) =>
+    app.get(path, (_request, reply) => reply.type(`${type}; charset=utf-8`).headers(headers).send(text));
   const { pages, markdown, sources } = readServedFiles();
-  for (const { path, text: html } of pages) {
-    const policy = pagePolicy(html);
-    app.get(path, (_request, reply) =>
-      reply.type('text/html; charset=utf-8').header('Content-Security-Policy', policy).send(html),
-    );
-  }
-  for (const { path, text: page } of markdown) {
-    app.get(path, (_request, reply) => reply.type('text/markdown; charset=utf-8').send(page));
-  }
-  for (const { path, text: source } of sources) {
-    app.get(path, (_request, reply) => reply.type('text/plain; charset=utf-8').send(source));
-  }
+  serve('/openapi.json', 'application/json', JSON.stringify(openApi));
+  serve('/llms.txt', 'text/plain', LLMS_TEXT);
+  for (const { path, text } of pages)
+    serve(path, 'text/html', text, { 'Content-Security-Policy': pagePolicy(text) });
+  for (const { path, text } of markdown) serve(path, 'text/markdown', text);
+  for (const { path, text } of sources) serve(path, 'text/plain', text);
   void app.register(fastifySwagger, {
     mode: 'static',
     specification: { document: openApi as never },
@@ -79,7 +72,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   'clients/typescript/README.md': '/docs/typescript-client',
 };
 
-/** What may lie in the folder of the verifiers besides their source: what a compiler or an interpreter left there. */
+/** Other files in the folders of the verifiers are left there by compilers and interpreters. */
 const SOURCE = /\.(mjs|py|php|java|go|mod)$/;
 
 export interface ServedFile {
@@ -88,7 +81,7 @@ export interface ServedFile {
   readonly text: string;
 }
 
-/** What a page is made into: HTML, and Markdown whose links lead to what is served. `npm run guide` makes both, and they are committed. */
+/** The files made of a page by `npm run guide`: HTML, and Markdown whose links lead to served paths. Both are committed. */
 export const renderedFile = (path: string, form: 'html' | 'md') =>
   `api/documentation/pages/${posix.basename(path)}.${form}`;
 
@@ -96,7 +89,7 @@ export const renderedFile = (path: string, form: 'html' | 'md') =>
 export const markdownPath = (path: string) => `${path}.md`;
 
 /** The pages in both forms, and the source files that they link. @throws when the installation lacks one of them. */
-export function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sources', ServedFile[]>> {
+function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sources', ServedFile[]>> {
   const read = (file: string, path: string) => ({ file, path, text: readFileSync(join(ROOT, file), 'utf8') });
   const pages = Object.values(PAGES);
   return {
@@ -106,8 +99,8 @@ export function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sourc
   };
 }
 
-/** Lets a page load and run nothing but its one style sheet. */
-export function pagePolicy(html: string): string {
+/** Allows a page its one style sheet, and no scripts. */
+function pagePolicy(html: string): string {
   const [, style = ''] = /<style>(.*?)<\/style>/s.exec(html) ?? [];
   const hash = createHash('sha256').update(style).digest('base64');
   return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
@@ -123,10 +116,10 @@ export function sourceFiles(): (readonly [file: string, path: string])[] {
 }
 
 /**
- * `/llms.txt` (llmstxt.org): what there is to read, for programs that read in place of people. Everything in it is Markdown, JSON or
- * source, served by this process.
+ * `/llms.txt` (llmstxt.org): the documentation, for programs that read it. All its links are served by this process as Markdown,
+ * JSON or source.
  */
-export const LLMS_TEXT = `# Partner Finance Quote Service
+const LLMS_TEXT = `# Partner Finance Quote Service
 
 > Finance offers for the shoppers of UK merchants: one call answers a quote with a ready-to-display summary, and signed webhooks tell a
 > partner's server of every credit application. Calls need HTTPS and a key (\`Authorization: Bearer sk_test_…\`); none is needed to read this.

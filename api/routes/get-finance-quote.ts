@@ -2,41 +2,38 @@ import type { FastifyInstance } from 'fastify';
 import { quoteRequestSchema, type QuoteRequestBody } from '../../contracts/quote-request';
 import {
   quoteResponseSchema,
-  type QuoteResponseBody,
   type ProductItem,
+  type QuoteResponseBody,
 } from '../../contracts/quote-response';
 import { bodyValidator } from '../../contracts/validate';
 import type { FittedProduct, QuoteRow } from '../../db/quotes/store';
 import { formatPence } from '../../domain/money';
 import {
   completeMerchant,
-  type Merchant,
   HIGHEST_LOAN_PENCE,
   LOWEST_LOAN_PENCE,
   ukDay,
+  type Merchant,
 } from '../../domain/product';
 import { priceQuote, type DepositAdjustment, type PricedProduct, type Quote } from '../../domain/quote';
 import { formatApr, formatRate } from '../../domain/repayment-plan';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
+import { newQuoteId } from '../../runtime/ids';
+import { serializer } from '../answers';
+import { bodyOf } from '../body';
 import type { Catalogue, CatalogueMerchant } from '../catalogue';
 import type { Caller } from '../checks';
 import { ApiError } from '../errors';
-import { serializer } from '../answers';
-import { bodyOf } from '../body';
 
 export interface GetFinanceQuoteDeps {
   readonly catalogue: Pick<Catalogue, 'findMerchant'>;
   /** Stores a quote durably; resolves after the commit. */
   readonly storeQuote: (row: QuoteRow) => Promise<void>;
-  readonly now: () => Date;
-  /** `qte_` and a ULID of the moment. */
-  readonly newQuoteId: (at: Date) => string;
 }
 
-/** `POST /v1/finance-quote`, for the keyed part of the API. */
+/** `POST /v1/finance-quote`. */
 export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
-  const { storeQuote, now, newQuoteId } = deps;
-  // Designated test merchants exist for every key and are never read from anywhere.
+  // Designated test merchants exist for every key, and are not stored.
   const find: Catalogue['findMerchant'] = (merchantId) => {
     const designated = TEST_MERCHANTS.get(merchantId);
     return designated
@@ -50,15 +47,14 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
     const body = bodyOf(validate, request.body);
     const { caller } = request;
     if (body.partner_id !== caller.partnerId) {
-      throw new ApiError('INVALID_REQUEST', 'partner_id does not match the API key.', {
-        field: 'partner_id',
-      });
+      const message = 'partner_id does not match the API key.';
+      throw new ApiError('INVALID_REQUEST', message, { field: 'partner_id' });
     }
     const found = find(body.merchant_id);
     const merchant = usable(found instanceof Promise ? await found : found, body.merchant_id, caller);
     checkLimits(body.loan_amount);
 
-    const at = now();
+    const at = new Date();
     const quoteId = newQuoteId(at);
     const quote = priceQuote({
       merchant,
@@ -70,10 +66,10 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       today: ukDay(at),
     });
     const response = serialize(quoteToWire(quote, quoteId, body.merchant_reference));
-    // As bytes: given text, its length would be measured first and its bytes made twice.
+    // As bytes, because Fastify would measure the length of a text first, which converts it twice.
     const bytes = Buffer.from(response);
-    // Durably stored before it is answered: an id that a partner holds always has its row.
-    await storeQuote({
+    // Stored before it is answered: each id that a partner gets has its row.
+    await deps.storeQuote({
       quoteId,
       partnerId: caller.partnerId,
       keyId: caller.keyId,
@@ -129,11 +125,7 @@ const NOT_AUTHORISED_NOTICE = {
   message: 'The merchant is not authorised to communicate regulated credit promotions.',
 };
 
-export function quoteToWire(
-  quote: Quote,
-  quoteId: string,
-  merchantReference: string | null,
-): QuoteResponseBody {
+function quoteToWire(quote: Quote, quoteId: string, merchantReference: string | null): QuoteResponseBody {
   return {
     success: true,
     data: {
@@ -184,8 +176,8 @@ function adjustmentToWire(adjustment: DepositAdjustment) {
   };
 }
 
-/** What is kept of every product that fitted: what an application may later be opened for. */
-export function fittedProducts(quote: Quote): FittedProduct[] {
+/** Stored of every product that fitted: an application may later be opened for each of them. */
+function fittedProducts(quote: Quote): FittedProduct[] {
   return quote.fitted.map((priced) => ({
     productId: priced.product.productId,
     version: priced.product.version,

@@ -1,26 +1,21 @@
-import type { Tenant } from '../../domain/tenant';
 import type { FastifyInstance } from 'fastify';
-import { webhookKeysSchema, type WebhookKeysBody } from '../../contracts/webhook-event';
-import type { PublicKey } from '../../db/endpoints/key-pairs';
+import { webhookKeysSchema } from '../../contracts/webhook-event';
 import { answerer } from '../answers';
+import type { ApiQueries } from '../queries';
 
-export interface ListWebhookKeysDeps {
-  /** Those that sign now, newest first. */
-  readonly webhookKeys: (owner: Tenant) => Promise<readonly PublicKey[]>;
-}
-
-/** `GET /v1/webhook-keys`. */
-export function listWebhookKeys(app: FastifyInstance, deps: ListWebhookKeysDeps): void {
+/** `GET /v1/webhook-keys`: those that sign now, newest first. */
+export function listWebhookKeys(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(webhookKeysSchema);
 
   app.get('/v1/webhook-keys', async (request, reply) => {
-    return sendAnswer(reply, { keys: (await deps.webhookKeys(request.caller)).map(toWire) });
+    const keys = await queries.webhookKeys(request.caller);
+    return sendAnswer(reply, {
+      keys: keys.map(({ keyPairId, environment, publicKey, expiresAt }) => ({
+        key_id: keyPairId,
+        environment,
+        public_key: publicKey,
+        not_after: expiresAt?.toISOString() ?? null,
+      })),
+    });
   });
 }
-
-const toWire = (key: PublicKey): WebhookKeysBody['data']['keys'][number] => ({
-  key_id: key.keyPairId,
-  environment: key.environment,
-  public_key: key.publicKey,
-  not_after: key.expiresAt?.toISOString() ?? null,
-});

@@ -1,90 +1,77 @@
-import type { FastifyInstance } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
 import type { ErrorDetails } from '../../contracts/errors';
-import { ID_PATTERNS } from '../../contracts/fields';
 import {
   notificationListSchema,
-  readListQuery,
-  type ListNotificationsQuery,
-  notificationResponseSchema,
-  resendResponseSchema,
   notificationReasons,
+  notificationResponseSchema,
+  readListQuery,
+  resendResponseSchema,
+  type ListNotificationsQuery,
   type NotificationBody,
   type NotificationItem,
 } from '../../contracts/notifications';
-import { lowestNotificationId, createdMs } from '../../db/notifications/notification';
-import type {
-  Page,
-  PageWanted,
-  PartnerNotification,
-  Listed,
-  ListedAttempt,
-} from '../../db/notifications/partner';
+import { createdMs, lowestNotificationId } from '../../db/notifications/notification';
+import type { Listed, ListedAttempt, PartnerNotification } from '../../db/notifications/partner';
 import { Refused } from '../../db/refused';
 import type { Tenant } from '../../domain/tenant';
+import { answerer } from '../answers';
 import type { Caller } from '../checks';
 import { ApiError, notRegistered } from '../errors';
-import { answerer } from '../answers';
-import { shownReason } from './send-test-notification';
 import { idRoute } from '../observe';
-
-export interface ListNotificationsDeps {
-  readonly listNotifications: (wanted: PageWanted) => Promise<Page>;
-  readonly cursors: Cursors;
-}
+import type { ApiQueries } from '../queries';
+import { shownReason } from './send-test-notification';
 
 /** Above every ULID. */
 const END = 'ntf_~';
 
 /** `GET /v1/notifications`. */
-export function listNotifications(app: FastifyInstance, deps: ListNotificationsDeps): void {
+export function listNotifications(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(notificationListSchema);
+  const cursors = createCursors(queries.cursorSecret);
+  const options = { config: { readQuery: readListQuery } };
 
-  app.get<{ Querystring: ListNotificationsQuery }>(
-    '/v1/notifications',
-    { config: { readQuery: readListQuery } },
-    async (request, reply) => {
-      const { caller, query } = request;
-      const scope = scopeOf(caller, query);
-      const { notifications, next } = await deps.listNotifications({
-        partnerId: caller.partnerId,
-        environment: caller.environment,
-        eventId: query.event_id,
-        applicationId: query.credit_application_id,
-        merchantReference: query.merchant_reference,
-        status: query.status,
-        eventType: query.event_type,
-        sequence: query.sequence,
-        ...(await spanOf(query, scope)),
-        limit: query.limit,
-      });
-      return sendAnswer(reply, {
-        notifications: notifications.map(notificationToWire),
-        next_cursor: next && (await deps.cursors.seal(next.slice('ntf_'.length), scope)),
-      });
-    },
-  );
+  app.get<{ Querystring: ListNotificationsQuery }>('/v1/notifications', options, async (request, reply) => {
+    const { caller, query } = request;
+    const scope = scopeOf(caller, query);
+    const { notifications, next } = await queries.listNotifications({
+      partnerId: caller.partnerId,
+      environment: caller.environment,
+      eventId: query.event_id,
+      applicationId: query.credit_application_id,
+      merchantReference: query.merchant_reference,
+      status: query.status,
+      eventType: query.event_type,
+      sequence: query.sequence,
+      ...(await spanOf(query, scope)),
+      limit: query.limit,
+    });
+    return sendAnswer(reply, {
+      notifications: notifications.map(notificationToWire),
+      next_cursor: next && (await cursors.seal(next.slice('ntf_'.length), scope)),
+    });
+  });
 
   /** Ids of the span; a cursor lies within it. */
-  async function spanOf(
-    { created_from: from, created_to: to, cursor }: ListNotificationsQuery,
-    scope: CursorScope,
-  ) {
-    if (from !== undefined && to !== undefined && from >= to) {
-      const message = 'created_to must lie after created_from.';
-      throw new ApiError('INVALID_REQUEST', message, { field: 'created_to' });
-    }
+  async function spanOf(query: ListNotificationsQuery, scope: CursorScope) {
+    const { created_from: from, created_to: to, cursor } = query;
+    if (from !== undefined && to !== undefined && from >= to)
+      throw refused('created_to', 'must lie after created_from.');
     const fromId = from === undefined ? 'ntf_' : lowestNotificationId(from.getTime());
     if (cursor === undefined)
       return { fromId, beforeId: to === undefined ? END : lowestNotificationId(to.getTime()) };
-    const position = await deps.cursors.open(cursor, scope);
-    if (position !== null) return { fromId, beforeId: `ntf_${position}` };
-    const message = 'cursor is not the next_cursor of a page with these filters.';
-    throw new ApiError('INVALID_REQUEST', message, { field: 'cursor' });
+    const position = await cursors.open(cursor, scope);
+    if (position === null) throw refused('cursor', 'is not the next_cursor of a page with these filters.');
+    return { fromId, beforeId: `ntf_${position}` };
   }
 }
 
-/** What must be the same for the next page. */
+const refused = (field: string, fault: string) =>
+  new ApiError('INVALID_REQUEST', `${field} ${fault}`, { field });
+
+/** A cursor is valid for one scope: partner, environment and filters must be the same for the next page. */
+type CursorScope = readonly (string | number | null)[];
+
 const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQuery): CursorScope => [
   partnerId,
   environment,
@@ -98,27 +85,16 @@ const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQue
   query.created_to?.getTime() ?? null,
 ];
 
-/** What a cursor is good for: every part of it is authenticated. */
-export type CursorScope = readonly (string | number | null)[];
-
-/** Enough that nobody finds one by trying. */
+/** Long enough that nobody guesses one. */
 const MAC_BYTES = 16;
-/** Where the next page begins: the 26 characters of a ULID. */
-const POSITION = /^[0-9A-HJKMNP-TV-Z]{26}$/;
-
-export interface Cursors {
-  /** @param position a ULID. */
-  seal(position: string, scope: CursorScope): Promise<string>;
-  /** The position; null for a cursor that was not made here for the same scope. */
-  open(cursor: string, scope: CursorScope): Promise<string | null>;
-}
+const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Cursors of pages: a position and an HMAC-SHA256 over it and its scope (partner, environment, filters), in base64url. A
- * partner cannot make one, nor use another's.
- * @param readSecret asked once, and again after a failure.
+ * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url. A partner can neither make
+ * one nor use another partner's.
+ * @param readSecret called once, and again after a failure.
  */
-export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
+function createCursors(readSecret: () => Promise<Buffer>) {
   let secret: Promise<Buffer> | null = null;
   const secretOnce = () =>
     (secret ??= readSecret().catch((error: unknown) => {
@@ -130,53 +106,40 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
     return hmac.digest().subarray(0, MAC_BYTES);
   }
   return {
-    async seal(position, scope) {
+    async seal(position: string, scope: CursorScope): Promise<string> {
       const parts = [Buffer.from(position, 'latin1'), await macOf(position, scope)];
       return Buffer.concat(parts).toString('base64url');
     },
-    async open(cursor, scope) {
+    /** The position; null for a cursor that was not made here for the same scope. */
+    async open(cursor: string, scope: CursorScope): Promise<string | null> {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.toString('latin1', 0, 26);
       const canonical = bytes.length === 26 + MAC_BYTES && bytes.toString('base64url') === cursor;
-      if (!canonical || !POSITION.test(position)) return null;
+      if (!canonical || !ULID.test(position)) return null;
       return timingSafeEqual(bytes.subarray(26), await macOf(position, scope)) ? position : null;
     },
   };
 }
 
-export interface GetNotificationDeps {
-  readonly findNotification: (notificationId: string, owner: Tenant) => Promise<PartnerNotification | null>;
-}
-
-/** The path parameter of a notification's routes. What is no id is another path, and 404 `NOT_FOUND`. */
-export interface NotificationPath {
+/** The path parameter of a notification's routes. A path without a well-formed id is unknown: 404 `NOT_FOUND`. */
+interface NotificationPath {
   Params: { readonly notification_id: string };
 }
 
-const ONE = idRoute('/v1/notifications/{notification_id}', ID_PATTERNS);
-
-export const noSuchNotification = () =>
+const noSuchNotification = () =>
   new ApiError('NOTIFICATION_NOT_FOUND', 'The notification does not exist.', { field: 'notification_id' });
 
 /** `GET /v1/notifications/{notification_id}`. */
-export function getNotification(app: FastifyInstance, deps: GetNotificationDeps): void {
+export function getNotification(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(notificationResponseSchema);
+  const { url, options } = idRoute('/v1/notifications/{notification_id}');
 
-  app.get<NotificationPath>(ONE.url, ONE.options, async (request, reply) => {
-    const found = await deps.findNotification(request.params.notification_id, request.caller);
+  app.get<NotificationPath>(url, options, async (request, reply) => {
+    const found = await queries.findNotification(request.params.notification_id, request.caller);
     if (found === null) throw noSuchNotification();
     return sendAnswer(reply, notificationWithLog(found));
   });
 }
-
-export interface ResendNotificationDeps {
-  readonly resendNotification: (
-    notificationId: string,
-    by: { readonly owner: Tenant; readonly keyId: string },
-  ) => Promise<{ readonly eventId: string }>;
-}
-
-const RESEND = idRoute('/v1/notifications/{notification_id}/resend', ID_PATTERNS);
 
 type NotResendable = NonNullable<ErrorDetails['reason']>;
 const WHY_NOT: Readonly<Record<NotResendable, string>> = {
@@ -186,24 +149,22 @@ const WHY_NOT: Readonly<Record<NotResendable, string>> = {
 };
 
 /** `POST /v1/notifications/{notification_id}/resend`. */
-export function resendNotification(app: FastifyInstance, deps: ResendNotificationDeps): void {
+export function resendNotification(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(resendResponseSchema);
+  const { url, options } = idRoute('/v1/notifications/{notification_id}/resend');
 
-  app.post<NotificationPath>(RESEND.url, RESEND.options, async (request, reply) => {
-    const { caller, params } = request;
-    const { keyId, partnerId, environment } = caller;
-    const owner = { partnerId, environment };
-    const { notification_id } = params;
-    const { eventId } = await deps
-      .resendNotification(notification_id, { owner, keyId })
-      .catch((error: unknown) => {
-        throw error instanceof Refused ? refusal(error, environment) : error;
-      });
+  app.post<NotificationPath>(url, options, async (request, reply) => {
+    const { notification_id } = request.params;
+    const { keyId, partnerId, environment } = request.caller;
+    const by = { owner: { partnerId, environment }, keyId };
+    const { eventId } = await queries.resendNotification(notification_id, by).catch((error: unknown) => {
+      throw error instanceof Refused ? resendRefusal(error, environment) : error;
+    });
     return sendAnswer(reply, { notification_id, event_id: eventId, status: 'pending' }, 202);
   });
 }
 
-function refusal({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
+function resendRefusal({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
   if (reason === 'not_found') return noSuchNotification();
   if (why === 'no_endpoint') return notRegistered(environment);
   const known = (Object.keys(WHY_NOT) as NotResendable[]).find((one) => one === why) ?? 'under_way';
@@ -214,17 +175,15 @@ function refusal({ reason, why }: Refused, environment: Tenant['environment']): 
 export const moment = (ms: number) => new Date(ms).toISOString();
 const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
 
-/** The id says when it was created: filters and pages go by it, so that what is shown and what is searched for agree. */
-export function notificationToWire(one: Listed): NotificationItem {
+/** `created_at` is read from the id, because filters and pages follow the id too. */
+function notificationToWire(one: Listed): NotificationItem {
+  const hasReason = one.status !== 'delivered' && one.endReason !== null;
   return {
     notification_id: one.notificationId,
     event_id: one.eventId,
     event_type: one.eventType,
     status: one.status,
-    reason:
-      one.status === 'delivered' || one.endReason === null
-        ? null
-        : shownReason(one.endReason, notificationReasons),
+    reason: hasReason ? shownReason(one.endReason, notificationReasons) : null,
     created_at: moment(createdMs(one.notificationId)),
     credit_application_id: one.applicationId,
     merchant_reference: one.merchantReference,
@@ -236,19 +195,16 @@ export function notificationToWire(one: Listed): NotificationItem {
   };
 }
 
-export function notificationWithLog(one: PartnerNotification): NotificationBody['data'] {
-  const { body, log } = one;
-  return {
-    ...notificationToWire(one),
-    payload: body === '' ? null : body,
-    attempt_log: log.map((attempt) => ({
-      number: attempt.number,
-      at: moment(attempt.atMs),
-      finished_at: momentOrNull(attempt.finishedMs),
-      ...attemptToWire(attempt),
-    })),
-  };
-}
+const notificationWithLog = (one: PartnerNotification): NotificationBody['data'] => ({
+  ...notificationToWire(one),
+  payload: one.body === '' ? null : one.body,
+  attempt_log: one.log.map((attempt) => ({
+    number: attempt.number,
+    at: moment(attempt.atMs),
+    finished_at: momentOrNull(attempt.finishedMs),
+    ...attemptToWire(attempt),
+  })),
+});
 
 const attemptToWire = ({ outcome, httpStatus, failure, durationMs }: ListedAttempt) => ({
   outcome,

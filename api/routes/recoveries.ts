@@ -1,45 +1,34 @@
 import type { FastifyInstance } from 'fastify';
-import { ID_PATTERNS } from '../../contracts/fields';
 import {
   LONGEST_RECOVERY_DAYS,
   readRecoverRequest,
   recoverDryRunSchema,
   recoverResponseSchema,
   recoveryResponseSchema,
-  type RECOVERY_STATUSES,
   type RecoveryBody,
 } from '../../contracts/notification-recovery';
-import type { WantedRecovery, RecoveryProgress } from '../../db/notifications/recovery';
+import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { Refused } from '../../db/refused';
-import type { Tenant } from '../../domain/tenant';
-import type { Caller } from '../checks';
-import { ApiError, notRegistered } from '../errors';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
+import type { Caller } from '../checks';
+import { ApiError, notRegistered } from '../errors';
 import { idRoute } from '../observe';
+import type { ApiQueries } from '../queries';
 import { moment } from './notifications';
 
-export interface RecoverNotificationsDeps {
-  /** `recoveryId`: null for a dry run. @throws Refused */
-  readonly recoverNotifications: (
-    wanted: WantedRecovery,
-  ) => Promise<{ readonly recoveryId: string | null; readonly matched: number }>;
-}
-
 /** `POST /v1/notifications/recover`. */
-export function recoverNotifications(app: FastifyInstance, deps: RecoverNotificationsDeps): void {
+export function recoverNotifications(app: FastifyInstance, queries: ApiQueries): void {
   const sendCount = answerer(recoverDryRunSchema);
   const sendAnswer = answerer(recoverResponseSchema);
+  const longestDays = LONGEST_RECOVERY_DAYS;
 
-  app.post('/v1/notifications/recover', async (request, reply) => {
-    const { caller, body } = request;
+  app.post('/v1/notifications/recover', async ({ caller, body }, reply) => {
     const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(readRecoverRequest, body);
-    if (since >= until) throw emptySpan('created_to must lie after created_from.', 'created_to');
+    if (since >= until) throw badSpan('created_to', 'must lie after created_from.');
     const { keyId, partnerId, environment } = caller;
-    const owner = { partnerId, environment };
-    const longestDays = LONGEST_RECOVERY_DAYS;
-    const wanted = { owner, keyId, since, until, longestDays, dryRun };
-    const { recoveryId, matched } = await deps.recoverNotifications(wanted).catch((error: unknown) => {
+    const wanted = { owner: { partnerId, environment }, keyId, since, until, longestDays, dryRun };
+    const { recoveryId, matched } = await queries.recoverNotifications(wanted).catch((error: unknown) => {
       throw error instanceof Refused ? refusal(error, caller) : error;
     });
     if (recoveryId === null) return sendCount(reply, { matched });
@@ -47,12 +36,13 @@ export function recoverNotifications(app: FastifyInstance, deps: RecoverNotifica
   });
 }
 
-const emptySpan = (message: string, field: string) => new ApiError('INVALID_REQUEST', message, { field });
+const badSpan = (field: string, fault: string) =>
+  new ApiError('INVALID_REQUEST', `${field} ${fault}`, { field });
 
 function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   if (why === 'too_long_ago')
-    return emptySpan(`created_from must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`, 'created_from');
-  if (why === 'empty_span') return emptySpan('created_from must lie before now.', 'created_from');
+    return badSpan('created_from', `must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`);
+  if (why === 'empty_span') return badSpan('created_from', 'must lie before now.');
   if (why === 'no_endpoint') return notRegistered(environment);
   if (why === 'disabled')
     return new ApiError('RECOVERY_DISABLED', 'Recoveries are switched off for you: write to us.');
@@ -61,22 +51,13 @@ function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   return new ApiError('RECOVERY_UNDER_WAY', message, details);
 }
 
-export interface GetRecoveryDeps {
-  readonly recoveryProgress: (recoveryId: string, owner: Tenant) => Promise<RecoveryProgress | null>;
-}
-
-interface RecoveryPath {
-  Params: { readonly recovery_id: string };
-}
-
-const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}', ID_PATTERNS);
-
 /** `GET /v1/notifications/recoveries/{recovery_id}`. */
-export function getRecovery(app: FastifyInstance, deps: GetRecoveryDeps): void {
+export function getRecovery(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(recoveryResponseSchema);
+  const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}');
 
-  app.get<RecoveryPath>(url, options, async (request, reply) => {
-    const found = await deps.recoveryProgress(request.params.recovery_id, request.caller);
+  app.get<{ Params: { readonly recovery_id: string } }>(url, options, async (request, reply) => {
+    const found = await queries.recoveryProgress(request.params.recovery_id, request.caller);
     if (found === null)
       throw new ApiError('RECOVERY_NOT_FOUND', 'The recovery does not exist.', { field: 'recovery_id' });
     return sendAnswer(reply, toWire(found));
@@ -93,14 +74,14 @@ function toWire(one: RecoveryProgress): RecoveryBody['data'] {
     matched: one.matched,
     resent,
     delivered,
-    // Also what a later recovery has taken over since: it could only do so because this one had failed with it.
+    // Includes what a later recovery has taken over: that one could take over only what had failed here.
     failed: Math.max(0, resent - delivered - underWay),
     created_at: moment(one.createdMs),
     finished_at: isOver ? moment(one.lastMs) : null,
   };
 }
 
-function statusOf({ state, underWay }: RecoveryProgress): (typeof RECOVERY_STATUSES)[number] {
+function statusOf({ state, underWay }: RecoveryProgress): RecoveryBody['data']['status'] {
   if (state === 'running') return 'running';
   if (state === 'interrupted') return 'stopped';
   return underWay > 0 ? 'delivering' : 'finished';
