@@ -10,11 +10,9 @@ export const LIMIT_SHARES = [50, 80, 100] as const;
 
 /** Notifications under way and the counts of the month, for all partners together. */
 export interface DeliveryFigures {
-  /** Not delivered yet, by state. */
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
   /** Milliseconds since the oldest pause began; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
-  /** Of this UTC month. */
   readonly month: readonly {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
@@ -81,7 +79,6 @@ const BACKLOG = `
 /** Reads all rows of deliveries. */
 export const backlog = (reader: Reader) => oneRow<Backlog>(reader, BACKLOG);
 
-/** Endpoints and held notifications. */
 export interface HealthFigures {
   readonly held: number;
   /** Milliseconds since the oldest of them was held; 0 when there is none. */
@@ -152,7 +149,6 @@ const WAITING = `
 
 export const waitingFigures = (reader: Reader) => oneRow<WaitingFigures>(reader, WAITING);
 
-/** The database itself. */
 export interface DatabaseFigures {
   /** Whole months after the present one that every table has partitions for; 12, or 11 shortly after a month has begun. */
   readonly monthsAhead: number;

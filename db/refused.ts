@@ -1,4 +1,4 @@
-/** Why, where a caller answers each in its own way: a partner's API by an error code, a recovery by passing over or stopping. */
+/** The cause, where callers answer each in its own way: the API with an error code, a recovery by skipping or stopping. */
 export type RefusedWhy =
   | 'no_endpoint'
   /** Of a notification that is to be sent again. */
@@ -20,7 +20,6 @@ export class Refused extends Error {
     readonly reason: 'not_found' | 'conflict' | 'invalid',
     message: string,
     readonly why?: RefusedWhy,
-    /** The thing that is in the way. */
     readonly about?: string,
   ) {
     super(message);

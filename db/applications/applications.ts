@@ -17,30 +17,25 @@ import { given } from '../schema/columns';
 export type Application = typeof creditApplications.$inferSelect;
 export type LenderEvent = typeof lenderEvents.$inferSelect;
 
-/** An application with its lender's events and its partner's notifications. */
 export interface ApplicationStory {
   readonly application: Application;
-  /** In the order of arrival. */
   readonly events: readonly LenderEvent[];
-  /** In the order of their sequence. */
   readonly notifications: readonly StatusNotification[];
 }
 
-/** A notification of an application, without its body. */
 interface StatusNotification {
   readonly notificationId: string;
   readonly eventId: string;
   readonly eventType: string;
   readonly sequence: number;
   readonly state: NotificationState;
-  /** Why it ended, or is held. */
   readonly endReason: string | null;
   readonly createdAt: Date;
   readonly deliveredAt: Date | null;
 }
 
 const NOTIFICATIONS = `
-  select ${columns('n', ['notification_id', 'event_id', 'event_type', 'sequence', 'state', 'end_reason', 'created_at', 'delivered_at'])}
+  select ${columns('n', 'notification_id, event_id, event_type, sequence, state, end_reason, created_at, delivered_at')}
   from credit_applications a
   join notifications_now n on n.application_id = a.application_id and n.partner_id = a.partner_id and n.environment = a.environment
   where a.application_id = $1 order by n.sequence`;
@@ -83,9 +78,7 @@ interface ApplicationFilter {
   readonly merchantReference?: string | undefined;
   readonly quoteId?: string | undefined;
   readonly state?: ApplicationState | undefined;
-  /** Those with a lender's event that waits. */
   readonly waiting?: boolean;
-  /** How far back they were opened, in seconds. */
   readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
   readonly after?: string | undefined;
@@ -161,8 +154,8 @@ export interface PartnerApplication extends Pick<
 
 // One statement, so that state and events are of one moment. The opening has no event of the lender's.
 const FIND_FOR_PARTNER = `
-  select ${columns('p', ['application_id', 'quote_id', 'merchant_reference', 'merchant_id', 'lender', 'lender_reference', 'state'])},
-    p.credit_product as "creditProduct", ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
+  select ${columns('p', 'application_id, quote_id, merchant_reference, merchant_id, lender, lender_reference, state, credit_product')},
+    ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
     (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'notificationId', n.notification_id, 'eventType', n.event_type,
         'previousStatus', e.previous_state, 'occurredMs', ${ms('coalesce(e.occurred_at, p.created_at)')})
         order by n.sequence), '[]')

@@ -24,7 +24,6 @@ export interface NewApplication extends ApplicationTerms {
   readonly lender: string;
   readonly lenderReference: string;
   readonly quoteId: string;
-  /** As the link carries it; null when it carries none. */
   readonly merchantReference: string | null;
   /** Who asks: other lenders, their products, and quotes of the other environment do not exist for it. */
   readonly service: ServiceCaller;
@@ -36,7 +35,6 @@ export interface NewApplication extends ApplicationTerms {
 export type CreateApplicationAnswer =
   /** Opened now, or before with the same content. */
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
-  /** The lender's reference belongs to another application. */
   | { readonly kind: 'exists'; readonly application: Application }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
   | {

@@ -11,17 +11,14 @@ import {
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../keys/service-keys';
 import { insertStatusNotification } from '../notifications/create';
-import { msText, runPrepared, type Db, type DbOrTransaction } from '../postgres/connect';
+import { columns, rowsOf, runPrepared, type Db, type DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
 import { applicationExists, type Application, type LenderEvent } from './applications';
 
-/** A status as a lender reports it. */
 export interface NewLenderEvent {
   readonly applicationId: string;
-  /** The lender's own id of the event. */
   readonly lenderEventId: string;
   readonly status: ApplicationState;
-  /** When the lender says it happened. */
   readonly occurredAt: Date;
   /** Who sends it: applications of other lenders and the other environment do not exist for it. */
   readonly service: ServiceCaller;
@@ -33,7 +30,6 @@ export interface NewLenderEvent {
 export type LenderEventAnswer =
   /** Recorded now, or before with the same content. */
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
-  /** The lender's event id belongs to another event. */
   | { readonly kind: 'exists' }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
@@ -97,46 +93,28 @@ async function findEvent(
   return row ?? null;
 }
 
+const COLUMNS = `application_id, lender, environment, lender_event_id, status, occurred_at, received_at, verdict, state_after, waits_until,
+  previous_state, sequence, applied_at, service_key_id, request_id`;
 // No insert of drizzle: that names every column, and Postgres gives the number and the moment.
 const INSERT = `
   insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
     waits_until, service_key_id, request_id)
   values ($1, $2, $3, $4, $5, $6::text::timestamptz, $7, $8, service_now() + make_interval(secs => $9::float8), $10, $11)
   on conflict do nothing
-  returning event_number::float8 as "eventNumber", ${msText('received_at')} as received, ${msText('waits_until')} as waits`;
+  returning event_number::float8 as "eventNumber", ${columns('lender_events', COLUMNS)}`;
 
 async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,
-  {
-    waitSeconds,
-    service,
-    traceParent: _,
-    ...told
-  }: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
+  event: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
 ): Promise<LenderEvent | null> {
-  const { applicationId, lenderEventId, occurredAt, verdict, status, requestId } = told;
-  const stateAfter = verdict === 'applied' ? status : state;
-  const serviceKeyId = service.keyId;
-  const wait = verdict === 'waiting' ? waitSeconds : null;
+  const { applicationId, lenderEventId, status, occurredAt, verdict, requestId } = event;
   const ids = [applicationId, lender, environment, lenderEventId, status, occurredAt.toISOString()];
-  const parameters = [...ids, verdict, stateAfter, wait, serviceKeyId, requestId];
-  type Given = { readonly eventNumber: number; readonly received: number; readonly waits: number | null };
-  const [row] = await runPrepared<Given>(tx, INSERT, parameters);
-  if (row === undefined) return null;
-  return {
-    ...told,
-    eventNumber: row.eventNumber,
-    lender,
-    environment,
-    receivedAt: new Date(row.received),
-    stateAfter,
-    waitsUntil: row.waits === null ? null : new Date(row.waits),
-    previousState: null,
-    sequence: null,
-    appliedAt: null,
-    serviceKeyId,
-  };
+  const stateAfter = verdict === 'applied' ? status : state;
+  const wait = verdict === 'waiting' ? event.waitSeconds : null;
+  const parameters = [...ids, verdict, stateAfter, wait, event.service.keyId, requestId];
+  const [row] = await rowsOf<LenderEvent>(tx, INSERT, parameters);
+  return row ?? null;
 }
 
 /** Brings an application, whose row the transaction has locked, into the state of an event, and stores its notification. */
@@ -170,7 +148,6 @@ async function applyLenderEvent(
   return application;
 }
 
-/** An event that was applied, and the state that it replaced. */
 interface Move {
   readonly from: ApplicationState;
   readonly to: ApplicationState;
@@ -215,7 +192,6 @@ const OVERDUE = `
   select application_id as id from lender_events where waits_until <= service_now()
   group by application_id order by min(waits_until) limit $1::int`;
 
-/** Applications with an event whose wait is over, the longest overdue first. */
 export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
   (await runPrepared<{ id: string }>(db, OVERDUE, [limit])).map(({ id }) => id);
 

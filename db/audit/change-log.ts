@@ -3,12 +3,11 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** A change as it is stored (db/schema/audit.ts). */
 type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
-/** One change, as it is written down; its details never name a key or a secret. */
+/** A change to be written; its details never contain a key or a secret. */
 export type Change = Pick<RecordedChange, 'actor' | 'action' | 'subject' | 'details'>;
 
-/** Writes down changes. Call it in the transaction that makes them. */
+/** Writes changes. Call it in the transaction that makes them. */
 export async function appendChanges(tx: DbOrTransaction, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
   await tx.execute(sql`
@@ -18,21 +17,18 @@ export async function appendChanges(tx: DbOrTransaction, changes: readonly Chang
       as c (actor text, action text, subject text, details jsonb)`);
 }
 
-/** Writes down one change. Call it in the transaction that makes it. */
 export async function appendChange(tx: DbOrTransaction, change: Change): Promise<void> {
   await appendChanges(tx, [change]);
 }
 
-/** Changes, newest first. */
 export async function listChanges(
   db: DbOrTransaction,
   filter: {
     subject?: string | undefined;
     actor?: string | undefined;
     action?: string | undefined;
-    /** What was changed of this partner: itself, and its keys, endpoints, secrets, notifications and recoveries. */
+    /** Changes of this partner and of its keys, endpoints, secrets, notifications and recoveries. */
     partnerId?: string | undefined;
-    /** How far back, in seconds. */
     sinceSeconds?: number | undefined;
     /** Only those older than this one: the next page. */
     after?: number | undefined;
@@ -63,7 +59,7 @@ export async function listChanges(
     .limit(filter.limit);
 }
 
-/** What the retention removed last, added up by hour: it writes a line for each of its batches. */
+/** The last removals of the retention, summed by hour: it writes a line for each batch. */
 export async function lastRemovals(db: DbOrTransaction, limit: number) {
   const rows = await db.execute<{ changed_at: string; login: string; subject: string; rows: number }>(sql`
     select to_char(max(changed_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as changed_at, login, subject,
@@ -74,7 +70,6 @@ export async function lastRemovals(db: DbOrTransaction, limit: number) {
   return [...rows];
 }
 
-/** One change; null when there is none. */
 export async function findChange(db: DbOrTransaction, changeId: number): Promise<RecordedChange | null> {
   const [row] = await db.select().from(changeLog).where(eq(changeLog.changeId, changeId));
   return row ?? null;

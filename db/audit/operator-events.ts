@@ -5,23 +5,9 @@ import type { KeyEnvironment } from '../keys/key';
 import { operatorEvents } from '../schema';
 import { given, givenSince } from '../schema/columns';
 
-/** An event as it is stored (db/schema/audit.ts). */
 type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
-/** Something the service noticed by itself, as it is written down; never with a secret, a body or an address. */
+/** Something that the service has noticed; never with a secret, a body or an address. */
 export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;
-
-/** Writes down what operators should know. Call it in the transaction that it is about. */
-export async function appendOperatorEvents(
-  tx: DbOrTransaction,
-  events: readonly OperatorEvent[],
-): Promise<void> {
-  if (events.length > 0) await tx.execute(insertion(events));
-}
-
-/** Writes down one of a kind that a unique index keeps to one for its subject. @returns false when it is there already. */
-export async function appendOperatorEventOnce(db: DbOrTransaction, event: OperatorEvent): Promise<boolean> {
-  return (await db.execute(sql`${insertion([event])} on conflict do nothing`)).count > 0;
-}
 
 /** Number and moment are given by Postgres. */
 const insertion = (events: readonly OperatorEvent[]) => sql`
@@ -29,6 +15,19 @@ const insertion = (events: readonly OperatorEvent[]) => sql`
   select kind, "partnerId", environment, "endpointId", details
   from jsonb_to_recordset(${JSON.stringify(events)}::text::jsonb)
     as e (kind text, "partnerId" text, environment text, "endpointId" text, details jsonb)`;
+
+/** Writes events for operators. Call it in the transaction that they are about. */
+export async function appendOperatorEvents(
+  tx: DbOrTransaction,
+  events: readonly OperatorEvent[],
+): Promise<void> {
+  if (events.length > 0) await tx.execute(insertion(events));
+}
+
+/** Writes an event of which a unique index allows one for its subject. @returns false when there is one already. */
+export async function appendOperatorEventOnce(db: DbOrTransaction, event: OperatorEvent): Promise<boolean> {
+  return (await db.execute(sql`${insertion([event])} on conflict do nothing`)).count > 0;
+}
 
 /** Events, newest first. @param filter.sinceSeconds how far back, in seconds. */
 export async function listOperatorEvents(

@@ -11,7 +11,6 @@ import {
   type VersionColumns,
 } from './product-row';
 
-/** A merchant with everything that its quotes depend on. */
 export interface StoredMerchant {
   readonly setup: MerchantSetup;
   readonly partnerAccess: 'all' | 'restricted';
@@ -110,7 +109,6 @@ function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
   return { ...toDefinition(row.creditProduct, columns), productId, version, displayOrder };
 }
 
-/** Keeps a statement well below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 1_000;
 
 /** Writes merchants, new or changed, and replaces their lists of partners. Call it in a transaction. */
@@ -144,7 +142,6 @@ export async function saveMerchants(tx: DbOrTransaction, wanted: readonly Mercha
   }
 }
 
-/** Which of these partners exist. */
 export async function existingPartnerIds(
   db: DbOrTransaction,
   partnerIds: readonly string[],

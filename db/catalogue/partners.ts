@@ -1,6 +1,6 @@
-import { and, asc, eq, isNotNull, sql } from 'drizzle-orm';
-import type { DbOrTransaction } from '../postgres/connect';
-import { partners, recoveries } from '../schema';
+import { asc, eq, sql } from 'drizzle-orm';
+import { oneRow, runPrepared, type DbOrTransaction } from '../postgres/connect';
+import { partners } from '../schema';
 import { Refused } from '../refused';
 
 export type Partner = Readonly<typeof partners.$inferSelect>;
@@ -40,7 +40,6 @@ export async function findPartner(db: DbOrTransaction, partnerId: string): Promi
   return found ?? null;
 }
 
-/** @throws Refused when there is no such partner. */
 export async function existingPartner(db: DbOrTransaction, partnerId: string): Promise<Partner> {
   const found = await findPartner(db, partnerId);
   if (found === null) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
@@ -50,33 +49,24 @@ export async function existingPartner(db: DbOrTransaction, partnerId: string): P
 type Changed = Promise<{ changed: boolean; partner: Partner }>;
 
 /** Switches a partner, and with it all its keys, off or on. */
-export async function setPartnerState(db: DbOrTransaction, partnerId: string, state: PartnerState): Changed {
-  return db.transaction(async (tx) => change(tx, partnerId, 'state', state));
-}
+export const setPartnerState = (db: DbOrTransaction, partnerId: string, state: PartnerState): Changed =>
+  db.transaction((tx) => change(tx, partnerId, 'state', state));
 
-/** Lets a partner begin recoveries, or no longer: one of its own that is under way is then stopped. */
-export async function setPartnerRecovery(
+const STOP_RECOVERIES = `
+  update recoveries set state = 'interrupted', updated_at = service_now()
+  where partner_id = $1 and state = 'running' and key_id is not null`;
+
+/** Allows a partner to begin recoveries, or forbids it: its own recovery under way is then stopped. */
+export const setPartnerRecovery = (
   db: DbOrTransaction,
   partnerId: string,
   recovery: PartnerRecoveryState,
-): Changed {
-  return db.transaction(async (tx) => {
+): Changed =>
+  db.transaction(async (tx) => {
     const answer = await change(tx, partnerId, 'recovery', recovery);
-    if (answer.changed && recovery === 'disabled') {
-      await tx
-        .update(recoveries)
-        .set({ state: 'interrupted', updatedAt: sql`service_now()` })
-        .where(
-          and(
-            eq(recoveries.partnerId, partnerId),
-            eq(recoveries.state, 'running'),
-            isNotNull(recoveries.keyId),
-          ),
-        );
-    }
+    if (answer.changed && recovery === 'disabled') await runPrepared(tx, STOP_RECOVERIES, [partnerId]);
     return answer;
   });
-}
 
 async function change<Field extends 'state' | 'recovery'>(
   tx: DbOrTransaction,
@@ -84,22 +74,25 @@ async function change<Field extends 'state' | 'recovery'>(
   field: Field,
   value: Partner[Field],
 ): Changed {
-  const [old] = await tx.select().from(partners).where(eq(partners.partnerId, partnerId)).for('update');
+  const whose = eq(partners.partnerId, partnerId);
+  const [old] = await tx.select().from(partners).where(whose).for('update');
   if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   if (old[field] === value) return { changed: false, partner: old };
-  await tx
+  const [partner = old] = await tx
     .update(partners)
     .set({ [field]: value })
-    .where(eq(partners.partnerId, partnerId));
-  return { changed: true, partner: { ...old, [field]: value } };
+    .where(whose)
+    .returning();
+  return { changed: true, partner };
 }
 
+const NEXT_FREE = `
+  select 'P' || min(n) as id
+  from (select 100001 as n union all select substr(partner_id, 2)::int + 1 from partners) candidate
+  where n between 100001 and 999999 and not exists (select 1 from partners where partner_id = 'P' || n)`;
+
 async function nextFreeId(tx: DbOrTransaction): Promise<string> {
-  const [row] = await tx.execute<{ id: string | null }>(sql`
-    select 'P' || min(n) as id
-    from (select 100001 as n union all select substr(partner_id, 2)::int + 1 from partners) candidate
-    where n between 100001 and 999999 and not exists (select 1 from partners where partner_id = 'P' || n)`);
-  if (row?.id == null)
-    throw new Refused('conflict', 'No partner id is free from P100001 to P999999: name one.');
-  return row.id;
+  const { id } = await oneRow<{ id: string | null }>(tx, NEXT_FREE);
+  if (id !== null) return id;
+  throw new Refused('conflict', 'No partner id is free from P100001 to P999999: name one.');
 }

@@ -6,7 +6,6 @@ import { given } from '../schema/columns';
 import { toColumns, toDefinition, type ProductDefinition } from './product-row';
 import { Refused } from '../refused';
 
-/** A product, switched on or not, with its current terms. */
 export interface StoredProduct extends Readonly<
   Omit<typeof products.$inferSelect, 'currentVersion' | 'createdAt'>
 > {
@@ -122,7 +121,6 @@ export async function addVersion(
   return version;
 }
 
-/** A product, and the version that it is priced with from now on. */
 export interface RenewedProduct {
   readonly productId: string;
   readonly merchantId: string;
@@ -135,9 +133,9 @@ const {
   version: __,
   lenderName: ___,
   createdAt: ____,
-  ...KEPT
+  ...TERMS
 } = getTableColumns(productVersions);
-const KEPT_COLUMNS = Object.values(KEPT).map(({ name }) => name);
+const KEPT_COLUMNS = Object.values(TERMS).map(({ name }) => name);
 
 /** Makes a new version, with this name of its lender, of every product of the lender that has another name; switched-off ones too. */
 export async function renameLenderInProducts(
@@ -160,7 +158,6 @@ export async function renameLenderInProducts(
       p.current_version as version`);
 }
 
-/** Changes what is not part of the terms. */
 export async function setProductPlace(
   tx: DbOrTransaction,
   productId: string,

@@ -14,20 +14,9 @@ export const ENDPOINTS_CHANNEL = 'endpoints';
 
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 
-const SELECT = `select ${columns('e', [
-  'endpoint_id',
-  'partner_id',
-  'environment',
-  'url',
-  'state',
-  'disabled_reason',
-  'last_success_at',
-  'failing_since',
-  'failures_since_success',
-  'warned_hours',
-  'created_at',
-  'updated_at',
-])} from webhook_endpoints e`;
+const COLUMNS = `endpoint_id, partner_id, environment, url, state, disabled_reason, last_success_at, failing_since,
+  failures_since_success, warned_hours, created_at, updated_at`;
+const SELECT = `select ${columns('e', COLUMNS)} from webhook_endpoints e`;
 
 interface NewEndpoint extends Tenant {
   readonly url: string;
@@ -35,7 +24,6 @@ interface NewEndpoint extends Tenant {
   readonly secret: string;
   /** Seals the secret, and the private key of a new key pair. */
   readonly keyRing: Pick<KeyRing, 'seal'>;
-  /** Whether the present endpoint is replaced. */
   readonly replace: boolean;
 }
 
@@ -110,7 +98,6 @@ export const noActiveEndpoint = ({ partnerId, environment }: Tenant) =>
     'no_endpoint',
   );
 
-/** @throws Refused when there is no such endpoint. */
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
   const [row] = await rowsOf<WebhookEndpoint>(db, `${SELECT} where e.endpoint_id = $1`, [endpointId]);
   if (row === undefined) throw new Refused('not_found', `Endpoint ${endpointId} does not exist.`);

@@ -26,20 +26,19 @@ export function generateKeyPair(): KeyPair {
 /** A key pair as stored: the private key sealed, and bound to its owner and its public key. */
 export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 
-/** A public key that deliveries are signed under now. */
 export type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
 
-const PUBLIC = ['key_pair_id', 'environment', 'public_key', 'expires_at'];
-const SUMMARY = [...PUBLIC, 'partner_id', 'key_id', 'created_at'];
+const PUBLIC = 'key_pair_id, environment, public_key, expires_at';
+const SUMMARY = `${PUBLIC}, partner_id, key_id, created_at`;
 const LIVE = '(k.expires_at is null or k.expires_at > service_now())';
 const NEWEST_FIRST = 'k.created_at desc, k.key_pair_id desc';
-const live = (names: readonly string[]) => `
+const live = (names: string) => `
   select ${columns('k', names)} from webhook_key_pairs k
   where k.partner_id = $1 and k.environment = $2 and ${LIVE} order by ${NEWEST_FIRST}`;
 
 /** The key pairs that sign now, newest first. */
 export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
-  rowsOf<SealedKeyPair>(db, live([...SUMMARY, 'ciphertext']), [partnerId, environment]);
+  rowsOf<SealedKeyPair>(db, live(`${SUMMARY}, ciphertext`), [partnerId, environment]);
 
 /** Their public halves, which are all that an API process may read. */
 export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>

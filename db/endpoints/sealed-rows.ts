@@ -1,7 +1,6 @@
 import { type Db, type DbOrTransaction, runPrepared, type Reader } from '../postgres/connect';
 import { KeyRingError, type KeyRing, type Sealed, type SealedFor } from './key-ring';
 
-/** A table whose rows contain something that the key ring has sealed. */
 interface SealedTable {
   readonly name: string;
   readonly id: string;
@@ -24,14 +23,12 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
 ];
 
-/** A secret or a private key, with the row that it belongs to. */
 interface SealedRow extends Sealed {
   readonly id: string;
   readonly place: SealedFor;
 }
 
 interface Wanted {
-  /** Only ids after this one. */
   readonly after: string;
   readonly limit: number;
   /** Only rows that were sealed with another key than this; they are locked. */
@@ -75,7 +72,6 @@ const CHECKED_AT_ONCE = 1_000;
 
 interface SecretsChecked {
   readonly found: number;
-  /** How many are sealed with which key. */
   readonly byKey: Readonly<Record<string, number>>;
   readonly unreadable: readonly Unreadable[];
 }
@@ -113,7 +109,6 @@ export interface ResealReport {
 
 interface ResealOptions {
   readonly keyRing: KeyRing;
-  /** Opens everything, changes nothing. */
   readonly dryRun: boolean;
   /** In the transaction of each batch that changed something. */
   readonly record: (tx: DbOrTransaction, resealed: number) => Promise<void>;

@@ -24,7 +24,6 @@ export function generateWebhookSecret(): string {
 const INSERT =
   'insert into webhook_secrets (secret_id, endpoint_id, key_id, ciphertext) values ($1, $2, $3, $4::bytea)';
 
-/** Stores a new secret of an endpoint; returns its id. */
 export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: SealSecret): Promise<string> {
   const secretId = `whs_${ulid()}`;
   const { keyId, ciphertext } = seal({ endpointId, secretId });
@@ -35,7 +34,7 @@ export async function addSecret(tx: DbOrTransaction, endpointId: string, seal: S
 const IS_LIVE = '(s.expires_at is null or s.expires_at > service_now())';
 const NEWEST_FIRST = 'order by s.created_at desc, s.secret_id desc';
 const LIVE = `
-  select ${columns('s', ['secret_id', 'endpoint_id', 'key_id', 'ciphertext', 'created_at', 'expires_at'])}
+  select ${columns('s', 'secret_id, endpoint_id, key_id, ciphertext, created_at, expires_at')}
   from webhook_secrets s where s.endpoint_id = $1 and ${IS_LIVE} ${NEWEST_FIRST}`;
 
 /** The secrets that sign now, newest first. */
@@ -81,7 +80,7 @@ export type SecretSummary = Omit<SealedSecret, 'endpointId' | 'ciphertext'> & {
 };
 
 const LIST = `
-  select ${columns('s', ['secret_id', 'key_id', 'created_at', 'expires_at'])}, ${IS_LIVE} as live
+  select ${columns('s', 'secret_id, key_id, created_at, expires_at')}, ${IS_LIVE} as live
   from webhook_secrets s where s.endpoint_id = $1 ${NEWEST_FIRST}`;
 
 /** All secrets of an endpoint, those that have ended too, newest first. */

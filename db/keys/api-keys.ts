@@ -1,16 +1,14 @@
 import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
-import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
 import type { PartnerState } from '../catalogue/partners';
-import { type DbOrTransaction, msText, runPrepared, type Reader } from '../postgres/connect';
+import { columns, rowsOf, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import { apiKeys, partners } from '../schema';
 import { given, isExpired } from '../schema/columns';
-import { expiryIn, generateKey, hashKey, keyChanges, type Issued, type KeySummary } from './key';
+import { keyChanges, newKey, type Issued, type KeySummary } from './key';
 
 type ApiKey = Readonly<typeof apiKeys.$inferSelect>;
 
-/** A key as the API checks it. */
 export interface ApiKeyRecord extends Pick<
   ApiKey,
   'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt'
@@ -18,14 +16,22 @@ export interface ApiKeyRecord extends Pick<
   readonly partnerState: PartnerState;
 }
 
-/** A key as people see it. */
 export interface ApiKeySummary extends KeySummary, Pick<ApiKey, 'partnerId' | 'environment'> {
   readonly partnerState: PartnerState;
 }
 
-const RECORD = `select k.key_id as "keyId", k.partner_id as "partnerId", k.environment, k.key_hash as "keyHash",
-  k.state, ${msText('k.expires_at')} as "expiresAt", p.state as "partnerState"
+const RECORD = `
+  select ${columns('k', 'key_id, partner_id, environment, key_hash, state, expires_at')}, p.state as "partnerState"
   from api_keys k join partners p on p.partner_id = k.partner_id`;
+
+export const loadAllKeys = (db: Reader) => rowsOf<ApiKeyRecord>(db, RECORD, []);
+
+export const loadKeysOfPartner = (db: Reader, partnerId: string) =>
+  rowsOf<ApiKeyRecord>(db, `${RECORD} where k.partner_id = $1`, [partnerId]);
+
+/** The key with this hash (`hashKey`), whatever its state. */
+export const findKeyByHash = async (db: Reader, hash: Buffer) =>
+  (await rowsOf<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]))[0] ?? null;
 
 const { keyHash: _, ...SHOWN } = getTableColumns(apiKeys);
 
@@ -35,27 +41,6 @@ const summaries = (db: DbOrTransaction) =>
     .from(apiKeys)
     .innerJoin(partners, eq(partners.partnerId, apiKeys.partnerId))
     .$dynamic();
-
-type Row = Omit<ApiKeyRecord, 'expiresAt'> & { readonly expiresAt: number | null };
-
-const toRecord = (row: Row): ApiKeyRecord => ({
-  ...row,
-  expiresAt: row.expiresAt === null ? null : new Date(row.expiresAt),
-});
-
-export async function loadAllKeys(db: Reader): Promise<ApiKeyRecord[]> {
-  return (await runPrepared<Row>(db, RECORD)).map(toRecord);
-}
-
-export async function loadKeysOfPartner(db: Reader, partnerId: string): Promise<ApiKeyRecord[]> {
-  return (await runPrepared<Row>(db, `${RECORD} where k.partner_id = $1`, [partnerId])).map(toRecord);
-}
-
-/** The key with this hash (`hashKey`), whatever its state. */
-export async function findKeyByHash(db: Reader, hash: Buffer): Promise<ApiKeyRecord | null> {
-  const [row] = await runPrepared<Row>(db, `${RECORD} where k.key_hash = $1`, [hash]);
-  return row === undefined ? null : toRecord(row);
-}
 
 /**
  * Keys for people, by partner, newest last. @param filter.after id of the last key of the page before.
@@ -88,21 +73,12 @@ export async function issueKey(
   db: DbOrTransaction,
   { partnerId, environment, expiresInSeconds }: Tenant & { readonly expiresInSeconds: number | null },
 ): Promise<Issued<ApiKeySummary>> {
-  const expiresAt = expiryIn(expiresInSeconds);
+  const { key, row } = newKey(environment, 'key', expiresInSeconds);
   const partner = await db.execute(sql`select 1 from partners where partner_id = ${partnerId} for share`);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  const key = generateKey(environment);
-  const keyId = `key_${ulid()}`;
-  await db.insert(apiKeys).values({
-    keyId,
-    partnerId,
-    environment,
-    keyHash: hashKey(key),
-    lastFour: key.slice(-4),
-    expiresAt,
-  });
-  const summary = await findKey(db, keyId);
-  if (summary === null) throw new Error(`${keyId} is gone as soon as it was issued`);
+  await db.insert(apiKeys).values({ ...row, partnerId, environment });
+  const [summary] = await summaries(db).where(eq(apiKeys.keyId, row.keyId));
+  if (summary === undefined) throw new Error(`${row.keyId} was not stored`);
   return { key, summary };
 }
 

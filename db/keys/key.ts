@@ -1,5 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { sql, type SQL } from 'drizzle-orm';
+import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
 import { oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
@@ -24,6 +25,13 @@ export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key, 'utf8').digest();
 }
 
+/** A new key with its columns. @param prefix of its id, such as `key`. */
+export function newKey(opens: KeyEnvironment | 'service', prefix: string, expiresInSeconds: number | null) {
+  const key = generateKey(opens);
+  const row = { keyId: `${prefix}_${ulid()}`, keyHash: hashKey(key), lastFour: key.slice(-4) };
+  return { key, row: { ...row, expiresAt: expiryIn(expiresInSeconds) } };
+}
+
 /** An old key, webhook secret or key pair stays valid for a day beside the new one: time to roll the new one out. */
 export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
@@ -34,7 +42,6 @@ export function checkOverlap(seconds: number): void {
   throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
 }
 
-/** What keys of every kind have in common, as people see them. */
 export interface KeySummary extends Readonly<
   Omit<typeof apiKeys.$inferSelect, 'partnerId' | 'environment' | 'keyHash'>
 > {
@@ -77,7 +84,7 @@ const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(se
  * The moment at which a new key expires, by the database's clock; null: never.
  * @throws Refused unless that is in the future.
  */
-export function expiryIn(seconds: number | null): SQL | null {
+function expiryIn(seconds: number | null): SQL | null {
   if (seconds !== null && !(seconds > 0)) throw new Refused('invalid', 'A key must expire in the future.');
   return seconds === null ? null : inSeconds(seconds);
 }
@@ -121,7 +128,6 @@ export function keyChanges<S extends KeySummary>({ table: name, find, issueSucce
         return { ...issued, replaced: await update(tx, keyId, expiry) };
       });
     },
-    /** Revokes for good; again is no change. */
     revoke: (db: DbOrTransaction, keyId: string): Promise<Changed<S>> =>
       db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
@@ -129,7 +135,6 @@ export function keyChanges<S extends KeySummary>({ table: name, find, issueSucce
         const summary = await update(tx, keyId, sql`state = 'revoked', revoked_at = service_now()`);
         return { changed: true, summary };
       }),
-    /** Switches a key off or on again. */
     setState: (db: DbOrTransaction, keyId: string, state: 'active' | 'inactive'): Promise<Changed<S>> =>
       db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
@@ -141,7 +146,6 @@ export function keyChanges<S extends KeySummary>({ table: name, find, issueSucce
   };
 }
 
-/** In seconds; null: no end. */
 function lifeOf({ createdAt, expiresAt }: KeySummary): number | null {
   return expiresAt === null ? null : Math.round((expiresAt.getTime() - createdAt.getTime()) / 1_000);
 }

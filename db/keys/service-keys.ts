@@ -1,20 +1,11 @@
 import { and, asc, eq, getTableColumns, inArray } from 'drizzle-orm';
-import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { TEST_LENDERS } from '../../domain/test-merchants';
 import { findLender } from '../applications/lenders';
 import { Refused } from '../refused';
 import { creditApplications, serviceKeys } from '../schema';
 import { isExpired } from '../schema/columns';
-import {
-  expiryIn,
-  generateKey,
-  hashKey,
-  keyChanges,
-  type Issued,
-  type KeyEnvironment,
-  type KeySummary,
-} from './key';
+import { keyChanges, newKey, type Issued, type KeyEnvironment, type KeySummary } from './key';
 
 /** What a service key gives access to: applications of one lender in one environment. */
 export interface KeyBinding {
@@ -31,9 +22,7 @@ export interface ServiceCaller extends KeyBinding {
   readonly keyId: string;
 }
 
-/** A key of the internal listener, as people see it. */
 export interface ServiceKeySummary extends KeySummary, KeyBinding {
-  /** Who uses it. */
   readonly name: string;
 }
 
@@ -86,14 +75,10 @@ export async function issueServiceKey(
       `${lender} belongs to the designated test merchants: no integration speaks for it.`,
     );
   }
-  const key = generateKey('service');
-  const keyId = `svk_${ulid()}`;
-  const expiresAt = expiryIn(wanted.expiresInSeconds);
-  await db
-    .insert(serviceKeys)
-    .values({ keyId, name, lender, environment, keyHash: hashKey(key), lastFour: key.slice(-4), expiresAt });
-  const summary = await findServiceKey(db, keyId);
-  if (summary === null) throw new Error(`${keyId} is gone as soon as it was issued`);
+  const { key, row } = newKey('service', 'svk', wanted.expiresInSeconds);
+  await db.insert(serviceKeys).values({ ...row, name, lender, environment });
+  const summary = await findServiceKey(db, row.keyId);
+  if (summary === null) throw new Error(`${row.keyId} was not stored`);
   return { key, summary };
 }
 

@@ -50,7 +50,6 @@ export type OpenedAttempt =
   | {
       readonly kind: 'wait';
       readonly step: number;
-      /** Whole milliseconds. */
       readonly waitMs: number;
       readonly paused: boolean;
     }
@@ -61,7 +60,6 @@ export type OpenedAttempt =
   | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
   /** The endpoint is another one than the caller expects. */
   | { readonly kind: 'other_endpoint' }
-  /** A test whose new month has no unit left. */
   | { readonly kind: 'monthly_limit' }
   /** Its row contradicts its notification: it can never be sent. */
   | { readonly kind: 'poison' };
@@ -69,6 +67,8 @@ export type OpenedAttempt =
 const OPEN = 'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened';
 
 type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: string })[];
+
+const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
 /**
  * Writes the row of an attempt before it is sent (open.sql).
@@ -99,8 +99,6 @@ export async function openAttempt(
     keyPairs: opened.keyPairs.map((one) => ({ ...one, ciphertext: bytesOf(one) })),
   };
 }
-
-const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
 const FORGET = `
   with locked as (
@@ -136,7 +134,6 @@ export interface NotificationEnd {
   readonly reason: string;
 }
 
-/** The answer of record_attempt. */
 type Recorded =
   | { readonly foreign: string }
   | {

@@ -1,5 +1,5 @@
--- "May this go now?": what the claim asks, and what people are shown (db/notifications/operator.ts). One function for the queue of a
--- partner and environment, which has one endpoint, one for the order of an application's events.
+-- "May this go now?": two functions for the claim and for what operators are shown (operator.ts). The first is about the queue of a
+-- partner and environment, which has one endpoint; the second about the order of an application's events.
 
 -- Whether there is an endpoint to send to, how many of its slots are free, and whether tests have to wait.
 CREATE OR REPLACE FUNCTION delivery_queue_1(of_partner text, of_environment text, slots integer, moment timestamptz)
@@ -14,17 +14,17 @@ RETURNS TABLE (active boolean, free integer, tests_wait boolean) LANGUAGE sql ST
       WHERE d.partner_id = of_partner AND d.environment = of_environment AND d.taken_at IS NOT NULL
         AND (d.state = 'started' OR d.due_at > moment)
       LIMIT slots) taken),
-    -- While four tests of an endpoint are under way or being tried again, no other begins. Those that are delivered end in milliseconds
-    -- and delay none; those that fail stay for the 35 s of their ladder, so that an endpoint which fails at once, and whose partner asks
-    -- again and again, costs a few attempts a second at most.
+    -- While four tests of an endpoint are under way or waiting for a retry, no other starts. Delivered ones end in milliseconds, and delay
+    -- none; failing ones stay for the 35 s of their ladder. So a partner that keeps sending tests to a failing endpoint costs a few
+    -- attempts a second at most.
     4 = (SELECT count(*) FROM (
       SELECT FROM deliveries d
       WHERE d.partner_id = of_partner AND d.environment = of_environment AND d.test AND d.state = 'started'
       LIMIT 4) tests)
 $$;
 
--- The earlier events of its application that one may not overtake: those under way, except what was tried long enough ago. What is sent
--- again in bulk, or was delivered before, keeps nothing waiting; nor does what is held because there is no endpoint, as this would be too.
+-- The earlier events under way that an event of the same application may not overtake. Not among them: events whose first attempt was long
+-- enough ago, bulk recoveries, events that were delivered before, and held ones without an endpoint, as this one would then be held too.
 CREATE OR REPLACE FUNCTION earlier_events_1(
   of_application text, before_sequence integer, at_priority smallint, active boolean, order_wait interval, moment timestamptz
 ) RETURNS TABLE (notification_id text, sequence integer) LANGUAGE sql STABLE AS $$
@@ -35,18 +35,18 @@ CREATE OR REPLACE FUNCTION earlier_events_1(
     AND (d.first_attempt_at IS NULL OR d.first_attempt_at > moment - order_wait)
 $$;
 
--- The dispatcher's claim: takes up to "most" notifications that are due, from the queues in turn, beginning after the given one. A queue
--- has "slots" first attempts under way at most, over all workers. Priority 0 goes before 1.
+-- The dispatcher's claim: takes up to "most" due notifications from the queues in turn, beginning after the given queue. A queue has at most
+-- "slots" first attempts under way, over all workers. Priority 0 goes before 1.
 --
--- The claims of one queue take turns, by an advisory lock: each counts what the ones before have taken, which row locks alone would
--- not show. Each statement in here has a snapshot of its own, and the one that counts is newer than the locks. A claim never waits:
--- what another one has locked it leaves to that one, and reports it ("contended"). So claims of different queues share commits.
+-- The claims of one queue take turns by an advisory lock, because each has to count what the claims before it have taken; row locks do not
+-- show that. Each statement of this function has its own snapshot, and the counting one is newer than the locks. A claim never waits: it
+-- skips a queue that another claim has locked, and reports that ("contended"). So claims of different queues share commits.
 CREATE OR REPLACE FUNCTION claim_notifications_1(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
   OUT claimed json, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
--- Whatever the statistics say of a table that fills and empties: follow the indexes, row by row. Without these the first claim of a
--- backlog of 100,000 reads all of it (0.2 to 0.4 s), as its plan was made while the table was empty.
+-- Follow the indexes row by row, because the statistics of a table that fills and empties mislead: without these settings the first claim
+-- of a backlog of 100,000 reads all of it (0.2 to 0.4 s), with a plan made while the table was empty.
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
@@ -58,7 +58,7 @@ DECLARE
   taken text[] := '{}';
   more text[];
 BEGIN
-  -- A claim that a crash of Postgres takes back is made again, and its workflow is not started twice: nobody waits for its flush.
+  -- A claim that a crash of Postgres undoes is made again, and its workflow is not started twice: the flush needs no wait.
   PERFORM set_config('synchronous_commit', 'off', true);
   claimed := '[]';
   waiting := false;
@@ -66,7 +66,7 @@ BEGIN
   last_partner := after_partner;
   last_environment := after_environment;
 
-  -- The queues with something due, in turn: from one to the next by the index, so that a backlog costs no more than a row.
+  -- The queues with due rows, in turn: from one to the next by the index, so that a backlog costs one row.
   FOR queue IN
     WITH RECURSIVE walk AS (
       SELECT after_partner AS partner_id, after_environment AS environment, NULL::smallint AS priority, NULL::timestamptz AS due_at,
@@ -85,7 +85,7 @@ BEGIN
       WHERE NOT next.wrapped OR (next.partner_id, next.environment) <= (after_partner, after_environment))
     SELECT w.partner_id, w.environment, bulk.due AS bulk
     FROM walk w CROSS JOIN LATERAL (
-      -- No EXISTS, here and below: that may become a hash of everything that is due.
+      -- Not EXISTS, here and below: the planner may turn that into a hash of all due rows.
       SELECT CASE w.priority WHEN 0 THEN 0 < (SELECT count(*) FROM (
         SELECT FROM deliveries d
         WHERE d.state = 'queued' AND d.partner_id = w.partner_id AND d.environment = w.environment
@@ -98,7 +98,7 @@ BEGIN
     last_environment := queue.environment;
     IF (SELECT q.free <= 0 FROM delivery_queue_1(queue.partner_id, queue.environment, slots, moment) q) THEN
       waiting := true;
-    -- Two queues of one hash take turns, which costs little.
+    -- Two queues with the same hash exclude each other, which is rare and harmless.
     ELSIF NOT pg_try_advisory_xact_lock(
       hashtext('claim_notifications'), hashtext(queue.partner_id || '/' || queue.environment))
     THEN
@@ -115,7 +115,7 @@ BEGIN
     RETURN;
   END IF;
 
-  -- Slots are counted again: the walk's snapshot may be older than what another claim of the queue has taken just before the lock.
+  -- Counts the slots again: the snapshot of the walk may be older than the last claim before the lock.
   FOR urgency IN 0..1 LOOP
     EXIT WHEN urgency = 1 AND NOT bulk;
     SELECT array_agg(ready.notification_id) INTO more
@@ -140,7 +140,7 @@ BEGIN
     taken := taken || more;
   END LOOP;
 
-  -- The bounds leave months out, which an array cannot.
+  -- The bounds exclude partitions, which an array does not.
   IF cardinality(taken) > 0 THEN
     SELECT json_agg(json_build_object(
       'notificationId', d.notification_id, 'generation', d.generation, 'partnerId', d.partner_id, 'environment', d.environment,
@@ -156,7 +156,7 @@ BEGIN
     SELECT FROM unnest(partners, environments) AS l (partner_id, environment)
     CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q
     CROSS JOIN (VALUES (0), (1)) AS u (urgency)
-    -- Paced tests, a hundred at most, are not worth a claim after each attempt of anybody's: the next sweep finds them.
+    -- Paced tests, a hundred at most, are left to the next sweep: they do not justify a claim after every attempt.
     CROSS JOIN LATERAL (
       SELECT FROM deliveries d
       WHERE d.state = 'queued' AND d.partner_id = l.partner_id AND d.environment = l.environment

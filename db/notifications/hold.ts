@@ -5,9 +5,7 @@ import { hint, oneRow, runPrepared, type Db, type Reader } from '../postgres/con
 import { endNotification } from './attempt';
 import { SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
 
-/** A notification that has been held for this long expires. */
 export const HELD_FOR_DAYS = 30;
-/** Operators are warned this long before. */
 export const EXPIRY_WARNING_DAYS = 7;
 /** Shortest time between two warnings of a queue. */
 const WARN_EVERY_HOURS = 24;

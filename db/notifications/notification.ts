@@ -8,7 +8,7 @@ import {
 import type { Tenant } from '../../domain/tenant';
 import { type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
 
-/** Which notification, and as which generation: one workflow. */
+/** A notification and its generation, which together name a workflow. */
 export interface NotificationRef {
   readonly notificationId: string;
   readonly generation: number;
@@ -21,11 +21,9 @@ export interface Notification extends NotificationRef, Tenant {
   readonly applicationId: string | null;
   readonly sequence: number | null;
   readonly state: NotificationState;
-  /** Why it ended, or is held. */
   readonly endReason: string | null;
   readonly attempts: number;
   readonly deliveredMs: number | null;
-  /** Whether its body is still stored. */
   readonly hasBody: boolean;
 }
 
@@ -69,9 +67,7 @@ export async function readTrace(reader: Reader, notificationId: string) {
 /** The state of a notification and its last attempt, for a caller that waits for it. */
 export interface NotificationProgress {
   readonly state: NotificationState;
-  /** Why it ended otherwise than delivered. */
   readonly endReason: string | null;
-  /** The last attempt that has ended; null while there is none. */
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
 }
 

@@ -34,7 +34,6 @@ export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 
   readonly requestId: string | null;
 }
 
-/** The same with its body. */
 export interface StoredNotification extends NotificationSummary {
   readonly body: string;
 }
@@ -45,19 +44,9 @@ export type ListedNotification = NotificationSummary & { readonly lastOutcome: s
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
 export type AttemptSummary = Omit<DeliveryAttempt, 'answer'>;
 
-const SUMMARY = `${NOTIFICATION}, ${columns('n', [
-  'merchant_reference',
-  'request_id',
-  'created_at',
-  'due_at',
-  'taken_at',
-  'started_at',
-  'next_attempt_at',
-  'paused_at',
-  'held_at',
-  'delivered_at',
-  'ended_at',
-])}, n.reserved_month::text as "reservedMonth"`;
+const MOMENTS = `created_at, due_at, taken_at, started_at, next_attempt_at, paused_at, held_at, delivered_at, ended_at`;
+const SUMMARY = `${NOTIFICATION}, ${columns('n', `merchant_reference, request_id, ${MOMENTS}`)},
+  n.reserved_month::text as "reservedMonth"`;
 
 /** Reads one notification; null when there is none, or its month has been dropped. */
 export async function findNotification(
@@ -72,7 +61,6 @@ export async function findNotification(
 export interface NotificationFilter {
   readonly partnerId?: string | undefined;
   readonly environment?: Tenant['environment'] | undefined;
-  /** In one of these states. */
   readonly states?: readonly NotificationState[] | undefined;
   /** Neither delivered nor cancelled. */
   readonly undelivered: boolean;
@@ -80,7 +68,6 @@ export interface NotificationFilter {
   readonly applicationId?: string | undefined;
   /** Of applications with this reference of the partner's. */
   readonly merchantReference?: string | undefined;
-  /** How far back, in seconds. */
   readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
   readonly after?: string | undefined;
@@ -107,40 +94,29 @@ export async function listNotifications(
   return lists.flat().toSorted(newestFirst).slice(0, filter.limit);
 }
 
+const OF_REFERENCE = 'select application_id from credit_applications where merchant_reference';
+
 async function listOf(
   reader: Reader,
-  {
-    partnerId,
-    environment,
-    states,
-    undelivered,
-    paused,
-    applicationId,
-    merchantReference,
-    after,
-    limit,
-  }: NotificationFilter,
+  filter: NotificationFilter,
   oldest: string,
 ): Promise<ListedNotification[]> {
-  const parameters: Parameter[] = [oldest, limit];
+  const { states, paused } = filter;
+  const parameters: Parameter[] = [oldest, filter.limit];
   const given = (value: string | readonly string[] | undefined, condition: (nth: string) => string) =>
     value === undefined ? [] : [condition(`$${parameters.push(value)}`)];
   const underWay = paused || states?.every((state) => (DELIVERY_STATES as readonly string[]).includes(state));
   const conditions = [
     'n.notification_id >= $1',
-    ...given(partnerId, (nth) => `n.partner_id = ${nth}`),
-    ...given(environment, (nth) => `n.environment = ${nth}`),
+    ...given(filter.partnerId, (nth) => `n.partner_id = ${nth}`),
+    ...given(filter.environment, (nth) => `n.environment = ${nth}`),
     ...given(states, (nth) => `n.state = any(${nth}::text[])`),
-    ...given(after, (nth) => `n.notification_id < ${nth}`),
-    ...given(applicationId, (nth) => `n.application_id = ${nth}`),
-    ...given(
-      merchantReference,
-      (nth) =>
-        `n.application_id in (select application_id from credit_applications where merchant_reference = ${nth})`,
-    ),
+    ...given(filter.after, (nth) => `n.notification_id < ${nth}`),
+    ...given(filter.applicationId, (nth) => `n.application_id = ${nth}`),
+    ...given(filter.merchantReference, (nth) => `n.application_id in (${OF_REFERENCE} = ${nth})`),
     ...(underWay ? ['n.notification_id in (select notification_id from deliveries)'] : []),
     ...(paused ? ['n.paused_at is not null'] : []),
-    ...(undelivered ? [`n.delivered_at is null and n.state <> 'cancelled'`] : []),
+    ...(filter.undelivered ? [`n.delivered_at is null and n.state <> 'cancelled'`] : []),
   ];
   const text = `
     select ${SUMMARY}, (
@@ -173,24 +149,14 @@ async function rangeOf(
 }
 
 /** Columns of an attempt `n`: an AttemptSummary. */
-export const ATTEMPT = columns('n', [
-  'notification_id',
-  'attempt_number',
-  'generation',
-  'endpoint_id',
-  'started_at',
-  'finished_at',
-  'outcome',
-  'failure',
-  'http_status',
-  'duration_ms',
-  'retry_after_ms',
-  'address',
-]);
+export const ATTEMPT = columns(
+  'n',
+  `notification_id, attempt_number, generation, endpoint_id, started_at, finished_at, outcome, failure, http_status,
+    duration_ms, retry_after_ms, address`,
+);
 
 const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
 
-/** The attempts of a notification, oldest first, over all generations. */
 export async function listAttempts(reader: Reader, notificationId: string): Promise<DeliveryAttempt[]> {
   return rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 }
@@ -198,7 +164,6 @@ export async function listAttempts(reader: Reader, notificationId: string): Prom
 /** Which deliveries an order to many is for: paused ones, or those that wait for their next attempt unpaused. */
 export type UnderWayKind = 'paused' | 'retrying';
 
-/** A delivery with a workflow, and its owner. */
 export type UnderWay = NotificationRef & Tenant;
 
 const UNDER_WAY = `

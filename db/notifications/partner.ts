@@ -14,22 +14,13 @@ export interface ListedAttempt {
 }
 
 /** A notification as partners see it in a list. Moments in Unix milliseconds. */
-export interface Listed extends Pick<
+export interface Listed extends Omit<
   Notification,
-  | 'notificationId'
-  | 'eventId'
-  | 'eventType'
-  | 'endReason'
-  | 'applicationId'
-  | 'sequence'
-  | 'attempts'
-  | 'deliveredMs'
+  'generation' | 'partnerId' | 'environment' | 'state' | 'hasBody'
 > {
   readonly merchantReference: string | null;
   readonly status: NotificationStatus;
-  /** The last attempt that has ended. */
   readonly lastAttempt: ListedAttempt | null;
-  /** Null while it is paused. */
   readonly nextAttemptMs: number | null;
 }
 
@@ -70,7 +61,6 @@ export interface PageWanted extends Tenant {
   readonly merchantReference?: string | undefined;
   readonly status?: NotificationStatus | undefined;
   readonly eventType?: string | undefined;
-  /** Only with `applicationId`. */
   readonly sequence?: number | undefined;
   /** Ids from the first, inclusive, to the second, exclusive. */
   readonly fromId: string;
@@ -86,7 +76,6 @@ export interface Page {
 }
 
 type ListedRow = Omit<Listed, 'lastAttempt'> & {
-  /** JSON of a ListedAttempt. */
   readonly last: string | null;
 };
 
@@ -134,6 +123,10 @@ export function pageQuery(wanted: PageWanted) {
 
 const IN_DELIVERIES: readonly (NotificationStatus | undefined)[] = ['pending', 'retrying', 'held'];
 
+const given = (name: string | undefined) => (name === undefined ? [] : [name]);
+const SCANNED =
+  'event_id, event_type, application_id, merchant_reference, sequence, attempts, end_state, end_reason, delivered_at';
+
 /**
  * A range of the index of a filter, in its order. The order names every column of the key, though all but the last have one value: no
  * other index has that order, so the planner takes this one. The bounds of the id exclude months; NULL is in no index of a filter.
@@ -148,7 +141,7 @@ function scanOf(filter: Column | undefined, status: NotificationStatus | undefin
   const key = [...names.slice(0, 2), ...given(expression)].join(', ');
   const values = [...(underWay ? ['$2', '$1'] : ['$1', '$2']), ...given(filter && '$5')].join(', ');
   const partial = underWay ? undefined : filter === 'status' ? 'end_state' : filter;
-  const columns = ['notification_id', 'partner_id', 'environment', ...(underWay ? [] : SCANNED)];
+  const columns = ['notification_id', 'partner_id', 'environment', ...(underWay ? [] : [SCANNED])];
   return {
     scan: `
       select ${columns.join(', ')} ${filter === 'status' ? `, ${expression} as status` : ''}
@@ -163,30 +156,14 @@ function scanOf(filter: Column | undefined, status: NotificationStatus | undefin
   };
 }
 
-const given = (name: string | undefined) => (name === undefined ? [] : [name]);
-/** Columns of a notification that a page shows. */
-const SCANNED = [
-  'event_id',
-  'event_type',
-  'application_id',
-  'merchant_reference',
-  'sequence',
-  'attempts',
-  'end_state',
-  'end_reason',
-  'delivered_at',
-] as const;
-
 interface LoggedAttempt extends ListedAttempt {
   readonly number: number;
   readonly finishedMs: number | null;
 }
 
-/** A notification with its attempts. */
 export interface PartnerNotification extends Listed {
   /** As it is sent; empty once it has been removed. */
   readonly body: string;
-  /** Oldest first. */
   readonly log: readonly LoggedAttempt[];
 }
 

@@ -103,7 +103,6 @@ export const monthlyUsage = (reader: Reader, { month, partnerId, environment }: 
 
 /** Resends and recoveries that a partner has asked for with its keys. */
 export interface SelfService extends Tenant {
-  /** Single notifications. */
   readonly resends: number;
   readonly recoveries: number;
   /** Notifications that its recoveries have sent. */

@@ -1,7 +1,7 @@
--- Records what an attempt came to, or an end without an attempt: finishes the attempt's row, and applies to the notification what
--- follows from it, with the counts, the quota, the later events of its application and the health of its endpoint. The same again changes
--- nothing. The notification is locked first, then its row in deliveries; a retry needs the row alone. The endpoint comes last, so that
--- its row, which all of its attempts share, is locked for the commit only.
+-- Records the outcome of an attempt, or an end without an attempt: finishes the attempt's row, and changes the notification, the counts, the
+-- quota, the later events of its application and the health of its endpoint. The same again changes nothing. The notification is locked
+-- first, then its row in deliveries; a retry needs the row alone. The endpoint comes last, so that its row, which all of its attempts
+-- share, is locked for the commit only.
 --
 -- "attempt": its number; null: the notification of "of_generation" ends, or is held, without one. "result", with an attempt: kind
 -- (delivered or failed), failure, httpStatus, durationMs, retryAfterMs, address. "ends_as": failed, cancelled, expired or held, with
@@ -50,7 +50,7 @@ BEGIN
     END IF;
     of_generation := made.generation;
   END IF;
-  -- A late result of an older generation does not end the one that is under way now; but a delivery is a delivery.
+  -- A late result of an older generation does not end the current one, unless it is a delivery.
   current := coalesce(delivery.generation = of_generation, false);
 
   IF kind = 'delivered' AND n.notification_id IS NOT NULL AND (current OR n.delivered_at IS NULL) THEN
@@ -74,8 +74,8 @@ BEGIN
       SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000), step = d.step + 1
       WHERE d.notification_id = id;
       IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
-        -- Later events may wait for this one for a minute: until then they are not due, so that claims do not look at them. What
-        -- somebody has locked is left to the claim, which decides in any case. Event: put_off.
+        -- Later events wait for this one for a minute: they are not due until then, so that claims do not read them. Locked rows are
+        -- left to the claim, which checks the order in any case. Event: put_off.
         UPDATE deliveries d SET due_at = delivery.first_attempt_at + order_wait
         FROM (
           SELECT l.notification_id FROM deliveries l
@@ -101,7 +101,7 @@ BEGIN
 
   IF ended IS NOT NULL THEN
     IF delivery.reserved_month IS NOT NULL AND NOT coalesce(freed, false) THEN
-      -- Never below nothing: a row that reserved no unit of this type, a forged one say, would else be tried again without end.
+      -- Never below zero: a row that reserved no unit of this type (a forged one) would otherwise fail here at every try.
       UPDATE monthly_counts c SET reserved = greatest(c.reserved - 1, 0)
       WHERE c.partner_id = delivery.partner_id AND c.environment = delivery.environment AND c.month = delivery.reserved_month
         AND c.event_type = n.event_type;
@@ -122,7 +122,7 @@ BEGIN
       DELETE FROM deliveries d WHERE d.notification_id = id;
     END IF;
     IF delivery.step > 0 AND delivery.application_id IS NOT NULL THEN
-      -- Its first attempt has failed, so that later events may have been put off: they are due now. Event: due_now.
+      -- Its first attempt failed, which may have put later events off: they are due now. Event: due_now.
       UPDATE deliveries d SET due_at = moment
       FROM (
         SELECT l.notification_id FROM deliveries l
@@ -145,7 +145,7 @@ BEGIN
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
     RETURNING e.* INTO health;
   ELSIF fresh THEN
-    -- Written when it is news: the endpoint was failing, or its last success is a minute old. Else every delivery would wait for this row.
+    -- Written only when the endpoint was failing, or its last success is a minute old: otherwise every delivery would wait for this row.
     SELECT e.* INTO health FROM webhook_endpoints e
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
       AND (e.failing_since IS NOT NULL OR coalesce(e.last_success_at < moment - interval '1 minute', true));
@@ -157,7 +157,7 @@ BEGIN
     END IF;
   END IF;
 
-  -- With the change that operators should know of. What needs a judgement is left to the caller (noteHealth in db/endpoints/endpoints.ts).
+  -- The event for operators, together with the change. The caller judges other failures (noteHealth in db/endpoints/endpoints.ts).
   IF gone AND health.endpoint_id IS NOT NULL THEN
     news := json_build_object('kind', 'endpoint_disabled', 'details', json_build_object('reason', 'gone',
       'hours', floor(extract(epoch FROM moment - health.failing_since) / 3600), 'failures', health.failures_since_success,

@@ -102,7 +102,6 @@ async function insertRecovery(
   return row;
 }
 
-/** An operator begins a recovery, and carries it out. */
 export async function beginRecovery(db: Db, wanted: NewRecovery): Promise<Recovery> {
   const row = await db.transaction((tx) => insertRecovery(tx, { ...wanted, keyId: null, runner: ulid() }));
   if (row === null) throw new Error('a recovery was not stored');
@@ -303,7 +302,6 @@ export async function endRecovery(
 const NEWEST = `
   select ${RECOVERY} from recoveries r where $1::text is null or r.partner_id = $1 order by r.recovery_id desc limit $2::int`;
 
-/** Recoveries, newest first. */
 export const listRecoveries = (
   reader: Reader,
   { partnerId, limit }: { partnerId?: string | undefined; limit: number },

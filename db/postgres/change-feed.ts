@@ -3,37 +3,36 @@ import { startLoop } from '../../timing/loop';
 import { connectionSettings, type DatabaseConfig } from './connect';
 import { openClient } from './driver/client';
 
-/** Postgres' channel for "this part of the catalogue changed" (trigger notify_catalogue). */
+/** Channel on which a trigger reports changes of keys, merchants and products (notify_catalogue). */
 export const CATALOGUE_CHANNEL = 'catalogue';
-/** Interval of the echo: three may be lost before memory stops being trusted. A lost connection is noticed, and replaced, as often. */
+/** Interval of the echo. Two may be late before memory is no longer trusted. */
 const ECHO_INTERVAL_MS = 250;
 /** Memory older than this is not trusted. Together with the load on connect it keeps a revocation under a second. */
 const TRUST_MS = 750;
-/** Without an echo for this long the connection is taken for dead, whatever TCP says, and replaced. */
+/** A connection without an echo for this long counts as dead, and is replaced. */
 const REPLACE_AFTER_MS = 3_000;
 
 export interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
-  /** What to listen to. The first one also carries the echo. */
+  /** The first one also carries the echo. */
   readonly channels: readonly [string, ...string[]];
-  /** Called after LISTEN and before memory is trusted: drop or reload everything. A rejection means another try. */
+  /** Called after LISTEN and before memory is trusted: drop or reload everything. When it fails, the feed connects again. */
   readonly onConnect: () => Promise<void>;
   /** Called with every notification, in commit order: for example `merchant:M100001` on the channel `catalogue`. */
   readonly onChange: (subject: string, channel: string) => void;
   readonly onError: (error: unknown) => void;
-  /** Monotonic milliseconds. */
   readonly monotonicMs: () => number;
 }
 
 export interface ChangeFeed {
-  /** Whether every change committed more than 750 ms ago has been heard. */
+  /** Whether every change that was committed more than 750 ms ago has been received. */
   trusted(): boolean;
   close(): Promise<void>;
 }
 
 interface Session {
   readonly openedAtMs: number;
-  /** Moment the last echo that came back was sent. */
+  /** When the last echo that came back was sent. */
   echoSentAtMs: number;
   loaded: boolean;
   closed: boolean;
@@ -41,9 +40,9 @@ interface Session {
 }
 
 /**
- * Listens for changes on a dedicated connection and measures how far it can be relied upon: the same connection
- * notifies itself with a nonce every 250 ms. As Postgres delivers notifications in commit order, an echo proves that
- * everything committed before it was sent has been heard; its age counts from the sending.
+ * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the connection notifies itself with a nonce
+ * every 250 ms. Postgres delivers notifications in commit order, so an echo proves that every change committed before it was sent has
+ * been received.
  */
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;

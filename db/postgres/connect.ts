@@ -64,7 +64,6 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
 /** Runs prepared statements: the postgres.js client, drizzle, or a transaction. */
 export type Reader = Sql | DbOrTransaction;
 
-/** Values for `$1` and the following. */
 export type Parameter = string | number | boolean | null | Buffer | readonly string[];
 
 /** A moment as milliseconds since 1970: drizzle's client and others parse a timestamp differently, but not a number. */
@@ -72,12 +71,13 @@ export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000
 
 const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Columns of `t` under their names in the code; moments in milliseconds, for `rowsOf`. */
-export const columns = (t: string, names: readonly string[]): string =>
+/** Columns of `t`, such as `key_id, created_at`, under their names in the code; moments in milliseconds, for `rowsOf`. */
+export const columns = (t: string, names: string): string =>
   names
+    .split(/,\s*/)
     .map(
       (name) =>
-        `${/_(?:at|since)$/.test(name) ? msText(`${t}.${name}`) : `${t}.${name}`} as "${camel(name)}"`,
+        `${/_(?:at|since|until)$/.test(name) ? msText(`${t}.${name}`) : `${t}.${name}`} as "${camel(name)}"`,
     )
     .join(', ');
 
@@ -90,7 +90,7 @@ export async function rowsOf<Row>(
   const rows = await runPrepared<object>(reader, text, parameters);
   return rows.map((row) => {
     const entries = Object.entries(row).map(([name, value]) =>
-      /(?:At|Since)$/.test(name) && typeof value === 'number' ? [name, new Date(value)] : [name, value],
+      /(?:At|Since|Until)$/.test(name) && typeof value === 'number' ? [name, new Date(value)] : [name, value],
     );
     return Object.fromEntries(entries) as Row;
   });
@@ -128,7 +128,6 @@ function clientOf(reader: DbOrTransaction): Sql {
 
 /** Reports that something has happened that a process may wait for. It may be lost: the process also reads the tables at intervals. */
 export interface Hint {
-  /** A channel of LISTEN. */
   readonly channel: string;
   /** Equal hints are sent once. */
   readonly payload: string;
@@ -158,26 +157,8 @@ export function hint(through: object, one: Hint): void {
   take(one);
 }
 
-/** Sends the hints that are given through a transaction once it has committed, and drops them when it fails. */
-async function hintAfterCommit<T>(
-  pool: object,
-  transaction: (begun: (tx: object) => void) => Promise<T>,
-): Promise<T> {
-  const given: Hint[] = [];
-  const result = await transaction((tx) => takers.set(tx, (one) => given.push(one)));
-  for (const one of given) hint(pool, one);
-  return result;
-}
-
-interface HintSender {
-  /** Hints given through this object are sent by the pool. */
-  takeFrom(pool: object): void;
-  /** Sends the gathered hints; resolves when they are sent, or cannot be. */
-  flush(): Promise<void>;
-}
-
 /** Sends the hints of a pool: the first at once, the ones after it together. */
-function createHintSender(sql: Sql): HintSender {
+function createHintSender(sql: Sql) {
   const gathered = new Map<string, Hint>();
   let sending: Promise<void> | undefined;
   let resting: NodeJS.Timeout | undefined;
@@ -204,12 +185,12 @@ function createHintSender(sql: Sql): HintSender {
   }
 
   return {
-    takeFrom: (pool) =>
-      void takers.set(pool, (one) => {
-        gathered.set(`${one.channel} ${one.payload}`, one);
-        send();
-      }),
-    async flush() {
+    take(one: Hint): void {
+      gathered.set(`${one.channel} ${one.payload}`, one);
+      send();
+    },
+    /** Sends the gathered hints; resolves when they are sent, or cannot be. */
+    async flush(): Promise<void> {
       await sending;
       rested();
       await sending;
@@ -238,15 +219,18 @@ export function connectDatabase(config: DatabaseConfig): Database {
   });
   const db: Db = drizzle(sql, { schema });
   const hints = createHintSender(sql);
-  for (const pool of [sql, db]) hints.takeFrom(pool);
+  for (const pool of [sql, db]) takers.set(pool, hints.take);
   const begin = db.transaction.bind(db);
-  db.transaction = (work, options) =>
-    hintAfterCommit(db, (begun) =>
-      begin((tx) => {
-        begun(tx);
-        return work(tx);
-      }, options),
-    );
+  // Hints given through a transaction are sent after its commit, and dropped when it fails.
+  db.transaction = async (work, options) => {
+    const given: Hint[] = [];
+    const result = await begin((tx) => {
+      takers.set(tx, (one) => given.push(one));
+      return work(tx);
+    }, options);
+    for (const one of given) hints.take(one);
+    return result;
+  };
   return {
     sql,
     db,

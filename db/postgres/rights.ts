@@ -148,7 +148,6 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
 
 interface LoginRights {
   readonly login: string;
-  /** Whether it may do what its process has to. */
   readonly enough: boolean;
   /** Rights that its process does not need, in words for the log. */
   readonly surplus: readonly string[];

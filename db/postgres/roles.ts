@@ -1,8 +1,7 @@
 /**
- * The roles of the processes, and everything that each may do in the database: migrate grants exactly this (rights.ts), and
- * test/db/postgres/roles.test.ts compares it with what Postgres says. `migrate` itself owns the schema and is in no table. A right is
- * written as `GRANT` takes it. A right that a new release no longer needs stays for one more release, like a column
- * (docs/operations/upgrade.md).
+ * The roles of the processes and all of their rights in the database, in the form of `GRANT`: migrate grants exactly these (rights.ts),
+ * and test/db/postgres/roles.test.ts compares them with the catalog. `migrate` itself owns the schema. A right that a new release no
+ * longer needs stays for one more release, like a column (docs/operations/upgrade.md).
  */
 export const PROCESSES = ['api', 'worker', 'ops'] as const;
 export type Process = (typeof PROCESSES)[number];
@@ -29,7 +28,7 @@ const NEW_DELIVERY =
 const NEW_CHANGE = 'insert (actor, action, subject, details)';
 const NEW_EVENT = 'insert (kind, partner_id, environment, endpoint_id, details)';
 
-/** Partitions have none of their own, but for the default ones: rights on their parent are enough for what goes through it. */
+/** Partitions have no rights of their own, except the default ones: statements go through the parent. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   // Whom and what quotes are for. Only people change it.
   partners: {
@@ -130,10 +129,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   retention_days: { worker: 'select', ops: 'select' },
 };
 
-/** Functions of Postgres's own that everybody may execute by default, and few need: locks, large objects, writing to the log. */
+/** Functions of Postgres that everybody may execute by default: locks, large objects, writing to the log. */
 export const WITHHELD = '^(pg_(try_)?advisory_|lo_|loread$|lowrite$|pg_logical_emit_message$)';
 
-/** `execute` on those of them that are needed. */
 export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   // The claims of an endpoint take turns, and so do the warnings of the day.
   'pg_try_advisory_xact_lock(int, int)': ['worker'],

@@ -10,26 +10,20 @@ import { decodeFitted, type FittedProduct } from './store';
 /** A quote without its bodies; amounts as requested, the deposit null when none was sent. */
 export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' | 'fitted'>>;
 
-/** Terms that a quote was priced with. */
 export interface QuotedVersion {
   readonly productId: string;
   readonly version: number;
   readonly definition: ProductDefinition;
 }
 
-/** A quote as answered, with what it was priced from. */
 export interface StoredQuote extends QuoteSummary {
-  /** The body that was answered. */
   readonly response: unknown;
-  /** Every product that fitted, shown or not, as stored. */
   readonly fitted: readonly FittedProduct[];
-  /** The versions named in `fitted`, in its order. */
   readonly versions: readonly QuotedVersion[];
 }
 
 const { response: _, fitted: __, ...SUMMARY } = getTableColumns(quotes);
 
-/** Reads one quote; null when there is none, or its month has been dropped. */
 export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<StoredQuote | null> {
   const [row] = await db.select().from(quotes).where(eq(quotes.quoteId, quoteId));
   if (row === undefined) return null;

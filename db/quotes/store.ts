@@ -129,11 +129,9 @@ export class NotStoredError extends Error {
 }
 
 interface SharedCommitOptions<Row> {
-  /** Writes all rows in one statement, and so in one commit: all of them or none. */
   readonly write: (rows: readonly Row[]) => PromiseLike<unknown>;
   /** Whether an error is the fault of a row's data: then no row was stored, and the others may be tried again. */
   readonly isDataFault: (error: unknown) => boolean;
-  /** Most rows per statement. */
   readonly mostRows: number;
   /** Most rows that may wait; beyond that `add` refuses. */
   readonly mostWaiting: number;

@@ -3,7 +3,6 @@ import { oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { readRetentionDays } from './days';
 import { expiredMonths, MONTHLY_KINDS, payloadMark, type ExpiredMonth, type MonthlyKind } from './remove';
 
-/** What a run of the retention would remove now. */
 export interface RetentionCount {
   readonly kind: RetentionKind;
   readonly days: number;
@@ -17,6 +16,16 @@ export interface RetentionCount {
 
 type Rows = Pick<RetentionCount, 'rows' | 'staying'>;
 
+const PAYLOADS = `
+  select (count(*) filter (where body <> '' and end_state is not null))::float8 as rows,
+    (count(*) filter (where end_state is null))::float8 as staying
+  from notifications where notification_id > $1 and notification_id < (select retention_floor('payloads'))`;
+
+const countPayloads = async (reader: Reader) => ({
+  ...(await oneRow<Rows>(reader, PAYLOADS, [await payloadMark(reader)])),
+  months: [],
+});
+
 /** Counts what is past its time. Changes nothing. */
 export async function countExpired(db: DbOrTransaction): Promise<RetentionCount[]> {
   const days = await readRetentionDays(db);
@@ -28,16 +37,6 @@ export async function countExpired(db: DbOrTransaction): Promise<RetentionCount[
   }
   return counts;
 }
-
-const PAYLOADS = `
-  select (count(*) filter (where body <> '' and end_state is not null))::float8 as rows,
-    (count(*) filter (where end_state is null))::float8 as staying
-  from notifications where notification_id > $1 and notification_id < (select retention_floor('payloads'))`;
-
-const countPayloads = async (reader: Reader) => ({
-  ...(await oneRow<Rows>(reader, PAYLOADS, [await payloadMark(reader)])),
-  months: [],
-});
 
 async function countMonths(reader: Reader, kind: MonthlyKind): Promise<Rows & { months: string[] }> {
   let { rows, staying } = await countIn(reader, kind, null);

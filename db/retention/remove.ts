@@ -10,7 +10,6 @@ import { oneRow, runPrepared, type Db, type Reader } from '../postgres/connect';
 /** A kind whose rows are removed, by whole months where that is possible. ids_that_stay() decides what must stay. */
 export interface MonthlyKind {
   readonly kind: Exclude<RetentionKind, 'payloads'>;
-  /** Partitioned by month. */
   readonly table: 'delivery_attempts' | 'notifications' | 'quotes';
   readonly idColumn: 'notification_id' | 'quote_id';
   readonly prefix: 'ntf_' | 'qte_';
@@ -23,7 +22,6 @@ export const MONTHLY_KINDS: Readonly<Record<MonthlyKind['kind'], MonthlyKind>> =
   quotes: { kind: 'quotes', table: 'quotes', idColumn: 'quote_id', prefix: 'qte_' },
 };
 
-/** A partition all of whose rows are past their time. */
 export interface ExpiredMonth {
   /** `quotes_2026_11` */
   readonly partition: string;
@@ -115,11 +113,9 @@ const BATCH = 1_000;
 const REST_MS = 50;
 
 export interface RetentionStep {
-  /** Rows that were removed, or lost their payload. */
   readonly removed: number;
   /** The same by when they were created. */
   readonly byPeriod: RemovedByPeriod;
-  /** Partitions that were dropped. */
   readonly dropped: readonly string[];
   /** There is more to do, from this cursor on. */
   readonly more: boolean;

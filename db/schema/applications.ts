@@ -89,7 +89,6 @@ export const lenderEvents = pgTable(
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     lenderEventId: text('lender_event_id').notNull(),
     status: text('status', { enum: APPLICATION_STATES }).notNull(),
-    /** When the lender says it happened. */
     occurredAt: moment('occurred_at').notNull(),
     receivedAt: moment('received_at').notNull().default(serviceNow),
     verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),

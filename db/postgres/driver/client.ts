@@ -20,6 +20,21 @@ type ClientOptions = Omit<
   readonly onnotify?: (channel: string, payload: string) => void;
 };
 
+/** One element of an array as Postgres writes it: in quotation marks, or without any. */
+const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
+
+/** text[] of one dimension, as postgres.js takes a type of its own. */
+const textArray = {
+  to: 1009,
+  from: [1009],
+  serialize: (texts: readonly (string | null)[]): string =>
+    `{${texts.map((text) => (text === null ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`,
+  parse: (literal: string): (string | null)[] =>
+    [...literal.matchAll(ELEMENT)].map(([, quoted, bare]) =>
+      bare === undefined ? (quoted ?? '').replace(/\\(.)/gs, '$1') : bare === 'NULL' ? null : bare,
+    ),
+};
+
 /**
  * Opens a client of postgres.js with every repair; it connects lazily. Nothing else in the service calls `postgres()`.
  * @throws when the URL is none, or its TLS parameters are wrong (readServerTls).
@@ -41,21 +56,6 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   guardTransactions(sql);
   return sql;
 }
-
-/** One element of an array as Postgres writes it: in quotation marks, or without any. */
-const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
-
-/** text[] of one dimension, as postgres.js takes a type of its own. */
-const textArray = {
-  to: 1009,
-  from: [1009],
-  serialize: (texts: readonly (string | null)[]): string =>
-    `{${texts.map((text) => (text === null ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`,
-  parse: (literal: string): (string | null)[] =>
-    [...literal.matchAll(ELEMENT)].map(([, quoted, bare]) =>
-      bare === undefined ? (quoted ?? '').replace(/\\(.)/gs, '$1') : bare === 'NULL' ? null : bare,
-    ),
-};
 
 /** Public fields of a query of postgres.js 3.4, missing from its types. */
 interface QueryInside {

@@ -126,7 +126,6 @@ const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-ful
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 interface ServerTls {
-  /** Whether a server without TLS is accepted. */
   readonly optional: boolean;
   readonly options: tls.ConnectionOptions;
 }

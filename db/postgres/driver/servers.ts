@@ -1,7 +1,6 @@
 import type net from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** A server of a database URL. */
 export interface Server {
   readonly host: string;
   readonly port: number;
@@ -11,7 +10,6 @@ interface Servers {
   /** The URL with the first server alone, and without `target_session_attrs`. */
   readonly url: string;
   readonly servers: readonly [Server, ...Server[]];
-  /** Whether only a server that takes writes is accepted. */
   readonly leaderOnly: boolean;
 }
 
@@ -50,7 +48,6 @@ function readServer(text: string, _at: number, all: readonly string[]): Server {
 const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
-  /** TCP, and TLS where it is wanted. */
   readonly connect: (server: Server) => Promise<net.Socket>;
   /** A socket that fails with this error once it is used. */
   readonly failed: (error: Error) => Duplex;

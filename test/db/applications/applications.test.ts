@@ -215,31 +215,6 @@ describe('what a lender tells', () => {
     expect(notifications.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
   });
 
-  test('waits when it has come early, and is applied by what makes it possible', async () => {
-    const { applicationId } = await openApplication(database, { partnerId });
-    const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, minute));
-    expect(await tell(database, applicationId, 'completed', { occurredAt: at(9) })).toMatchObject({
-      event: { verdict: 'waiting', stateAfter: 'created' },
-    });
-    await tell(database, applicationId, 'paid_out', { occurredAt: at(8) });
-    await tell(database, applicationId, 'accepted', { occurredAt: at(3) });
-    expect((await storyOf(applicationId)).application.state).toBe('accepted');
-    expect(await tell(database, applicationId, 'activated', { occurredAt: at(7) })).toMatchObject({
-      event: { verdict: 'applied', stateAfter: 'completed', waitsUntil: null },
-    });
-    const bodies = await bodiesOf(applicationId);
-    expect(bodies.map(({ data }) => [data.status, data.occurred_at.slice(14, 16)])).toEqual([
-      ['created', expect.any(String)],
-      ['accepted', '03'],
-      ['activated', '07'],
-      ['paid_out', '08'],
-      ['completed', '09'],
-    ]);
-    const { application, events } = await storyOf(applicationId);
-    expect(application).toMatchObject({ state: 'completed', sequence: 5 });
-    expect(events.map(({ waitsUntil }) => waitsUntil)).toEqual([null, null, null, null]);
-  });
-
   test('makes nothing late that comes after it by being dated ahead', async () => {
     const { applicationId } = await openApplication(database, { partnerId });
     await tell(database, applicationId, 'signed', { occurredAt: new Date(Date.now() + 240_000) });

@@ -1,16 +1,10 @@
-import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
 import { applicationEventText, applicationEventSchema } from '../../../contracts/webhook-event';
 import { findApplication } from '../../../db/applications/applications';
 import { applyOverdueEvents, overdueApplications } from '../../../db/applications/lender-events';
 import { waitingFigures } from '../../../db/figures';
 import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
-import {
-  APPLICATION_STATES,
-  mayFollow,
-  missingSteps,
-  type ApplicationState,
-} from '../../../domain/application-states';
+import type { ApplicationState } from '../../../domain/application-states';
 import { describeOperatorEvent } from '../../../domain/operator-event';
 import { openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
@@ -67,24 +61,6 @@ const operatorEventsOf = async (id: string) => {
   const found = await listOperatorEvents(database.db, { sinceSeconds: 86_400, limit: 1_000 });
   return found.filter(({ details }) => details['application_id'] === id);
 };
-
-test('a sole `declined` after `created` is applied at once', async () => {
-  const id = await open();
-  expect(await told(id, 'declined', 1)).toMatchObject({
-    event: { verdict: 'applied', stateAfter: 'declined' },
-  });
-  expect(await sentOf(id)).toEqual(['created', 'declined']);
-});
-
-test('a lender that never sends `submitted`: every state is applied in order, and `submitted` afterwards is not', async () => {
-  const id = await open();
-  const way = ['accepted', 'signed', 'activated', 'paid_out', 'completed'] as const;
-  for (const [at, status] of way.entries()) {
-    expect(await told(id, status, at)).toMatchObject({ event: { verdict: 'applied', stateAfter: status } });
-  }
-  expect(await told(id, 'submitted', 9)).toMatchObject({ event: { verdict: 'not_applied' } });
-  expect(await sentOf(id)).toEqual(['created', ...way]);
-});
 
 test('`paid_out` on `accepted` waits, and is applied without `activated` when the wait is over', async () => {
   const id = await openedIn('accepted');
@@ -254,35 +230,3 @@ test('a skip whose notification cannot be stored is none, and is tried again', a
   expect(await operatorEventsOf(id)).toEqual([]);
   expect(await applyAll()).toHaveLength(1);
 });
-
-test('whatever is told, in whatever order, nothing waits once the wait is over, and every move is forward or by the table', async () => {
-  const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
-  const anything = array(record({ status: constantFrom(...APPLICATION_STATES), minute: nat(20) }), {
-    minLength: 1,
-    maxLength: 8,
-  });
-  await assert(
-    asyncProperty(anything, array(nat(8), { minLength: 8, maxLength: 8 }), async (events, pauses) => {
-      await clock(0);
-      const id = await open();
-      let now = 0;
-      for (const [at, { status, minute }] of events.entries()) {
-        now += pauses[at] ?? 0;
-        await clock(now);
-        await applyAll();
-        await told(id, status, minute);
-      }
-      await clock(now + 10);
-      await applyAll();
-      expect(await waitingOf(id)).toEqual([]);
-      const sent = (await sentOf(id)) as ApplicationState[];
-      for (const [before, to] of sent.slice(1).entries()) {
-        const from = sent[before] ?? 'created';
-        const isSkip = !mayFollow(from, to);
-        if (isSkip) expect(place(to)).toBeGreaterThan(place(from));
-        expect(missingSteps(from, to).length > 0).toBe(isSkip);
-      }
-    }),
-    { numRuns: 25 },
-  );
-}, 60_000);

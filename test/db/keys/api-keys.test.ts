@@ -94,16 +94,13 @@ test('rotates: the old key lives for the overlap and names its successor', async
   expect(issued.summary).toMatchObject({ environment: 'live', partnerId: 'P100001', expiresAt: null });
 });
 
-test('rotates without overlap: the old key has expired at once', async () => {
-  const old = await issue();
-  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId, overlapSeconds: 0 });
-  expect(replaced.expired).toBe(true);
-});
-
-test('never lengthens the life of a key that it rotates', async () => {
-  const old = await issue(60);
-  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId });
-  expect(replaced.expiresAt).toEqual(new Date('2026-11-21T12:01:00Z'));
+test.each([
+  ['no overlap ends the old key at once', null, 0, '2026-11-21T12:00:00Z'],
+  ['an overlap never lengthens the life of the old key', 60, undefined, '2026-11-21T12:01:00Z'],
+])('rotates: %s', async (_, life, overlapSeconds, end) => {
+  const old = await issue(life ?? undefined);
+  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId, overlapSeconds });
+  expect(replaced).toMatchObject({ expiresAt: new Date(end), expired: overlapSeconds === 0 });
 });
 
 test('refuses to rotate what is unknown, replaced, off, revoked or expired, or for longer than 7 days', async () => {

@@ -6,7 +6,6 @@ import { connectDatabase, type Database } from '../../../../db/postgres/connect'
 import { readConfig } from '../../../../runtime/config/config';
 import { startTestApi } from '../../../support/api';
 import { until } from '../../../support/delivery';
-import { statementAfterFreeze } from '../../../support/frozen-process';
 import { enableTls } from '../../../support/own-tls';
 import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
@@ -14,8 +13,6 @@ import { createTestTls } from '../../../support/tls';
 import { migrateWithLogins } from '../../../support/roles';
 
 const STATEMENT_TIMEOUT_MS = 300;
-/** After that a silent connection is closed: db/postgres/connect.ts. */
-const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
 let directory: string;
 let server: OwnPostgres;
 let plain: OwnPostgres;
@@ -117,12 +114,6 @@ test('a server that hangs holds a connection no longer than without TLS, and is 
     'answers again',
   );
 }, 30_000);
-
-test('a statement made while its connection is being closed is not lost', async () => {
-  const { sql } = connect(urlOf(server, '?sslmode=require'));
-  expect(await statementAfterFreeze(sql, QUIET_MS)).toMatch(/answered|refused/);
-  await expect(sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
-}, 15_000);
 
 test('killed and started again, it is connected to again', async () => {
   const database = connect(urlOf(server, '?sslmode=verify-full&sslrootcert=ca.pem'));
