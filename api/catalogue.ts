@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { loadMerchant, type StoredMerchant } from '../db/catalogue/merchants';
-import { findKeyByHash, loadAllKeys, loadKeysOfPartner, type ApiKeyRecord } from '../db/keys/api-keys';
+import { findKeyByHash, loadAllKeys, loadKeysOfPartner, type ApiKeyRecord } from '../db/keys';
 import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
 import type { Sql } from '../db/postgres/connect';

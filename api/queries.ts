@@ -7,8 +7,7 @@ import {
 } from '../db/applications/applications';
 import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lender-events';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
-import { readCursorSecret } from '../db/keys/key';
-import { findServiceKeysByHash } from '../db/keys/service-keys';
+import { readCursorSecret, findServiceKeysByHash } from '../db/keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
 import { readProgress } from '../db/notifications/notification';
 import { findForPartner, listForPartner } from '../db/notifications/partner';

@@ -1,7 +1,7 @@
 import type { Tenant } from '../domain/tenant';
 import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
 import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
-import type { KeyEnvironment } from '../db/keys/key';
+import type { KeyEnvironment } from '../db/keys';
 import { appendChange } from '../db/audit/change-log';
 import { findEndpoint, registerEndpoint } from '../db/endpoints/endpoints';
 import { liveSecrets, generateWebhookSecret } from '../db/endpoints/secrets';

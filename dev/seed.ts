@@ -1,7 +1,6 @@
 import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
 import type { KeyRing } from '../db/endpoints/key-ring';
-import { type KeyEnvironment, hashKey } from '../db/keys/key';
-import { issueKey, findKey, findKeyByHash } from '../db/keys/api-keys';
+import { type KeyEnvironment, hashKey, issueKey, findKey, findKeyByHash } from '../db/keys';
 import { appendChange } from '../db/audit/change-log';
 import { changeLender, listLenders } from '../db/applications/lenders';
 import { loadMerchants } from '../db/catalogue/merchants';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { DEFAULT_OVERLAP_SECONDS } from '../db/keys/key';
+import { DEFAULT_OVERLAP_SECONDS } from '../db/keys';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import type { Call } from './call';
 import { commaSeparated, idOf, type IdName } from './ids';

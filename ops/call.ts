@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Command, OptionValues } from 'commander';
 import { appendChange, type Change } from '../db/audit/change-log';
 import type { KeyRing } from '../db/endpoints/key-ring';
-import type { KeyEnvironment } from '../db/keys/key';
+import type { KeyEnvironment } from '../db/keys';
 import type { Database, Db, DbOrTransaction } from '../db/postgres/connect';
 import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './ids';

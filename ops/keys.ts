@@ -6,15 +6,17 @@ import {
   rotateKey,
   setKeyState,
   type ApiKeySummary,
-} from '../db/keys/api-keys';
-import type { Changed, Issued, KeyChanges, KeyEnvironment, KeySummary } from '../db/keys/key';
-import {
+  type Changed,
+  type Issued,
+  type KeyChanges,
+  type KeyEnvironment,
+  type KeySummary,
   issueServiceKey,
   listServiceKeys,
   revokeServiceKey,
   rotateServiceKey,
   setServiceKeyState,
-} from '../db/keys/service-keys';
+} from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import {
   duration,

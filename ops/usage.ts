@@ -1,6 +1,6 @@
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Command } from 'commander';
-import type { KeyEnvironment } from '../db/keys/key';
+import type { KeyEnvironment } from '../db/keys';
 import { countQuotes, type QuoteCount } from '../db/quotes/read';
 import {
   currentMonth,

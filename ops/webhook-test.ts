@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { ulid } from 'ulid';
 import type { Db } from '../db/postgres/connect';
-import type { KeyEnvironment } from '../db/keys/key';
+import type { KeyEnvironment } from '../db/keys';
 import { readProgress, type NotificationProgress } from '../db/notifications/notification';
 import { insertTestNotification } from '../db/notifications/create';
 import { environmentOption } from './arguments';

@@ -7,7 +7,7 @@ import {
   type WebhookEndpoint,
 } from '../db/endpoints/endpoints';
 import { generateWebhookSecret, listSecrets } from '../db/endpoints/secrets';
-import type { KeyEnvironment } from '../db/keys/key';
+import type { KeyEnvironment } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { environmentOption } from './arguments';

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';
 import { storePast } from '../harness/past';

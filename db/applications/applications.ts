@@ -2,7 +2,7 @@ import { and, asc, desc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { inScope, type KeyBinding } from '../keys/service-keys';
+import { inScope, type KeyBinding } from '../keys';
 import {
   columns,
   msText as ms,

@@ -11,7 +11,7 @@ import {
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
-import { inScope, type ServiceCaller } from '../keys/service-keys';
+import { inScope, type ServiceCaller } from '../keys';
 import { insertStatusNotification } from '../notifications/create';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { findQuote, type StoredQuote } from '../quotes/read';

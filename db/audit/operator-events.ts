@@ -1,7 +1,7 @@
 import { and, desc, inArray, lt, sql } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
-import type { KeyEnvironment } from '../keys/key';
+import type { KeyEnvironment } from '../keys';
 import { operatorEvents } from '../schema';
 import { given, givenSince } from '../schema/columns';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ulid } from 'ulid';
 import { encodeSecret } from '../../domain/webhook-signature';
-import { checkOverlap } from '../keys/key';
+import { checkOverlap } from '../keys';
 import { type DbOrTransaction, columns, rowsOf, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { webhookSecrets } from '../schema';

@@ -4,7 +4,7 @@ import { connectDatabase } from '../../db/postgres/connect';
 import { appendChange } from '../../db/audit/change-log';
 import { listLenders } from '../../db/applications/lenders';
 import { findEndpoint } from '../../db/endpoints/endpoints';
-import { issueServiceKey, revokeServiceKey } from '../../db/keys/service-keys';
+import { issueServiceKey, revokeServiceKey } from '../../db/keys';
 import { callJson, NobodyThere } from '../calls';
 import type { DemoOutcome, StackInfo } from '../stack/types';
 import {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { connectDatabase } from '../../db/postgres/connect';
 import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';

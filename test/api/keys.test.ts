@@ -1,4 +1,4 @@
-import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/keys/api-keys';
+import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/keys';
 import { setPartnerState } from '../../db/catalogue/partners';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';

@@ -5,8 +5,8 @@ import {
   revokeServiceKey,
   rotateServiceKey,
   setServiceKeyState,
-} from '../../db/keys/service-keys';
-import { hashKey } from '../../db/keys/key';
+  hashKey,
+} from '../../db/keys';
 import { startTestApi, type TestApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
 

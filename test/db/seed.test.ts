@@ -1,8 +1,7 @@
 import { listChanges } from '../../db/audit/change-log';
 import { listProducts } from '../../db/catalogue/products';
 import { listMerchants, loadMerchants } from '../../db/catalogue/merchants';
-import { revokeKey, findKeyByHash } from '../../db/keys/api-keys';
-import { hashKey } from '../../db/keys/key';
+import { revokeKey, findKeyByHash, hashKey } from '../../db/keys';
 import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
 import { completeMerchant } from '../../domain/product';

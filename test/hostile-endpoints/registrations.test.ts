@@ -1,6 +1,6 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { verifySignatures, type Received } from '../support/webhook-receiver';
 import { hostileRows, receiver, type HostilePartner } from './scene';

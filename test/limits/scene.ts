@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import type { Database } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { expectDocumented } from '../support/contract';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { migrateDatabase } from '../../db/postgres/migrate';
-import { issueKey, revokeKey } from '../../db/keys/api-keys';
+import { issueKey, revokeKey } from '../../db/keys';
 import { PARTNER_ID, startTestApi, type TestApi } from '../support/api';
 import { openApplication, tell } from '../support/applications';
 import { until, type TestWorker } from '../support/delivery';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Agent, request } from 'undici';
 import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { goodQuote } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';

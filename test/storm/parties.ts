@@ -1,6 +1,5 @@
 import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys/api-keys';
-import { issueServiceKey } from '../../db/keys/service-keys';
+import { issueKey, issueServiceKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';

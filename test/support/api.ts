@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { Agent, request } from 'undici';
 import type { Database } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generateKey } from '../../db/keys/key';
+import { generateKey } from '../../db/keys';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { searchEmitted } from './emitted';

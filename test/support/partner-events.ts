@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys/api-keys';
+import { issueKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
 import { recordAttempt, openAttempt } from '../../db/notifications/attempt';
 import type { NotificationState } from '../../domain/notification-states';

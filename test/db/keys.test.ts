@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { generateKey, hashKey } from '../../../db/keys/key';
 import {
+  generateKey,
+  hashKey,
   issueKey,
   revokeKey,
   rotateKey,
@@ -9,9 +10,9 @@ import {
   findKeyByHash,
   loadAllKeys,
   loadKeysOfPartner,
-} from '../../../db/keys/api-keys';
-import { createPartner, setPartnerState } from '../../../db/catalogue/partners';
-import { useDatabase } from '../../support/database';
+} from '../../db/keys';
+import { createPartner, setPartnerState } from '../../db/catalogue/partners';
+import { useDatabase } from '../support/database';
 
 const HOUR_MS = 3_600_000;
 const database = useDatabase();

@@ -1,0 +1,341 @@
+import { createHash, randomInt } from 'node:crypto';
+import { and, asc, eq, getTableColumns, inArray, sql, type SQL } from 'drizzle-orm';
+import { ulid } from 'ulid';
+import type { Tenant } from '../domain/tenant';
+import { TEST_LENDERS } from '../domain/test-merchants';
+import { findLender } from './applications/lenders';
+import type { PartnerState } from './catalogue/partners';
+import { columns, oneRow, rowsOf, type DbOrTransaction, type Reader } from './postgres/connect';
+import { Refused } from './refused';
+import { apiKeys, creditApplications, partners, serviceKeys } from './schema';
+import { given, isExpired } from './schema/columns';
+
+export type KeyEnvironment = Tenant['environment'];
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 32 of 62 characters are 190 bits: never guessed, so a fast hash without salt is enough to store it. */
+const RANDOM_LENGTH = 32;
+/** By what a key opens: the public API in one environment, or the internal listener. */
+const PREFIXES = { sandbox: 'sk_test_', live: 'sk_live_', service: 'svc_' } as const;
+
+/** A new key. `crypto.randomInt` draws without modulo bias. */
+export function generateKey(opens: KeyEnvironment | 'service'): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length)));
+  return PREFIXES[opens] + random.join('');
+}
+
+/** SHA-256 of a whole key: what is stored and looked up. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key, 'utf8').digest();
+}
+
+/** A new key with its columns. @param prefix of its id, such as `key`. */
+export function newKey(opens: KeyEnvironment | 'service', prefix: string, expiresInSeconds: number | null) {
+  const key = generateKey(opens);
+  const row = { keyId: `${prefix}_${ulid()}`, keyHash: hashKey(key), lastFour: key.slice(-4) };
+  return { key, row: { ...row, expiresAt: expiryIn(expiresInSeconds) } };
+}
+
+/** An old key, webhook secret or key pair stays valid for a day beside the new one: time to roll the new one out. */
+export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
+const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
+
+/** @throws Refused when an overlap is not 0 to 7 days. */
+export function checkOverlap(seconds: number): void {
+  if (seconds >= 0 && seconds <= LONGEST_OVERLAP_SECONDS) return;
+  throw new Refused('invalid', 'The overlap must be between 0 and 7 days.');
+}
+
+export interface KeySummary extends Readonly<
+  Omit<typeof apiKeys.$inferSelect, 'partnerId' | 'environment' | 'keyHash'>
+> {
+  /** By the database's clock. */
+  readonly expired: boolean;
+}
+
+export interface Issued<S extends KeySummary> {
+  /** The key itself: hand it over, never log it. */
+  readonly key: string;
+  readonly summary: S;
+}
+
+export interface Changed<S extends KeySummary> {
+  readonly changed: boolean;
+  readonly summary: S;
+}
+
+/** A kind of keys: its table, how one is read, and how a successor of one is made. */
+interface KeyKind<S extends KeySummary> {
+  readonly table: 'api_keys' | 'service_keys';
+  readonly find: (db: DbOrTransaction, keyId: string) => Promise<S | null>;
+  readonly issueSuccessor: (
+    tx: DbOrTransaction,
+    old: S,
+    expiresInSeconds: number | null,
+  ) => Promise<Issued<S>>;
+}
+
+interface Rotation {
+  readonly keyId: string;
+  readonly overlapSeconds?: number | undefined;
+  /** Life of the successor; absent: the old key's whole life, so that a key that is changed every year stays one. Null: no end. */
+  readonly expiresInSeconds?: number | null | undefined;
+}
+
+const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
+
+/**
+ * The moment at which a new key expires, by the database's clock; null: never.
+ * @throws Refused unless that is in the future.
+ */
+function expiryIn(seconds: number | null): SQL | null {
+  if (seconds !== null && !(seconds > 0)) throw new Refused('invalid', 'A key must expire in the future.');
+  return seconds === null ? null : inSeconds(seconds);
+}
+
+export type KeyChanges<S extends KeySummary> = ReturnType<typeof keyChanges<S>>;
+
+/** Rotation, revocation and switching off of one kind of keys. */
+export function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }: KeyKind<S>) {
+  const table = sql.identifier(name);
+  const existing = async (db: DbOrTransaction, keyId: string) => {
+    const found = await find(db, keyId);
+    if (found === null) throw new Refused('not_found', `Key ${keyId} does not exist.`);
+    return found;
+  };
+  const locked = async (tx: DbOrTransaction, keyId: string) => {
+    await tx.execute(sql`select 1 from ${table} where key_id = ${keyId} for update`);
+    return existing(tx, keyId);
+  };
+  const update = async (tx: DbOrTransaction, keyId: string, changes: SQL) => {
+    await tx.execute(sql`update ${table} set ${changes} where key_id = ${keyId}`);
+    return existing(tx, keyId);
+  };
+
+  return {
+    /**
+     * Issues a successor. The old key stays valid for the overlap, unless it expires before. Only an active, unexpired key
+     * without a successor can be rotated.
+     */
+    async rotate(
+      db: DbOrTransaction,
+      { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
+    ): Promise<Issued<S> & { readonly replaced: S }> {
+      checkOverlap(overlapSeconds);
+      return db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        refuseRotation(old);
+        const life = expiresInSeconds === undefined ? lifeOf(old) : expiresInSeconds;
+        const issued = await issueSuccessor(tx, old, life);
+        const successor = issued.summary.keyId;
+        const expiry = sql`expires_at = least(expires_at, ${inSeconds(overlapSeconds)}), replaced_by = ${successor}`;
+        return { ...issued, replaced: await update(tx, keyId, expiry) };
+      });
+    },
+    revoke: (db: DbOrTransaction, keyId: string): Promise<Changed<S>> =>
+      db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        if (old.state === 'revoked') return { changed: false, summary: old };
+        const summary = await update(tx, keyId, sql`state = 'revoked', revoked_at = service_now()`);
+        return { changed: true, summary };
+      }),
+    setState: (db: DbOrTransaction, keyId: string, state: 'active' | 'inactive'): Promise<Changed<S>> =>
+      db.transaction(async (tx) => {
+        const old = await locked(tx, keyId);
+        if (old.state === 'revoked')
+          throw new Refused('conflict', `Key ${keyId} is revoked, and stays so: issue a new one.`);
+        if (old.state === state) return { changed: false, summary: old };
+        return { changed: true, summary: await update(tx, keyId, sql`state = ${state}`) };
+      }),
+  };
+}
+
+function lifeOf({ createdAt, expiresAt }: KeySummary): number | null {
+  return expiresAt === null ? null : Math.round((expiresAt.getTime() - createdAt.getTime()) / 1_000);
+}
+
+function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void {
+  if (state !== 'active')
+    throw new Refused('conflict', `Key ${keyId} is ${state}: only an active key rotates.`);
+  if (expired) throw new Refused('conflict', `Key ${keyId} has expired: issue a new one.`);
+  if (replacedBy !== null)
+    throw new Refused('conflict', `Key ${keyId} was already replaced by ${replacedBy}: rotate that one.`);
+}
+
+type ApiKey = Readonly<typeof apiKeys.$inferSelect>;
+
+export interface ApiKeyRecord extends Pick<
+  ApiKey,
+  'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt'
+> {
+  readonly partnerState: PartnerState;
+}
+
+export interface ApiKeySummary extends KeySummary, Pick<ApiKey, 'partnerId' | 'environment'> {
+  readonly partnerState: PartnerState;
+}
+
+const RECORD = `
+  select ${columns('k', 'key_id, partner_id, environment, key_hash, state, expires_at')}, p.state as "partnerState"
+  from api_keys k join partners p on p.partner_id = k.partner_id`;
+
+export const loadAllKeys = (db: Reader) => rowsOf<ApiKeyRecord>(db, RECORD, []);
+
+export const loadKeysOfPartner = (db: Reader, partnerId: string) =>
+  rowsOf<ApiKeyRecord>(db, `${RECORD} where k.partner_id = $1`, [partnerId]);
+
+/** The key with this hash (`hashKey`), whatever its state. */
+export const findKeyByHash = async (db: Reader, hash: Buffer) =>
+  (await rowsOf<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]))[0] ?? null;
+
+const { keyHash: _, ...API_KEY } = getTableColumns(apiKeys);
+
+const summaries = (db: DbOrTransaction) =>
+  db
+    .select({ ...API_KEY, expired: isExpired(apiKeys.expiresAt), partnerState: partners.state })
+    .from(apiKeys)
+    .innerJoin(partners, eq(partners.partnerId, apiKeys.partnerId))
+    .$dynamic();
+
+/**
+ * Keys for people, by partner, newest last. @param filter.after id of the last key of the page before.
+ * @throws Refused when there is no such key.
+ */
+export async function listKeys(
+  db: DbOrTransaction,
+  filter: { partnerId?: string | undefined; after?: string | undefined; limit: number },
+): Promise<ApiKeySummary[]> {
+  const { partnerId, keyId } = apiKeys;
+  const last = filter.after === undefined ? undefined : await findKey(db, filter.after);
+  if (last === null) throw new Refused('not_found', `There is no key ${filter.after}.`);
+  const behind = last && sql`(${partnerId}, ${keyId}) > (${last.partnerId}, ${last.keyId})`;
+  return summaries(db)
+    .where(and(given(partnerId, filter.partnerId), behind))
+    .orderBy(asc(partnerId), asc(keyId))
+    .limit(filter.limit);
+}
+
+export async function findKey(db: DbOrTransaction, keyId: string): Promise<ApiKeySummary | null> {
+  const [row] = await summaries(db).where(eq(apiKeys.keyId, keyId));
+  return row ?? null;
+}
+
+/**
+ * Issues a key. An inactive partner may have one; it answers 401 until the partner is active.
+ * @param expiresInSeconds life of the key by the database's clock; null: no end.
+ */
+export async function issueKey(
+  db: DbOrTransaction,
+  { partnerId, environment, expiresInSeconds }: Tenant & { readonly expiresInSeconds: number | null },
+): Promise<Issued<ApiKeySummary>> {
+  const { key, row } = newKey(environment, 'key', expiresInSeconds);
+  const partner = await db.execute(sql`select 1 from partners where partner_id = ${partnerId} for share`);
+  if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+  await db.insert(apiKeys).values({ ...row, partnerId, environment });
+  const [summary] = await summaries(db).where(eq(apiKeys.keyId, row.keyId));
+  if (summary === undefined) throw new Error(`${row.keyId} was not stored`);
+  return { key, summary };
+}
+
+export const {
+  rotate: rotateKey,
+  revoke: revokeKey,
+  setState: setKeyState,
+} = keyChanges<ApiKeySummary>({
+  table: 'api_keys',
+  find: findKey,
+  issueSuccessor: (tx, { partnerId, environment }, expiresInSeconds) =>
+    issueKey(tx, { partnerId, environment, expiresInSeconds }),
+});
+
+/** What a service key gives access to: applications of one lender in one environment. */
+export interface KeyBinding {
+  readonly lender: string;
+  readonly environment: KeyEnvironment;
+}
+
+/** The applications that a service key may see; every one of its lender and environment. */
+export const inScope = ({ lender, environment }: KeyBinding) =>
+  and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
+
+/** A lender's integration that has called with a service key. */
+export interface ServiceCaller extends KeyBinding {
+  readonly keyId: string;
+}
+
+export interface ServiceKeySummary extends KeySummary, KeyBinding {
+  readonly name: string;
+}
+
+const LONGEST_NAME = 120;
+
+const { keyHash: __, ...SERVICE_KEY } = getTableColumns(serviceKeys);
+const SUMMARY = { ...SERVICE_KEY, expired: isExpired(serviceKeys.expiresAt) };
+
+async function findServiceKey(db: DbOrTransaction, keyId: string): Promise<ServiceKeySummary | null> {
+  const [row] = await db.select(SUMMARY).from(serviceKeys).where(eq(serviceKeys.keyId, keyId));
+  return row ?? null;
+}
+
+/** The keys with these hashes (`hashKey`), whatever their state, by their hashes in hex. */
+export async function findServiceKeysByHash(
+  db: DbOrTransaction,
+  hashes: readonly Buffer[],
+): Promise<Map<string, ServiceKeySummary>> {
+  const rows = await db
+    .select({ keyHash: serviceKeys.keyHash, summary: SUMMARY })
+    .from(serviceKeys)
+    .where(inArray(serviceKeys.keyHash, [...hashes]));
+  return new Map(rows.map(({ keyHash, summary }) => [keyHash.toString('hex'), summary]));
+}
+
+export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySummary[]> {
+  return db.select(SUMMARY).from(serviceKeys).orderBy(asc(serviceKeys.keyId));
+}
+
+/**
+ * Issues a key.
+ * @param wanted.expiresInSeconds life of the key by the database's clock; null: no end.
+ * @throws Refused without a name, for an unknown lender, or with an expiry that is not in the future.
+ */
+export async function issueServiceKey(
+  db: DbOrTransaction,
+  wanted: KeyBinding & { readonly name: string; readonly expiresInSeconds: number | null },
+): Promise<Issued<ServiceKeySummary>> {
+  const name = wanted.name.trim();
+  if (name === '' || name.length > LONGEST_NAME) {
+    throw new Refused('invalid', `A service key needs a name of 1 to ${LONGEST_NAME} characters.`);
+  }
+  const { lender, environment } = wanted;
+  if ((await findLender(db, lender)) === null) {
+    throw new Refused('not_found', `Lender ${lender} does not exist: ops lenders list shows those that do.`);
+  }
+  if (TEST_LENDERS.has(lender)) {
+    throw new Refused(
+      'invalid',
+      `${lender} belongs to the designated test merchants: no integration speaks for it.`,
+    );
+  }
+  const { key, row } = newKey('service', 'svk', wanted.expiresInSeconds);
+  await db.insert(serviceKeys).values({ ...row, name, lender, environment });
+  const summary = await findServiceKey(db, row.keyId);
+  if (summary === null) throw new Error(`${row.keyId} was not stored`);
+  return { key, summary };
+}
+
+export const {
+  rotate: rotateServiceKey,
+  revoke: revokeServiceKey,
+  setState: setServiceKeyState,
+} = keyChanges<ServiceKeySummary>({
+  table: 'service_keys',
+  find: findServiceKey,
+  issueSuccessor: (tx, { name, lender, environment }, expiresInSeconds) =>
+    issueServiceKey(tx, { name, lender, environment, expiresInSeconds }),
+});
+
+/** The secret of this database that authenticates cursors of pages: the same for every API process, and after a restart. */
+export async function readCursorSecret(reader: Reader): Promise<Buffer> {
+  const text = `select encode(secret, 'base64') as secret from cursor_secrets`;
+  return Buffer.from((await oneRow<{ secret: string }>(reader, text)).secret, 'base64');
+}
