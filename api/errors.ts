@@ -1,10 +1,14 @@
-import type {
-  AnyErrorBody,
-  ErrorCode,
-  ErrorDetails,
-  InternalErrorCode,
-  InternalErrorDetails,
+import {
+  ERROR_STATUSES,
+  INTERNAL_ERROR_STATUSES,
+  type AnyErrorBody,
+  type ErrorCode,
+  type ErrorDetails,
+  type InternalErrorCode,
+  type InternalErrorDetails,
 } from '../contracts/errors';
+
+const STATUSES = { ...ERROR_STATUSES, ...INTERNAL_ERROR_STATUSES };
 
 /** A failure that the caller gets in the contract's form. Throw it from any hook or handler. */
 export class ApiError extends Error {
@@ -19,45 +23,9 @@ export class ApiError extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
-    this.statusCode = statusOf(code);
+    this.statusCode = STATUSES[code];
   }
 }
-
-type Status = 400 | 401 | 404 | 409 | 422 | 429 | 500;
-
-/** The HTTP status of an error code. */
-const STATUSES: Readonly<Record<ErrorCode | InternalErrorCode, Status>> = {
-  INVALID_REQUEST: 400,
-  MISSING_FIELD: 400,
-  INVALID_AMOUNT_FORMAT: 400,
-  QUOTE_ID_MISMATCH: 400,
-  INVALID_LENDER_REFERENCE: 400,
-  UNAUTHENTICATED: 401,
-  MERCHANT_NOT_FOUND: 404,
-  NOT_FOUND: 404,
-  LENDER_NOT_FOUND: 404,
-  QUOTE_NOT_FOUND: 404,
-  PRODUCT_NOT_QUOTED: 404,
-  APPLICATION_NOT_FOUND: 404,
-  NOTIFICATION_NOT_FOUND: 404,
-  RECOVERY_NOT_FOUND: 404,
-  WEBHOOK_NOT_REGISTERED: 409,
-  NOTIFICATION_NOT_RESENDABLE: 409,
-  RECOVERY_UNDER_WAY: 409,
-  RECOVERY_DISABLED: 409,
-  APPLICATION_EXISTS: 409,
-  LENDER_EVENT_EXISTS: 409,
-  AMOUNT_TOO_LOW: 422,
-  AMOUNT_TOO_HIGH: 422,
-  AMOUNTS_NOT_QUOTED: 422,
-  MERCHANT_REFERENCE_MISMATCH: 422,
-  RATE_LIMIT_EXCEEDED: 429,
-  TEST_NOTIFICATION_LIMIT_REACHED: 429,
-  INTERNAL_SERVER_ERROR: 500,
-  MERCHANT_CONFIGURATION_INCOMPLETE: 500,
-};
-
-export const statusOf = (code: ErrorCode | InternalErrorCode): Status => STATUSES[code];
 
 const INTERNAL_ERROR = new ApiError(
   'INTERNAL_SERVER_ERROR',

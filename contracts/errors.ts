@@ -42,71 +42,71 @@ const errorDetailsSchema = z
 
 export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
 
-/** Every `error.code` partners can meet. Closed: a new one is a change of the contract. */
-export const errorCodes = [
-  'INVALID_REQUEST',
-  'MISSING_FIELD',
-  'INVALID_AMOUNT_FORMAT',
-  'UNAUTHENTICATED',
-  'MERCHANT_NOT_FOUND',
-  'NOT_FOUND',
-  'AMOUNT_TOO_LOW',
-  'AMOUNT_TOO_HIGH',
-  'NOTIFICATION_NOT_FOUND',
-  'RECOVERY_NOT_FOUND',
-  'APPLICATION_NOT_FOUND',
-  'WEBHOOK_NOT_REGISTERED',
-  'NOTIFICATION_NOT_RESENDABLE',
-  'RECOVERY_UNDER_WAY',
-  'RECOVERY_DISABLED',
-  'RATE_LIMIT_EXCEEDED',
-  'TEST_NOTIFICATION_LIMIT_REACHED',
-  'INTERNAL_SERVER_ERROR',
-  'MERCHANT_CONFIGURATION_INCOMPLETE',
-] as const;
-export type ErrorCode = (typeof errorCodes)[number];
+/** Every `error.code` partners can meet, with its HTTP status. Closed: a new one is a change of the contract. */
+export const ERROR_STATUSES = {
+  INVALID_REQUEST: 400,
+  MISSING_FIELD: 400,
+  INVALID_AMOUNT_FORMAT: 400,
+  UNAUTHENTICATED: 401,
+  MERCHANT_NOT_FOUND: 404,
+  NOT_FOUND: 404,
+  AMOUNT_TOO_LOW: 422,
+  AMOUNT_TOO_HIGH: 422,
+  NOTIFICATION_NOT_FOUND: 404,
+  RECOVERY_NOT_FOUND: 404,
+  APPLICATION_NOT_FOUND: 404,
+  WEBHOOK_NOT_REGISTERED: 409,
+  NOTIFICATION_NOT_RESENDABLE: 409,
+  RECOVERY_UNDER_WAY: 409,
+  RECOVERY_DISABLED: 409,
+  RATE_LIMIT_EXCEEDED: 429,
+  TEST_NOTIFICATION_LIMIT_REACHED: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  MERCHANT_CONFIGURATION_INCOMPLETE: 500,
+} as const;
+export type ErrorCode = keyof typeof ERROR_STATUSES;
 
 /** The form of every error, with the codes and details of a contract. */
 const errorBodySchema = <Code extends string, Details extends z.ZodType>(
-  codes: readonly Code[],
+  statuses: Readonly<Record<Code, number>>,
   details: Details,
 ) =>
   z
     .object({
       success: z.literal(false),
       error: z.object({
-        code: z.enum(codes).meta({ description: 'Stable; branch on this.' }),
+        code: z.enum(Object.keys(statuses) as Code[]).meta({ description: 'Stable; branch on this.' }),
         message: text('For people; may be reworded.'),
         details: details.optional(),
       }),
     })
     .meta({ id: 'Error', description: 'Every error has this form.' });
 
-export const errorSchema = errorBodySchema(errorCodes, errorDetailsSchema);
+export const errorSchema = errorBodySchema(ERROR_STATUSES, errorDetailsSchema);
 
 export type ErrorBody = z.infer<typeof errorSchema>;
 
-/** Every `error.code` of the internal listener. Closed: a new one is a change of its contract. */
-const internalErrorCodes = [
-  'INVALID_REQUEST',
-  'MISSING_FIELD',
-  'INVALID_AMOUNT_FORMAT',
-  'QUOTE_ID_MISMATCH',
-  'INVALID_LENDER_REFERENCE',
-  'UNAUTHENTICATED',
-  'NOT_FOUND',
-  'LENDER_NOT_FOUND',
-  'QUOTE_NOT_FOUND',
-  'PRODUCT_NOT_QUOTED',
-  'APPLICATION_NOT_FOUND',
-  'APPLICATION_EXISTS',
-  'LENDER_EVENT_EXISTS',
-  'AMOUNTS_NOT_QUOTED',
-  'MERCHANT_REFERENCE_MISMATCH',
-  'RATE_LIMIT_EXCEEDED',
-  'INTERNAL_SERVER_ERROR',
-] as const;
-export type InternalErrorCode = (typeof internalErrorCodes)[number];
+/** Every `error.code` of the internal listener, with its HTTP status. Closed: a new one is a change of its contract. */
+export const INTERNAL_ERROR_STATUSES = {
+  INVALID_REQUEST: 400,
+  MISSING_FIELD: 400,
+  INVALID_AMOUNT_FORMAT: 400,
+  QUOTE_ID_MISMATCH: 400,
+  INVALID_LENDER_REFERENCE: 400,
+  UNAUTHENTICATED: 401,
+  NOT_FOUND: 404,
+  LENDER_NOT_FOUND: 404,
+  QUOTE_NOT_FOUND: 404,
+  PRODUCT_NOT_QUOTED: 404,
+  APPLICATION_NOT_FOUND: 404,
+  APPLICATION_EXISTS: 409,
+  LENDER_EVENT_EXISTS: 409,
+  AMOUNTS_NOT_QUOTED: 422,
+  MERCHANT_REFERENCE_MISMATCH: 422,
+  RATE_LIMIT_EXCEEDED: 429,
+  INTERNAL_SERVER_ERROR: 500,
+} as const;
+export type InternalErrorCode = keyof typeof INTERNAL_ERROR_STATUSES;
 
 const internalErrorDetailsSchema = z
   .object({
@@ -118,6 +118,6 @@ const internalErrorDetailsSchema = z
 
 export type InternalErrorDetails = z.infer<typeof internalErrorDetailsSchema>;
 
-export const internalErrorSchema = errorBodySchema(internalErrorCodes, internalErrorDetailsSchema);
+export const internalErrorSchema = errorBodySchema(INTERNAL_ERROR_STATUSES, internalErrorDetailsSchema);
 
 export type AnyErrorBody = ErrorBody | z.infer<typeof internalErrorSchema>;

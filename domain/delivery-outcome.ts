@@ -1,22 +1,22 @@
-/** Why an attempt failed. All are the partner's failures: our own faults are thrown, and are never an outcome. */
-export type DeliveryFailure =
+/**
+ * Why an attempt failed, described without a full stop. All are the partner's failures: our own faults are thrown, and are never
+ * an outcome.
+ */
+const FAILURES = {
   /** An answer outside 2xx, 3xx and 410. */
-  | 'http_status'
-  /** A 3xx answer. Never followed. */
-  | 'redirect'
-  /** 410: the partner wants no more. */
-  | 'gone'
-  /** No connection: refused, no route, or no answer in time. */
-  | 'connect'
-  | 'timeout'
-  /** The certificate or the protocol version is not acceptable. */
-  | 'tls'
-  | 'dns'
-  | 'reset'
-  /** The URL or an address behind its name is one we do not connect to. */
-  | 'blocked_address'
-  /** The answer is not HTTP/1.1. */
-  | 'protocol';
+  http_status: 'answered STATUS',
+  redirect: 'answered STATUS, a redirect, which is not followed',
+  gone: 'answered 410: the endpoint wants no more',
+  /** Refused, no route, or no connection in time. */
+  connect: 'no connection',
+  timeout: 'no answer in time',
+  tls: 'TLS failed: check the certificate and its chain',
+  dns: 'the name does not resolve',
+  reset: 'connection ended before an answer',
+  blocked_address: 'not sent: the URL or its address is not a public one',
+  protocol: 'the answer is not HTTP/1.1',
+} as const;
+export type DeliveryFailure = keyof typeof FAILURES;
 
 /** The outcome of one attempt. JSON-safe, and without secrets: it may be stored in workflow history. */
 export type DeliveryOutcome =
@@ -58,39 +58,13 @@ export function describeOutcome(outcome: DeliveryOutcome): string {
   const took = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
   if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
   const asks = outcome.retryAfterMs === null ? '' : `; asks to wait ${seconds(outcome.retryAfterMs)}`;
-  return `${describeFailure(outcome.failure, outcome.httpStatus)} (${took})${asks}`;
+  const failure = FAILURES[outcome.failure].replace('STATUS', String(outcome.httpStatus));
+  return `${failure} (${took})${asks}`;
 }
 
 /** `2.5 s`. */
 export function seconds(ms: number): string {
   return `${Number((ms / 1_000).toFixed(1))} s`;
-}
-
-function describeFailure(failure: DeliveryFailure, httpStatus: number | null): string {
-  switch (failure) {
-    case 'http_status':
-      return `answered ${httpStatus}`;
-    case 'redirect':
-      return `answered ${httpStatus}, a redirect, which is not followed`;
-    case 'gone':
-      return 'answered 410: the endpoint wants no more';
-    case 'connect':
-      return 'no connection';
-    case 'timeout':
-      return 'no answer in time';
-    case 'tls':
-      return 'TLS failed: check the certificate and its chain';
-    case 'dns':
-      return 'the name does not resolve';
-    case 'reset':
-      return 'connection ended before an answer';
-    case 'blocked_address':
-      return 'not sent: the URL or its address is not a public one';
-    case 'protocol':
-      return 'the answer is not HTTP/1.1';
-    default:
-      return failure satisfies never;
-  }
 }
 
 /** An endpoint is disabled after failing this long … */

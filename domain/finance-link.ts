@@ -1,14 +1,15 @@
 import { formatPence } from './money';
 
 /** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
-const OUR_PARAMETERS: ReadonlySet<string> = new Set([
+const OUR_NAMES = [
+  'service_quote_id',
+  'quote_id',
   'loan_amount',
   'customer_deposit',
   'credit_product',
-  'service_quote_id',
-  'quote_id',
   'merchant_reference',
-]);
+] as const;
+const OUR_PARAMETERS: ReadonlySet<string> = new Set(OUR_NAMES);
 
 /** What every link of one quote has in common. */
 interface LinkBase {
@@ -51,7 +52,7 @@ function encodeName(name: string): string {
 }
 
 /** A query without a match holds none of our parameters; a name may be written with escapes. */
-const MAYBE_OURS = new RegExp(`[%+]|${[...OUR_PARAMETERS].join('|')}`);
+const MAYBE_OURS = new RegExp(`[%+]|${OUR_NAMES.join('|')}`);
 
 /** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */
 function parameterName(pair: string): string {
@@ -95,35 +96,16 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
   };
 }
 
-/** Our parameters of a link; null for an absent one. */
-interface LinkParameters {
-  readonly service_quote_id: string | null;
-  /** The older name. */
-  readonly quote_id: string | null;
-  readonly loan_amount: string | null;
-  readonly customer_deposit: string | null;
-  readonly credit_product: string | null;
-  readonly merchant_reference: string | null;
-}
-
 /**
  * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for
  * the caller to know (`financeUrlFault`).
- * @returns `repeated` names a parameter that the link has twice.
+ * @returns `sent`: null for an absent parameter. `repeated` names one that the link has twice.
  */
-export function linkParameters(link: string): { sent: LinkParameters; repeated: string | null } {
+export function linkParameters(link: string) {
   const page = link.split('#', 1)[0] ?? '';
   const mark = page.indexOf('?');
   const query = new URLSearchParams(mark < 0 ? '' : page.slice(mark + 1));
-  const get = (name: string) => query.get(name);
-  const repeated = [...OUR_PARAMETERS].find((name) => query.getAll(name).length > 1) ?? null;
-  const sent = {
-    service_quote_id: get('service_quote_id'),
-    quote_id: get('quote_id'),
-    loan_amount: get('loan_amount'),
-    customer_deposit: get('customer_deposit'),
-    credit_product: get('credit_product'),
-    merchant_reference: get('merchant_reference'),
-  };
-  return { sent, repeated };
+  const repeated = OUR_NAMES.find((name) => query.getAll(name).length > 1) ?? null;
+  const sent = Object.fromEntries(OUR_NAMES.map((name) => [name, query.get(name)]));
+  return { sent: sent as Record<(typeof OUR_NAMES)[number], string | null>, repeated };
 }

@@ -1,28 +1,20 @@
-/** How the contractual rate of a product is expressed. */
-type RateBasis =
-  /** Monthly rate `(1 + APR)^(1/12) − 1`. */
-  | 'apr_effective'
-  /** `ratePpm` is the rate per month. */
-  | 'monthly_rate'
-  /** `ratePpm` is a nominal yearly rate, charged at a twelfth per month. */
-  | 'nominal_annual';
-
-export type InstalmentRounding = 'half_up' | 'floor' | 'ceil';
-
-/** What the last payment is: the same as the others, what is left of an interest-free sum, or what clears the balance. */
-type FinalPayment = 'equal' | 'remainder' | 'clear_balance';
-
-/** What is taken first, and so what `first_payment_amount` says (see docs/partner-guide.md). */
-type FirstPaymentType =
-  /** The first monthly repayment: `first_payment_amount` is the monthly repayment. */
-  | 'monthly_repayment'
-  /** The customer deposit, paid to the merchant: `first_payment_amount` is the deposit used. */
-  | 'deposit'
-  /** Nothing is taken before repayments begin: `first_payment_amount` is 0.00. */
-  | 'none';
-
-/** Which figure `annual_interest_rate` shows. */
-export type AnnualRateShown = 'flat' | 'nominal' | 'effective';
+/** The words that a term of a product may be. */
+export const PRODUCT_CHOICES = {
+  rateType: ['fixed', 'variable'],
+  /**
+   * How the contractual rate is expressed: the monthly rate is `(1 + APR)^(1/12) − 1`; `ratePpm` is the rate per month; it is a
+   * nominal yearly rate, charged at a twelfth per month.
+   */
+  rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
+  instalmentRounding: ['half_up', 'floor', 'ceil'],
+  /** The last payment: the same as the others, the rest of an interest-free sum, or the payment that clears the balance. */
+  finalPayment: ['equal', 'remainder', 'clear_balance'],
+  /** What `first_payment_amount` shows: the monthly repayment, the deposit paid to the merchant, or 0.00. */
+  firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
+  /** Which figure `annual_interest_rate` shows. */
+  annualRateShown: ['flat', 'nominal', 'effective'],
+} as const;
+type Choice<Term extends keyof typeof PRODUCT_CHOICES> = (typeof PRODUCT_CHOICES)[Term][number];
 
 /** A share of the purchase price, a fixed sum, or both; see domain/quote.ts for how they combine. */
 export interface DepositRule {
@@ -41,12 +33,12 @@ export interface ProductTerms {
   readonly numberOfRepayments: number;
   /** Displayed contractual APR in basis points (9.9 % = 990); a multiple of 10, as APRs have one decimal. */
   readonly aprBasisPoints: number;
-  readonly rateType: 'fixed' | 'variable';
-  readonly rateBasis: RateBasis;
+  readonly rateType: Choice<'rateType'>;
+  readonly rateBasis: Choice<'rateBasis'>;
   /** Rate in millionths (0.79 % a month = 7,900); null exactly when the basis is `apr_effective`. */
   readonly ratePpm: number | null;
-  readonly instalmentRounding: InstalmentRounding;
-  readonly finalPayment: FinalPayment;
+  readonly instalmentRounding: Choice<'instalmentRounding'>;
+  readonly finalPayment: Choice<'finalPayment'>;
   /** Months deferred (buy now pay later); the first payment then falls at that month. 0: at month 1. */
   readonly deferralMonths: number;
   /** Days from drawdown to the first payment where the agreement counts days; null: whole months. */
@@ -59,8 +51,8 @@ export interface ProductTerms {
   readonly depositMin: DepositRule | null;
   /** Largest deposit; null: up to the price. A `fixedPence` of 0 in a maximum means "no fixed cap". */
   readonly depositMax: DepositRule | null;
-  readonly firstPaymentType: FirstPaymentType;
-  readonly annualRateShown: AnnualRateShown;
+  readonly firstPaymentType: Choice<'firstPaymentType'>;
+  readonly annualRateShown: Choice<'annualRateShown'>;
 }
 
 /** One version of a merchant's product, as quotes are priced with it. */
@@ -101,16 +93,6 @@ export const PRODUCT_BOUNDS = {
   depositBasisPoints: [0, 10_000],
   depositFixedPence: [0, HIGHEST_FIXED_PENCE],
 } as const satisfies Readonly<Record<string, readonly [lowest: number, highest: number]>>;
-
-/** The words that a term of a product may be. */
-export const PRODUCT_CHOICES = {
-  rateType: ['fixed', 'variable'],
-  rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
-  instalmentRounding: ['half_up', 'floor', 'ceil'],
-  finalPayment: ['equal', 'remainder', 'clear_balance'],
-  firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
-  annualRateShown: ['flat', 'nominal', 'effective'],
-} as const satisfies { [Field in keyof ProductTerms]?: readonly ProductTerms[Field][] };
 
 /** Characters of a lender's or product's name: enough for any that is in use, few enough for a link. */
 export const LONGEST_PRODUCT_NAME = 120;

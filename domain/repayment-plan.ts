@@ -1,6 +1,6 @@
 import { roundPercent, type CashFlow } from './apr';
 import { divideFloor, divideHalfUp, DIVISIONS, roundPence } from './money';
-import type { AnnualRateShown, ProductTerms } from './product';
+import type { ProductTerms } from './product';
 
 const BASIS_POINTS = 10_000;
 /** Millionths in 1: the unit of `ratePpm`. */
@@ -71,7 +71,10 @@ export function flatAnnualBasisPoints(
 }
 
 const ANNUAL_RATES: Readonly<
-  Record<AnnualRateShown, (terms: ProductTerms, loanPence: number, costPence: number) => number>
+  Record<
+    ProductTerms['annualRateShown'],
+    (terms: ProductTerms, loanPence: number, costPence: number) => number
+  >
 > = {
   flat: flatAnnualBasisPoints,
   nominal: nominalAnnualBasisPoints,

@@ -1,16 +1,3 @@
-/** Why a URL cannot be registered. */
-export type WebhookUrlFault =
-  | 'not_a_url'
-  | 'not_https'
-  | 'user_info'
-  | 'query'
-  | 'fragment'
-  | 'port'
-  | 'ip_address'
-  | 'trailing_dot'
-  | 'local_name'
-  | 'host_name';
-
 type WebhookUrlCheck =
   | {
       readonly ok: true;
@@ -29,7 +16,8 @@ interface WebhookUrlRules {
   readonly allowedNames?: ReadonlySet<string>;
 }
 
-const MESSAGES: Readonly<Record<WebhookUrlFault, string>> = {
+/** Why a URL cannot be registered. */
+const MESSAGES = {
   not_a_url:
     'The URL must be a full https:// URL of at most 2,000 characters, without spaces or backslashes.',
   not_https: 'The URL must begin with https://.',
@@ -41,7 +29,8 @@ const MESSAGES: Readonly<Record<WebhookUrlFault, string>> = {
   trailing_dot: "The URL's host name must not end with a dot.",
   local_name: "The URL's host must be a public name, not localhost or a name without a dot.",
   host_name: "The URL's host is not a valid name.",
-};
+} as const;
+export type WebhookUrlFault = keyof typeof MESSAGES;
 
 const MAX_LENGTH = 2_000;
 /** What URL parsers drop or rewrite silently. */

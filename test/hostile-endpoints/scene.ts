@@ -28,11 +28,9 @@ export interface Attempt {
   readonly outcome: string;
   readonly failure: string | null;
   readonly status: number | null;
-  readonly retryAfterMs: number | null;
   readonly durationMs: number;
   readonly address: string | null;
   readonly answer: string | null;
-  readonly startedAtMs: number;
 }
 
 /** What is known of a notification. */
@@ -55,29 +53,14 @@ export interface HostilePartner {
   readonly host: string;
   /** What DNS says of it. */
   readonly resolve: (answer: (type: 'A' | 'AAAA') => DnsAnswer) => void;
-  /** Registers an endpoint, in place of one that is there. @returns its secret */
-  readonly register: (url: string, environment?: 'sandbox' | 'live') => Promise<string>;
+  readonly register: (url: string) => Promise<void>;
   readonly send: (kind?: 'test' | 'status') => Promise<{ notificationId: string; eventId: string }>;
 }
 
-/** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
-interface Scene {
-  readonly database: Database;
-  readonly databaseUrl: string;
-  readonly keys: string;
-  readonly worker: TestWorker;
-  /** A port that answers on every address of this machine, and must never be connected to. */
-  readonly trap: { readonly port: number; connections(): number };
-  partner(): Promise<HostilePartner>;
-  look(notificationId: string): Promise<Seen>;
-  /** Waits until nothing more happens to it. */
-  ended(notificationId: string): Promise<Seen>;
-  /** Attempts by outcome, as the worker's metrics tell. */
-  counted(outcome: string): Promise<number>;
-  close(): Promise<void>;
-}
+type Scene = Awaited<ReturnType<typeof openScene>>;
 
-async function openScene(temporal: TestTemporal): Promise<Scene> {
+/** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
+async function openScene(temporal: TestTemporal) {
   const database = await openTestDatabase({ poolSize: 8, statementTimeoutMs: 0 });
   const answers = new Map<string, (type: 'A' | 'AAAA') => DnsAnswer>();
   const dns = closeLater(
@@ -111,12 +94,9 @@ async function openScene(temporal: TestTemporal): Promise<Scene> {
 
   const look = (notificationId: string) => lookAt(database, worker, notificationId);
   return {
-    database,
-    databaseUrl: database.url,
-    keys,
-    worker,
+    /** A port that answers on every address of this machine, and must never be connected to. */
     trap,
-    async partner() {
+    async partner(): Promise<HostilePartner> {
       partners += 1;
       const partnerId = `P${partners}`;
       const host = `n${partners}.partner.test`;
@@ -125,19 +105,20 @@ async function openScene(temporal: TestTemporal): Promise<Scene> {
         partnerId,
         host,
         resolve: (answer) => void answers.set(host, answer),
-        register: async (url, environment = 'sandbox') =>
-          (await addEndpoint(database, { partnerId, environment, url, keyRing: keys })).secret,
+        register: async (url) => void (await addEndpoint(database, { partnerId, url, keyRing: keys })),
         send: (kind = 'test') =>
           kind === 'test' ? storeTest(database, { partnerId }) : storeStatus(database, { partnerId }),
       };
     },
     look,
-    async ended(notificationId) {
+    /** Waits until nothing more happens to it. */
+    async ended(notificationId: string): Promise<Seen> {
       const open = async () => ['queued', 'started'].includes((await look(notificationId)).state);
       await until(async () => !(await open()), `the end of ${notificationId}`, 60_000);
       return look(notificationId);
     },
-    async counted(outcome) {
+    /** Attempts by outcome, from the worker's metrics. */
+    async counted(outcome: string): Promise<number> {
       const text = await worker.worker.registry.metrics();
       const count = new RegExp(
         `^pfqs_delivery_attempt_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`,
@@ -166,8 +147,7 @@ async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: s
   if (row === undefined) throw new Error(`${notificationId} does not exist`);
   const attempts = await sql<Attempt[]>`
     select coalesce(outcome, 'under way') as outcome, failure, http_status as status,
-      retry_after_ms as "retryAfterMs", duration_ms as "durationMs", address, answer,
-      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs"
+      duration_ms as "durationMs", address, answer
     from delivery_attempts where notification_id = ${notificationId} order by attempt_number`;
   const warnings = logs.filter((line) => line.includes(notificationId) && line.includes('"level":40'));
   return {
