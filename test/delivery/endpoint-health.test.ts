@@ -127,24 +127,6 @@ test('an endpoint removed between two attempts: the notification is held, a test
   ]);
 }, 60_000);
 
-test('120 hours of failures disable it with the twentieth, and what follows is held, not sent', async () => {
-  await api.database.sql`
-    update webhook_endpoints set failing_since = service_now() - interval '120 hours', failures_since_success = 18,
-      warned_hours = 96 where endpoint_id = ${endpoint.endpointId}`;
-  receiver.behave(() => 500);
-  const failing = await store('app_1');
-  await comesTo(failing.notificationId, 'held');
-  expect(receiver.received).toHaveLength(2);
-  expect(await standing()).toEqual({ state: 'disabled', reason: 'failing' });
-  const next = await store('app_2');
-  await comesTo(next.notificationId, 'held');
-  expect(receiver.received).toHaveLength(2);
-  await until(
-    () => warned('endpoint_disabled').at(-1)?.includes('20 failures in 120 h') === true,
-    'it is logged',
-  );
-}, 60_000);
-
 test('what waits for a workflow is held without one', async () => {
   await api.database.sql`
     update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpoint.endpointId}`;

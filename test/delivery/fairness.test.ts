@@ -185,19 +185,6 @@ test('500 due to a host that is dead do not keep another partner waiting', async
   expect(await countState(dead, 'delivered')).toBe(0);
 }, 120_000);
 
-test('5,000 due to one partner are overtaken by the single notification of another', async () => {
-  await startWorkers(1);
-  const busy = await newPartner();
-  const other = await newPartner();
-  await storeMany(busy, 5_000);
-  await until(() => receiver.received.length > 50, 'the backlog moves', 60_000);
-  const before = receiver.received.length;
-  const { eventId } = await storeStatus(database, { partnerId: other });
-  await until(() => arrival(eventId) >= 0, 'the delivery of the other', 60_000);
-  // Those under way, and what they make room for while it is being started.
-  expect(arrival(eventId) - before).toBeLessThan(200);
-}, 180_000);
-
 test('workers that come back to a backlog send sixteen at a time to each endpoint, by their ends and not by the sweep', async () => {
   const all = await Promise.all([newPartner(), newPartner()]);
   const lanes = await Promise.all(

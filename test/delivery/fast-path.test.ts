@@ -1,14 +1,10 @@
 import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
-import {
-  pauseSignal,
-  progressQuery,
-  resumeSignal,
-  retryNowSignal,
-} from '../../workflows/deliver-notification';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import { progressQuery } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
 import { keepHistory, localActivities } from '../support/histories';
 import { timeSkippingServer } from '../support/temporal';
-import { endOf, openStage, timersOf, type Delivery, type Stage } from './time';
+import { endOf, openStage, QUEUE, timersOf, type Delivery, type Stage } from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -76,32 +72,6 @@ test('410 at once ends it', async () => {
   await keepHistory('fast-gone', handle);
 });
 
-test('paused after a first attempt that failed, it waits, and goes on', async () => {
-  stage.receiver.behave((nth) => (nth === 0 ? 500 : 200));
-  const { handle, notificationId } = await stage.start([0, 60_000], 'fast');
-  await until(async () => (await attemptsOf(notificationId)).join() === 'failed', 'the first attempt');
-  await handle.signal(pauseSignal);
-  await temporal.env.sleep('7 days');
-  expect(stage.receiver.received).toHaveLength(1);
-  await handle.signal(resumeSignal);
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
-  await keepHistory('fast-then-paused', handle);
-});
-
-test('retry now, given during it, is for the next attempt and never beside it', async () => {
-  stage.receiver.behave((nth) =>
-    nth > 0
-      ? 200
-      : (response) => void handle.signal(retryNowSignal).then(() => response.writeHead(500).end()),
-  );
-  const { handle } = await stage.start([0, 10 * 3_600_000], 'fast');
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
-  const { startTime, closeTime } = await handle.describe();
-  expect((closeTime?.getTime() ?? Infinity) - startTime.getTime()).toBeLessThan(3_600_000);
-  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
-  await keepHistory('fast-retry-now', handle);
-});
-
 test('without a place, as after a crash, the first attempt is a regular one', async () => {
   const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast without a place');
   expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
@@ -130,4 +100,41 @@ test('a record that fails is left to a regular activity, and nothing is sent aga
   expect(stage.receiver.received).toHaveLength(1);
   expect(await attemptsOf(notificationId)).toEqual(['delivered']);
   await keepHistory('fast-record-left', handle);
+});
+
+describe('when every slot of the endpoint is taken', () => {
+  let ends: (() => void)[] = [];
+  beforeEach(() => {
+    ends = [];
+    for (let nth = 0; nth < SENDS_PER_ENDPOINT; nth += 1)
+      void stage.sendSlots.run(QUEUE, () => new Promise<void>((resolve) => ends.push(resolve)));
+  });
+  afterEach(() => ends.forEach((end) => end()));
+
+  /** Starts a delivery and waits until it has got `busy`, and sleeps. */
+  async function asleep(ladderMs: readonly number[]) {
+    const started = await stage.start(ladderMs);
+    const waits = async () => (await started.handle.query(progressQuery)).phase === 'waiting';
+    await until(waits, 'a delivery that waits its turn');
+    expect(stage.receiver.received).toHaveLength(0);
+    expect(await attemptsOf(started.notificationId)).toEqual([]);
+    return started;
+  }
+
+  test('a delivery waits without an attempt, and with its whole ladder left', async () => {
+    stage.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+    const { handle } = await asleep([0, 60_000]);
+    ends.forEach((end) => end());
+    expect(await handle.result()).toEqual({ status: 'delivered', attempts: 2 });
+    const timers = await timersOf(handle);
+    expect(Math.min(...timers.slice(0, -1))).toBeGreaterThanOrEqual(1_000);
+    expect(timers.at(-1)).toBeGreaterThanOrEqual(60_000);
+    await keepHistory('busy', handle);
+  });
+
+  test('a delivery that waits can be cancelled', async () => {
+    const { handle } = await asleep([0]);
+    await handle.cancel();
+    expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
+  });
 });

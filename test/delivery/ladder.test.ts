@@ -218,42 +218,44 @@ test('a test whose endpoint is gone fails, unsent', async () => {
   await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;
 });
 
-test('a pause of a week loses no step of the ladder', async () => {
-  stage.receiver.behave((nth) => (nth < 3 ? 500 : 200));
-  const { handle, notificationId } = await stage.start([0, 60_000, 120_000, 180_000]);
-  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
-  await handle.signal(pauseSignal);
-  await temporal.env.sleep('7 days');
-  expect(received()).toHaveLength(1);
-  expect(await handle.query(progressQuery)).toMatchObject({ phase: 'paused', paused: true, attempts: 1 });
-  await handle.signal(resumeSignal);
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 4 });
-  expect(await timersOf(handle)).toHaveLength(3);
-  await keepHistory('paused-and-resumed', handle);
-});
-
-test('retry now ends a wait, and one given during an attempt is for the next, never beside it', async () => {
-  let open = 0;
-  let most = 0;
-  stage.receiver.behave((nth) => (response) => {
-    open += 1;
-    most = Math.max(most, open);
-    void (async () => {
-      if (nth === 0) await handle.signal(retryNowSignal);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      open -= 1;
-      response.writeHead(nth < 2 ? 500 : 200).end();
-    })();
+describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
+  test('a pause of a week loses no step of the ladder', async () => {
+    stage.receiver.behave((nth) => (nth < 3 ? 500 : 200));
+    const { handle, notificationId } = await stage.start([0, 60_000, 120_000, 180_000], path);
+    await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+    await handle.signal(pauseSignal);
+    await temporal.env.sleep('7 days');
+    expect(received()).toHaveLength(1);
+    expect(await handle.query(progressQuery)).toMatchObject({ phase: 'paused', paused: true, attempts: 1 });
+    await handle.signal(resumeSignal);
+    expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 4 });
+    expect(await timersOf(handle)).toHaveLength(3);
+    await keepHistory(path === 'fast' ? 'fast-then-paused' : 'paused-and-resumed', handle);
   });
-  const { handle, notificationId } = await stage.start([0, 10 * HOUR_MS, 20 * HOUR_MS]);
-  await until(async () => (await rowOf(notificationId))?.['attempts'] === 2, 'the second attempt, at once');
-  await until(() => received().length === 2 && open === 0, 'its end');
-  await handle.signal(retryNowSignal);
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 3 });
-  const { startTime, closeTime } = await handle.describe();
-  expect((closeTime?.getTime() ?? Infinity) - startTime.getTime()).toBeLessThan(HOUR_MS);
-  expect(most).toBe(1);
-  await keepHistory('retry-now', handle);
+
+  test('retry now ends a wait, and one given during an attempt is for the next, never beside it', async () => {
+    let open = 0;
+    let most = 0;
+    stage.receiver.behave((nth) => (response) => {
+      open += 1;
+      most = Math.max(most, open);
+      void (async () => {
+        if (nth === 0) await handle.signal(retryNowSignal);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        open -= 1;
+        response.writeHead(nth < 2 ? 500 : 200).end();
+      })();
+    });
+    const { handle, notificationId } = await stage.start([0, 10 * HOUR_MS, 20 * HOUR_MS], path);
+    await until(async () => (await rowOf(notificationId))?.['attempts'] === 2, 'the second attempt, at once');
+    await until(() => received().length === 2 && open === 0, 'its end');
+    await handle.signal(retryNowSignal);
+    expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 3 });
+    const { startTime, closeTime } = await handle.describe();
+    expect((closeTime?.getTime() ?? Infinity) - startTime.getTime()).toBeLessThan(HOUR_MS);
+    expect(most).toBe(1);
+    await keepHistory(path === 'fast' ? 'fast-retry-now' : 'retry-now', handle);
+  });
 });
 
 test('cancelled by an operator, it ends without a further attempt and gives its place back', async () => {

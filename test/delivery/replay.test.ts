@@ -40,16 +40,6 @@ test('every kept history replays with the workflow of today', async () => {
   expect(replayed.toSorted()).toEqual(BRANCHES);
 }, 60_000);
 
-test('a history that went another way is found out', async () => {
-  const bent = keptHistories((text) => text.replaceAll('"recordResult"', '"recordSomething"'));
-  const errors = [];
-  const results = Worker.runReplayHistories({ workflowBundle: await prebuiltBundle() }, bent);
-  for await (const { error } of results) {
-    errors.push(error);
-  }
-  expect(errors.filter((error) => error?.name === 'DeterminismViolationError').length).toBeGreaterThan(5);
-}, 60_000);
-
 test('a workflow that was changed in place is found out by the kept histories', async () => {
   const directory = await temporaryDirectory('bundle');
   // The code of today, but for the name of one activity.

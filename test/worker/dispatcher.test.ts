@@ -72,6 +72,33 @@ describe('started deliveries are written down', () => {
   });
 });
 
+test('a start that fails is given back, and claimed again after a second although the sweep is a minute away', async () => {
+  const given: [string, number][] = [];
+  const claimedAtMs: number[] = [];
+  let again: () => void = () => undefined;
+  const retried = new Promise<void>((resolve) => (again = resolve));
+  const dispatcher = startDispatcher({
+    claim: async () => {
+      if (claimedAtMs.push(performance.now()) === 2) again();
+      return claimedAtMs.length === 1 ? { ...NOTHING, claimed: [one('a')] } : NOTHING;
+    },
+    markStarted: async () => undefined,
+    giveBack: async (failed, pauseMs) =>
+      void given.push(...failed.map(({ notificationId }): [string, number] => [notificationId, pauseMs])),
+    start: () => Promise.reject(new Error('Temporal is away')),
+    onStarted: () => undefined,
+    onError: () => undefined,
+    monotonicMs: () => performance.now(),
+    sweepMs: 60_000,
+    batch: 64,
+  });
+  await retried;
+  await dispatcher.stop();
+  expect(given).toEqual([['a', 1_000]]);
+  const [first = 0, second = 0] = claimedAtMs;
+  expect(second - first).toBeGreaterThan(900);
+});
+
 describe('the pace of claims', () => {
   let nowMs = 0;
   const newPace = () => createClaimPace(() => nowMs);
