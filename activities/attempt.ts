@@ -15,13 +15,15 @@ import {
 } from '../db/notifications/attempt';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
+import type { Sql } from '../db/postgres/connect';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook-signature';
-import { createRecordResult, type RecordDeps } from './record';
 import type { Busy, SendSlots } from './send-slots';
 
-export interface AttemptDeps extends RecordDeps {
+export interface AttemptDeps {
+  /** For statements that are prepared (`plannedOnce`). */
+  readonly sql: Sql;
   readonly keyRing: KeyRing;
   /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
   readonly send: SendWebhook;
@@ -29,11 +31,22 @@ export interface AttemptDeps extends RecordDeps {
   readonly sign: SignEd25519;
   readonly sendSlots: SendSlots;
   readonly now: () => Date;
+  readonly monotonicMs: () => number;
+  /** Reports to operators. */
+  readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
+  /** A notification has ended without being delivered, or is held. */
+  readonly onEnd: (end: EndedNotification) => void;
   /** Slots for attempts within a workflow task; null for a notification without one in this process. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
+}
+
+export interface EndedNotification {
+  readonly state: string;
+  readonly reason: string;
+  readonly eventType: string;
 }
 
 export type SendWebhook = (request: {
@@ -89,6 +102,18 @@ export type SendResult =
   /** A later generation has taken over. */
   | { readonly kind: 'superseded' };
 
+/** The argument of `recordResult`. */
+export interface AttemptResult {
+  readonly notificationId: string;
+  readonly attemptNumber: number;
+  readonly outcome: DeliveryOutcome;
+  readonly address: string | null;
+  /** Null while further attempts follow, and for a delivery. */
+  readonly end: NotificationEnd | null;
+  /** Wait before the next attempt, in milliseconds; null when none follows. */
+  readonly retryInMs: number | null;
+}
+
 /** `declined`: no attempt was made here; it belongs on the queue of the sends. `recorded`: it was a delivery, which has been recorded too. */
 type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readonly kind: 'declined' };
 
@@ -111,9 +136,8 @@ export function createSendAttempt(deps: AttemptDeps) {
  * that answers fast. All others are declined and left to `sendAttempt`; after a crash there is no reservation. A delivery is recorded
  * here as well, which saves the workflow a task. A record that fails is no failure of this activity, which would send again.
  */
-export function createSendAtOnce(deps: AttemptDeps) {
+export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: AttemptResult) => Promise<void>) {
   const { fastPath, sendSlots, warn } = deps;
-  const recordResult = createRecordResult(deps);
   const attempt = createAttempt(deps);
 
   /** @returns whether it was a delivery, and has been recorded. */

@@ -1,30 +1,83 @@
 import { Context } from '@temporalio/activity';
-import { createSendAtOnce, createSendAttempt, type AttemptDeps } from './attempt';
-import { createEndDelivery, createRecordResult } from './record';
+import { ApplicationFailure } from '@temporalio/common';
+import {
+  endNotification,
+  ForeignResult,
+  recordAttempt,
+  type NotificationEnd,
+} from '../db/notifications/attempt';
+import type { NotificationRef } from '../db/notifications/notification';
+import { describeOperatorEvent } from '../domain/operator-event';
+import { createSendAtOnce, createSendAttempt, type AttemptDeps, type AttemptResult } from './attempt';
 import { createRetentionActivities, type RetentionDeps } from './remove-expired';
 
-export type { AttemptFacts, SendWebhook } from './attempt';
-export type { EndedNotification } from './record';
+export type { AttemptFacts, AttemptResult, EndedNotification, SendWebhook } from './attempt';
 export { createSendSlots, type SendSlots } from './send-slots';
 
 /** Every side effect of the workflows. The sends have a task queue of their own, so that slow partners do not delay records. */
-export function createActivities(deps: AttemptDeps & RetentionDeps) {
+export function createActivities(deps: AttemptDeps & RecordingDeps & RetentionDeps) {
+  const recordResult = createRecordResult(deps);
   const { removeExpired, reportRemoval } = createRetentionActivities(deps);
   return {
     sends: { sendAttempt: withCode(withHeartbeat(createSendAttempt(deps))) },
     records: {
-      recordResult: withCode(createRecordResult(deps)),
+      recordResult: withCode(recordResult),
       endDelivery: withCode(createEndDelivery(deps)),
       removeExpired: withHeartbeat(removeExpired),
       reportRemoval,
     },
-    local: { sendAtOnce: withCode(createSendAtOnce(deps)) },
+    local: { sendAtOnce: withCode(createSendAtOnce(deps, recordResult)) },
   };
 }
 
 export type SendActivities = ReturnType<typeof createActivities>['sends'];
 export type RecordActivities = ReturnType<typeof createActivities>['records'];
 export type LocalActivities = ReturnType<typeof createActivities>['local'];
+
+interface RecordingDeps extends Pick<AttemptDeps, 'sql' | 'monotonicMs' | 'warn' | 'onEnd'> {
+  /** The outcome of an attempt has been recorded, which took this long. */
+  readonly onRecorded: (
+    attempt: { readonly notificationId: string; readonly attemptNumber: number },
+    durationMs: number,
+  ) => void;
+}
+
+/**
+ * Records the outcome of an attempt. It is a step apart from the send, so that a failed record never sends again; a second record of the
+ * same attempt changes nothing.
+ */
+export function createRecordResult({ sql, monotonicMs, warn, onRecorded, onEnd }: RecordingDeps) {
+  return async function recordResult(result: AttemptResult): Promise<void> {
+    const begunMs = monotonicMs();
+    const { notificationId, attemptNumber, outcome, address, end, retryInMs } = result;
+    const { event, ended } = await recordAttempt(sql, result, { outcome, address }, end, retryInMs).catch(
+      (error: unknown) => {
+        if (!(error instanceof ForeignResult)) throw error;
+        warn({ notificationId, attemptNumber }, `a reported result counts for nothing: ${error.message}`);
+        // Another worker has reported a result, or the database was restored. A repetition would not help: the workflow fails, the
+        // reconciler finds that, and a new workflow makes the delivery.
+        throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
+      },
+    );
+    if (end !== null && ended !== null) onEnd({ ...end, eventType: ended });
+    if (event !== null) {
+      const { kind, partnerId, environment, endpointId, details } = event;
+      warn(
+        { kind, partnerId, environment, endpointId, notificationId, ...details },
+        describeOperatorEvent(kind, details),
+      );
+    }
+    onRecorded(result, monotonicMs() - begunMs);
+  };
+}
+
+/** Ends a notification between attempts, for example because an operator cancelled it. */
+function createEndDelivery({ sql, onEnd }: Pick<RecordingDeps, 'sql' | 'onEnd'>) {
+  return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
+    const eventType = await endNotification(sql, ref, ref.end);
+    if (eventType !== null) onEnd({ ...ref.end, eventType });
+  };
+}
 
 type Activity<Input, Output> = (input: Input) => Promise<Output>;
 

@@ -13,12 +13,12 @@ import {
   type RetentionKind,
   type RetentionTask,
 } from '../domain/retention';
-import type { RecordDeps } from './record';
+import type { AttemptDeps } from './attempt';
 
 /** Far below the activity's timeout; a worker that stops waits no longer than this. */
 const STEP_MS = 20_000;
 
-export interface RetentionDeps extends Pick<RecordDeps, 'warn'> {
+export interface RetentionDeps extends Pick<AttemptDeps, 'warn'> {
   /** Opens a pool of its own, for statements that may take a minute: the pool of the deliveries has a short timeout. */
   readonly connectForRetention: () => Database;
   /** A run removed this many rows beside those that come of age in a day. */

@@ -22,16 +22,7 @@ export interface Busy {
   readonly waitMs: number;
 }
 
-/** The attempts under way in this process, by endpoint, fast path included. */
-export interface SendSlots {
-  /**
-   * Runs the task when its queue may have another slot.
-   * @param queue names the endpoint.
-   */
-  run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy>;
-  /** Attempts under way, and those of the endpoint that has most. */
-  underWay(): { readonly all: number; readonly most: number };
-}
+export type SendSlots = ReturnType<typeof createSendSlots>;
 
 interface SendSlotsOptions {
   /** Most attempts under way in this process, 1 or more. */
@@ -55,7 +46,7 @@ interface Queue {
  * An attempt without a slot gets its own time to ask again, spaced as the endpoint's attempts end: a thousand retries to one endpoint
  * then ask about once each, and not every second.
  */
-export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions): SendSlots {
+export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions) {
   const queues = new Map<string, Queue>();
   let all = 0;
 
@@ -74,7 +65,11 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
   }
 
   return {
-    async run(name, task) {
+    /**
+     * Runs the task when its queue may have another slot.
+     * @param name names the endpoint.
+     */
+    async run<T>(name: string, task: () => Promise<T>): Promise<T | Busy> {
       const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
       if (!roomFor(queue.underWay)) return busy(queue);
       queues.set(name, queue);
@@ -90,6 +85,10 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
         if (queue.underWay === 0) queues.delete(name);
       }
     },
-    underWay: () => ({ all, most: Math.max(0, ...[...queues.values()].map((queue) => queue.underWay)) }),
+    /** Attempts under way, and those of the endpoint that has most. */
+    underWay: (): { readonly all: number; readonly most: number } => ({
+      all,
+      most: Math.max(0, ...[...queues.values()].map((queue) => queue.underWay)),
+    }),
   };
 }

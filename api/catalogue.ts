@@ -5,7 +5,7 @@ import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
 import type { Sql } from '../db/postgres/connect';
 import { completeMerchant } from '../domain/product';
-import { withTimeout } from '../timing/timeout';
+import { withTimeout } from '../timing/timing';
 
 /** Most merchants in memory; the least recently used are dropped. Far above the merchants there are. */
 const MOST_MERCHANTS = 20_000;

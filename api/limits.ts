@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from './errors';
@@ -208,4 +208,21 @@ export function sourceOf(address: string | undefined): string {
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;
+}
+
+/**
+ * Opens Redis for the rate limit. While it is away commands fail at once, a command that hangs is given up after the timeout, and the
+ * connection is tried again at most a second apart.
+ */
+export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    commandTimeout: timeoutMs,
+    connectTimeout: 2_000,
+    retryStrategy: (attempts) => Math.min(50 * attempts, 1_000),
+  });
+  redis.on('error', onError);
+  return redis;
 }

@@ -16,7 +16,7 @@ import { resendForPartner } from '../db/notifications/resend';
 import type { Database, Sql } from '../db/postgres/connect';
 import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
-import { withTimeout } from '../timing/timeout';
+import { withTimeout } from '../timing/timing';
 
 /** The statements of the routes, except those for quotes, keys and merchants. */
 export type ApiQueries = ReturnType<typeof apiQueries>;

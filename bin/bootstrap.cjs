@@ -1,8 +1,8 @@
 /**
- * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`: Node's built-ins alone, because it may run before anything is
- * installed. Checks Node, runs `npm ci` when the lock file has changed, runs the command, and ends as the command ended.
- * `start` runs in a process group of its own and gets each Ctrl-C once, although terminal and npm both send it; when this process is
- * killed, its IPC channel closes and the stack shuts down in order. `test` and `ops` stay in the terminal's group.
+ * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`, with Node's built-ins alone: it may run before anything is
+ * installed. Checks Node, runs `npm ci` when the lock file has changed, runs the command, and ends as the command ended. `start` runs
+ * in its own process group and gets each Ctrl-C once, although terminal and npm both send it; when this process is killed, its IPC
+ * channel closes and the stack shuts down in order. `test` and `ops` stay in the terminal's group.
  */
 const { spawn } = require('child_process');
 const { createHash } = require('crypto');
@@ -50,7 +50,7 @@ async function ensureInstalled() {
   });
 }
 
-/** Whether somebody ran npm themselves after the lock file came, development dependencies included. */
+/** Whether somebody ran npm since the lock file changed, development dependencies included. */
 function installedByHand() {
   const changed = (name) => statSync(join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   // Equal where both were written within one tick of the kernel's clock.
@@ -58,7 +58,7 @@ function installedByHand() {
   return current && existsSync(join(modules, 'tsx'));
 }
 
-/** Runs `work` while no other process does. The lock names its holders, and is taken over when they are gone: they were killed. */
+/** Runs `work` while no other process does. The lock names its holders, and is taken over when they were killed. */
 async function oneAtATime(work) {
   mkdirSync(join(root, '.cache'), { recursive: true });
   const lock = join(root, '.cache', 'install.lock');
@@ -69,7 +69,7 @@ async function oneAtATime(work) {
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
   try {
-    // npm outlives this process when that is killed: then it still holds the lock.
+    // npm continues when this process is killed, and still holds the lock.
     await work((pid) => pid && writeFileSync(lock, `${process.pid} ${pid}`));
   } finally {
     rmSync(lock, { force: true });
@@ -129,7 +129,7 @@ async function main() {
   const [name, ...extra] = process.argv.slice(2);
   if (!Object.keys(commands).includes(name))
     throw failure(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
-  // A production folder has what was built and no development dependency: nothing is installed there.
+  // A production folder has the build and no development dependency: nothing is installed there.
   const production = existsSync(join(modules, '.package-lock.json')) && !existsSync(join(modules, 'tsx'));
   if (name === 'ops' && production && existsSync(join(root, 'dist/bin/ops.js')))
     commands.ops = ['dist/bin/ops.js'];

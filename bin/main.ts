@@ -1,12 +1,12 @@
-/** What `--help` prints of a process. */
+/** What `--help` prints about a process. */
 export interface Help {
-  /** Its file, and what is written behind it. */
+  /** The command line. */
   readonly usage: string;
-  /** What it is for, in a sentence. */
+  /** Its purpose, in a sentence. */
   readonly purpose: string;
 }
 
-/** Answers `--help`, whatever stands beside it. @returns true when it was asked for: nothing else is to be done then. */
+/** Prints the help when `--help` is among the arguments. @returns whether it was, so that nothing else is done. */
 export function helped({ usage, purpose }: Help): boolean {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return false;
   process.stdout.write(
@@ -15,7 +15,7 @@ export function helped({ usage, purpose }: Help): boolean {
   return true;
 }
 
-/** Runs a process' entry point; what it throws ends the process with 1 and a line that says what. */
+/** Runs a process' entry point; an error ends the process with 1 and its message. */
 export function main(name: string, help: Help, run: () => Promise<void>): void {
   if (helped(help)) return;
   run().catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { temporalTarget, type TemporalTarget } from '../runtime/temporal/tempora
 import { openNativeConnection } from '../worker/session';
 import { main } from './main';
 
-/** What a delivery leaves behind in Temporal is looked at for some days at most; Postgres keeps it for years. */
+/** People look at a workflow for some days after its end at most; Postgres keeps the delivery for years. */
 const KEEP_DAYS = 7;
 /** Longest wait for a server that is just starting. */
 const CONNECT_TIMEOUT_MS = 60_000;

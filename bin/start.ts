@@ -34,7 +34,7 @@ if (!helped(HELP))
     const keyRing = parseKeyRing(webhookKeys);
     const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
     const logger = createLogger(config, destination);
-    /** What `/metrics` of the internal listener shows besides, once there is a worker. */
+    /** The worker's part of `/metrics`, once there is a worker. */
     let workerMetrics = async () => '';
     const stack = await startStack({
       ...signals,

@@ -6,7 +6,7 @@ import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { resendNotification } from '../db/notifications/resend';
 import { Refused } from '../db/refused';
-import { pauseUntil } from '../timing/pause-until';
+import { pauseUntil } from '../timing/timing';
 import { environmentOption, perSecondOption } from './arguments';
 import { changeAndLog, handle, type Call, type OpsDeps } from './call';
 import { idOf, idsOf, withId } from './ids';

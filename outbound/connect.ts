@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import * as ipaddr from 'ipaddr.js';
-import { withTimeout } from '../timing/timeout';
+import { withTimeout } from '../timing/timing';
 import { codeOf, DeliveryFault, faultOfOpenConnection } from './delivery-fault';
 
 /** Whether an address may be connected to. */

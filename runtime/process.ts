@@ -1,9 +1,12 @@
 import type { Logger } from 'pino';
+import type { Sql } from '../db/postgres/connect';
+import { loginRights } from '../db/postgres/rights';
+import { roleOf, type Process } from '../db/postgres/roles';
+import { withTimeout } from '../timing/timing';
 
 /**
- * Keeps a process until it is told to stop (SIGTERM, SIGINT), then closes what runs and leaves with 0. A second signal
- * leaves at once. A fault that nobody caught ends the process with 1: its supervisor starts a clean one, and what was
- * acknowledged is in Postgres. SIGHUP, which ends a process that does not listen for it, does what `onHangUp` does, or nothing.
+ * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0. A second signal exits at once. An uncaught error exits with
+ * 1: the supervisor starts a clean process, and everything acknowledged is in Postgres. SIGHUP calls `onHangUp`, if there is one.
  */
 export function runUntilSignal(
   running: { readonly close: () => Promise<void>; readonly onHangUp?: () => void },
@@ -42,7 +45,7 @@ export function runUntilSignal(
   process.on('unhandledRejection', (error) => end(error, 'unhandledRejection'));
 }
 
-/** Exits once the log is written, or after a second: a blocked log reader must not keep a dead process. */
+/** Exits once the log is written, or after a second: a blocked reader of the log does not keep the process. */
 function leave(logger: Logger, code: number): void {
   setTimeout(() => process.exit(code), 1_000).unref();
   logger.flush(() => process.exit(code));
@@ -51,18 +54,11 @@ function leave(logger: Logger, code: number): void {
 export interface Closers {
   /** @param close is called once, after everything that was opened later has been closed. */
   add(close: () => unknown): void;
-  /**
-   * Closes what is open, the last opened first. One that fails keeps no other open.
-   * @throws the first failure, after all have been closed.
-   */
+  /** Closes everything that is open, the last opened first. @throws the first failure, after all have been closed. */
   close(): Promise<void>;
 }
 
-/**
- * Opens what belongs together: `open` adds a closer for each thing that it has opened. When it fails, what is open by then is
- * closed.
- * @throws what `open` throws.
- */
+/** Runs `open`, which adds a closer for each thing that it has opened. When it fails, they are closed. @throws what `open` throws. */
 export async function openTogether<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
   const stack: (() => unknown)[] = [];
   let closing: Promise<void> | undefined;
@@ -84,7 +80,7 @@ export async function openTogether<T>(open: (closers: Closers) => Promise<T>): P
   try {
     return await open(closers);
   } catch (error) {
-    // The failure to open is what the caller has to know.
+    // The caller gets the failure to open, and not one to close.
     await closers.close().catch(() => undefined);
     throw error;
   }
@@ -97,4 +93,29 @@ const OLDEST_SUPPORTED = 22;
 export function warnOfOldNode(logger: Pick<Logger, 'warn'>, version: string): void {
   if (Number(version.split('.')[0]) >= OLDEST_SUPPORTED) return;
   logger.warn({ node: version }, 'this Node is out of support and gets no security fixes: use Node 24');
+}
+
+const WHERE = 'docs/operations/install.md, "Logins of the database"';
+
+/** Logs once how the database login of a process differs from what the process needs; nothing while Postgres cannot be reached. */
+export async function reportLogin(
+  sql: Sql,
+  process: Process,
+  { logger, production, timeoutMs }: { logger: Logger; production: boolean; timeoutMs: number },
+): Promise<void> {
+  const found = await withTimeout(loginRights(sql, process), timeoutMs, 'rights of the login').catch(
+    () => null,
+  );
+  if (found === null) return;
+  const { login, enough, surplus } = found;
+  if (!enough)
+    logger.error(
+      { login },
+      `the database login may not do what this process has to: grant ${roleOf(process)} to it (${WHERE})`,
+    );
+  if (surplus.length > 0)
+    logger[production ? 'warn' : 'info'](
+      { login, surplus },
+      `the database login is not separated from the other processes: ${surplus.join('; ')} (${WHERE})`,
+    );
 }

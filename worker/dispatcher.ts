@@ -1,5 +1,5 @@
 import type { Claim, ClaimedNotification, ClaimOptions } from '../db/notifications/claim';
-import { startLoop } from '../timing/loop';
+import { startLoop } from '../timing/timing';
 import type { StartDelivery } from './start-delivery';
 
 /** A claimed row without a started workflow is due again after this: far above the timeout of a start. */

@@ -19,20 +19,7 @@ interface FastPathDeps {
   readonly monotonicMs: () => number;
 }
 
-/** The slots of a worker process for first attempts that run within their workflow task (local activities). */
-export interface FastPath {
-  /** Reserves a slot before a delivery is started. */
-  readonly reserve: (notification: Tenant & { readonly notificationId: string }) => FastPathAnswer;
-  /** Gives a reserved slot back whose workflow was not started. */
-  readonly cancel: (notificationId: string) => void;
-  /**
-   * Takes the reserved slot.
-   * @returns the endpoint that it was reserved for; null without a reservation, as after a crash or on another worker.
-   */
-  readonly enter: (
-    notificationId: string,
-  ) => { readonly endpointId: string; readonly leave: () => void } | null;
-}
+export type FastPath = ReturnType<typeof createFastPath>;
 
 interface Slot {
   readonly endpointId: string;
@@ -40,7 +27,8 @@ interface Slot {
   readonly sinceMs: number;
 }
 
-export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps): FastPath {
+/** The slots of a worker process for first attempts that run within their workflow task (local activities). */
+export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
   /** In the order of the reservations. */
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
@@ -55,7 +43,8 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps): Fas
     [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
 
   return {
-    reserve: ({ notificationId, ...of }) => {
+    /** Reserves a slot before a delivery is started. */
+    reserve({ notificationId, ...of }: Tenant & { readonly notificationId: string }): FastPathAnswer {
       const nowMs = monotonicMs();
       const endpointId = speed.fast(of);
       if (endpointId === null || stalls(endpointId, nowMs)) return 'endpoint_not_fast';
@@ -65,8 +54,13 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps): Fas
       reserved.set(notificationId, { endpointId, sinceMs: nowMs });
       return 'fast';
     },
-    cancel: (notificationId) => void reserved.delete(notificationId),
-    enter: (notificationId) => {
+    /** Gives a reserved slot back whose workflow was not started. */
+    cancel: (notificationId: string): void => void reserved.delete(notificationId),
+    /**
+     * Takes the reserved slot.
+     * @returns the endpoint that it was reserved for; null without a reservation, as after a crash or on another worker.
+     */
+    enter(notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null {
       const nowMs = monotonicMs();
       dropExpired(nowMs);
       const reservation = reserved.get(notificationId);
@@ -103,17 +97,7 @@ interface EndpointSpeedDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Which endpoints are fast, by the attempts of this process and, at first, by those in the database. */
-export interface EndpointSpeed {
-  /**
-   * The id of the endpoint when its last ten attempts succeeded in under 500 ms each; null for another one, or while its history is
-   * being read. After a slow success three fast ones are enough: on an overloaded machine every endpoint looks slow, and ten regular
-   * attempts to each, at two or three times the cost, would prolong the overload.
-   */
-  readonly fast: (of: Tenant) => string | null;
-  /** An attempt of this process has ended. For another endpoint than before the count begins anew. */
-  readonly observe: (of: Tenant & { readonly endpointId: string }, attempt: AttemptPace) => void;
-}
+export type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
 
 interface Known {
   endpointId: string | null;
@@ -122,7 +106,8 @@ interface Known {
   setBack: boolean;
 }
 
-export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps): EndpointSpeed {
+/** Which endpoints are fast, by the attempts of this process and, at first, by those in the database. */
+export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps) {
   const endpoints = new Map<string, Known>();
 
   async function readHistory(of: Tenant, known: Known): Promise<void> {
@@ -148,11 +133,17 @@ export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps): End
   }
 
   return {
-    fast: (of) => {
+    /**
+     * The id of the endpoint when its last ten attempts succeeded in under 500 ms each; null for another one, or while its history is
+     * being read. After a slow success three fast ones are enough: on an overloaded machine every endpoint looks slow, and ten regular
+     * attempts to each, at two or three times the cost, would prolong the overload.
+     */
+    fast(of: Tenant): string | null {
       const { endpointId, inARow } = find(of);
       return inARow >= IN_A_ROW ? endpointId : null;
     },
-    observe: ({ endpointId, ...of }, attempt) => {
+    /** An attempt of this process has ended. For another endpoint than before the count begins anew. */
+    observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
       const known = find(of);
       if (known.endpointId !== null && known.endpointId !== endpointId) {
         known.inARow = 0;

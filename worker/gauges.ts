@@ -11,8 +11,7 @@ import {
 } from '../db/figures';
 import type { Db, Sql } from '../db/postgres/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
-import { ROUND_TIMEOUT_MS } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { ROUND_TIMEOUT_MS, withTimeout } from '../timing/timing';
 
 interface WorkerGaugesDeps {
   readonly db: Db;

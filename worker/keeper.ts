@@ -11,8 +11,7 @@ import {
   releaseHeld,
 } from '../db/notifications/hold';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
 import type { WorkerMetrics } from './events';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */

@@ -1,8 +1,7 @@
 import { applicationEventText } from '../contracts/webhook-event';
 import { applyOverdueEvents, overdueApplications } from '../db/applications/lender-events';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
 /** Applications of one round; each is a transaction of some milliseconds. */

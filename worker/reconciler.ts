@@ -1,7 +1,6 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import type { NotificationRef } from '../db/notifications/notification';
-import { startLoop, type Loop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId } from '../workflows/names';
 
 /** Temporal answers in milliseconds; a workflow without an answer is asked for again in the next round. */

@@ -6,8 +6,7 @@ import {
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
 /** Of one worker at a time. Each sends at most ten notifications a second, after all live traffic. */

@@ -4,8 +4,7 @@ import { NativeConnection, Worker, type NativeConnectionOptions } from '@tempora
 import type { createActivities } from '../activities';
 import { missingSearchAttributes } from '../runtime/temporal/namespace';
 import { workflowCode } from '../runtime/temporal/workflow-code';
-import { startLoop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { startLoop, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
 import type { WorkerOptions } from './options';
 
@@ -142,24 +141,15 @@ function codeOf(workflows: WorkerOptions['workflows']) {
   return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
-/** The worker's session with Temporal, opened again after each loss. */
-interface KeptSession<Dispatch> {
-  /** Null while there is no session. */
-  dispatch(): Dispatch | null;
-  /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
-  checkReady(): Promise<void>;
-  /** Opens no more session. The one that is open continues. */
-  stopOpening(): void;
-  /** Then: finishes what is under way. */
-  close(): Promise<void>;
-}
-
-/** @param startDispatch starts what needs Temporal, for as long as a session lasts. */
+/**
+ * Opens a worker's session with Temporal, and again after each loss.
+ * @param startDispatch starts what needs Temporal, for as long as a session lasts.
+ */
 export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   options: SessionOptions & Pick<WorkerOptions, 'logger'>,
   activities: Activities,
   startDispatch: (client: Client) => Dispatch,
-): KeptSession<Dispatch> {
+) {
   const { taskQueue, logger } = options;
   const { namespace } = options.temporal;
   const now = {
@@ -201,15 +191,19 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   const stopOpening = () => (stopped ??= loop.stop());
 
   return {
-    dispatch: () => now.dispatch,
-    async checkReady() {
+    /** Null while there is no session. */
+    dispatch: (): Dispatch | null => now.dispatch,
+    /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
+    async checkReady(): Promise<void> {
       if (now.session === null) throw new Error(`Temporal (namespace ${namespace}): ${now.fault}`);
       const asked = missingSearchAttributes(now.session.client.connection, namespace);
       const missing = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
       if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },
-    stopOpening: () => void stopOpening(),
-    async close() {
+    /** Opens no more session. The one that is open continues. */
+    stopOpening: (): void => void stopOpening(),
+    /** Then: finishes what is under way. */
+    async close(): Promise<void> {
       const stopping = stopOpening();
       await now.session?.stop();
       await stopping;

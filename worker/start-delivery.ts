@@ -2,8 +2,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states';
-import { startLoop } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
+import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
 import type { FastPath, FastPathAnswer } from './fast-path';
@@ -107,23 +106,10 @@ interface BuildWatchDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Whether the build of this process is current, by Temporal's last answer. */
-export interface BuildWatch {
-  /** Whether deliveries are started here: only the current build passes arguments that fit its workflow code. The last answer counts, however old. */
-  current(): boolean;
-  /**
-   * Whether a first workflow task may be asked for here: this build is current and no other is announced or ramping, by an answer of the
-   * last five seconds. The server does not look at builds when it gives out such a task.
-   */
-  eager(): boolean;
-  /** Calls it with the first answer, and whenever `current` changes. */
-  onChange(listener: (current: boolean) => void): void;
-  stop(): Promise<void>;
-}
+export type BuildWatch = ReturnType<typeof watchBuild>;
 
 /** Asks Temporal every two seconds which build gets the tasks of this queue. */
-export function watchBuild(deps: BuildWatchDeps): BuildWatch {
-  const { client, taskQueue, build, monotonicMs, onError } = deps;
+export function watchBuild({ client, taskQueue, build, monotonicMs, onError }: BuildWatchDeps) {
   const listeners = new Set<(current: boolean) => void>();
   let answer: { readonly current: boolean; readonly alone: boolean; readonly askedAt: number } | null = null;
   let failing = false;
@@ -159,11 +145,19 @@ export function watchBuild(deps: BuildWatchDeps): BuildWatch {
   });
 
   return {
-    // Before the first answer: a worker without versions has no other build beside it.
-    current: () => answer?.current ?? build === null,
-    eager: () =>
+    /**
+     * Whether deliveries are started here: only the current build passes arguments that fit its workflow code. The last answer counts,
+     * however old; before the first one, a worker without versions has no other build beside it.
+     */
+    current: (): boolean => answer?.current ?? build === null,
+    /**
+     * Whether a first workflow task may be asked for here: this build is current and no other is announced or ramping, by an answer of
+     * the last five seconds. The server does not look at builds when it gives out such a task.
+     */
+    eager: (): boolean =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
-    onChange: (listener) => void listeners.add(listener),
-    stop: () => loop.stop(),
+    /** Calls it with the first answer, and whenever `current` changes. */
+    onChange: (listener: (current: boolean) => void): void => void listeners.add(listener),
+    stop: (): Promise<void> => loop.stop(),
   };
 }

@@ -17,15 +17,19 @@ import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { hmacSha256, signEd25519 } from '../outbound/signing';
-import { openTogether, type Closers } from '../runtime/process';
+import { openTogether, type Closers, reportLogin } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
-import { reportLogin } from '../runtime/telemetry/report-login';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
-import { ROUND_TIMEOUT_MS } from '../timing/loop';
-import { withTimeout } from '../timing/timeout';
-import { createClockWatch, observedBy } from './clock-watch';
+import { ROUND_TIMEOUT_MS, withTimeout } from '../timing/timing';
+import {
+  createClockWatch,
+  observedBy,
+  createWorkerEvents,
+  createWorkerMetrics,
+  type WorkerEvents,
+  type WorkerMetrics,
+} from './events';
 import { startDispatcher, type Dispatcher } from './dispatcher';
-import { createWorkerEvents, createWorkerMetrics, type WorkerEvents, type WorkerMetrics } from './events';
 import { createEndpointSpeed, createFastPath, type FastPath } from './fast-path';
 import { createWorkerGauges } from './gauges';
 import { startWorkerKeeper } from './keeper';

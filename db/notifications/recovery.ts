@@ -1,10 +1,18 @@
 import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
-import { pauseUntil } from '../../timing/pause-until';
+import { pauseUntil } from '../../timing/timing';
 import { appendChange } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
-import { hint, msText, oneRow, runPrepared } from '../postgres/connect';
-import type { Db, DbOrTransaction, Parameter, Reader } from '../postgres/connect';
+import {
+  hint,
+  msText,
+  oneRow,
+  runPrepared,
+  type Db,
+  type DbOrTransaction,
+  type Parameter,
+  type Reader,
+} from '../postgres/connect';
 import { Refused } from '../refused';
 import { recoveryIsWanted } from './notification';
 import { countRecoverable, listRecoverable, type RecoveryItem, type RecoverySpan } from './recoverable';

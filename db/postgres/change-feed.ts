@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { startLoop } from '../../timing/loop';
+import { startLoop } from '../../timing/timing';
 import { connectionSettings, type DatabaseConfig } from './connect';
 import { openClient } from './driver/client';
 

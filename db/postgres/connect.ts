@@ -1,5 +1,5 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { withTimeout } from '../../timing/timeout';
+import { withTimeout } from '../../timing/timing';
 import * as schema from '../schema';
 import { openClient, type Sql } from './driver/client';
 

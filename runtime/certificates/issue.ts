@@ -11,7 +11,7 @@ import * as x509 from '@peculiar/x509';
 
 x509.cryptoProvider.set(webcrypto);
 
-/** Elliptic: made in milliseconds, where RSA takes up to seconds. */
+/** Elliptic keys are made in milliseconds, RSA keys in up to seconds. */
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
@@ -25,7 +25,7 @@ export interface Validity {
   readonly notAfter: Date;
 }
 
-/** Makes a certificate authority. Both key identifiers are there: strict verifiers (Python 3.13's default) ask for them. */
+/** Makes a certificate authority, with both key identifiers: strict verifiers (Python 3.13's default) require them. */
 export async function createAuthority(commonName: string, validity: Validity): Promise<IssuedCertificate> {
   const keys = await webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
@@ -43,7 +43,7 @@ export async function createAuthority(commonName: string, validity: Validity): P
   return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
 }
 
-/** What a certificate may be used for: to prove who the server is, or the client. */
+/** Whether a certificate identifies a server or a client. */
 export type CertificateUse = 'serverAuth' | 'clientAuth';
 
 /** Issues a certificate for host names and addresses: of a server, unless `uses` says otherwise. */
@@ -80,7 +80,7 @@ export function isIssuedBy(cert: string, authority: string): boolean {
   return new NodeCertificate(cert).verify(new NodeCertificate(authority).publicKey);
 }
 
-/** Positive, as RFC 5280 wants it. */
+/** RFC 5280 requires a positive number. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
@@ -99,7 +99,7 @@ function signingKey(pem: string): Promise<webcrypto.CryptoKey> {
 }
 
 const DAY_MS = 86_400_000;
-/** Long, because an authority is put into trust stores. */
+/** Long, because people put an authority into trust stores. */
 const AUTHORITY_DAYS = 3_650;
 const RENEW_AUTHORITY_DAYS = 30;
 
@@ -114,7 +114,7 @@ export interface WantedCertificate {
   readonly days: number;
   /** A certificate that has no more days left than this is renewed. */
   readonly renewDays: number;
-  /** Of both files, when others than their owner read them. */
+  /** Mode of both files, when others than their owner read them. */
   readonly mode?: number;
 }
 
@@ -132,7 +132,7 @@ export async function keepAuthority(
   return made;
 }
 
-/** Leaves the certificate in these files, or issues it anew: when it is missing, another authority's or due. */
+/** Issues the certificate in these files again when it is missing, of another authority, or due. */
 export async function keepCertificate(
   files: CertificateFiles,
   authority: IssuedCertificate,
@@ -146,14 +146,14 @@ export async function keepCertificate(
   await writeAtomically(files.certFile, made.cert, wanted.mode);
 }
 
-/** A reader sees the old content or the new, and only the owner reads it unless `mode` says otherwise. */
+/** Replaces a file whole. Only its owner can read it unless `mode` says otherwise. */
 export async function writeAtomically(file: string, content: string, mode = 0o600): Promise<void> {
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode });
   await rename(draft, file);
 }
 
-/** Both files; what is missing is empty. */
+/** Both files; a missing one is empty. */
 export async function readCertificate({ certFile, keyFile }: CertificateFiles): Promise<IssuedCertificate> {
   const [cert = '', key = ''] = await Promise.all(
     [certFile, keyFile].map((file) => readFile(file, 'utf8').catch(() => '')),
@@ -161,7 +161,7 @@ export async function readCertificate({ certFile, keyFile }: CertificateFiles): 
   return { cert, key };
 }
 
-/** How many days a certificate is valid from now on. Minus infinity: it is missing, half-written, or the key is another one's. */
+/** Days until the certificate expires. Minus infinity: it is missing, half-written, or its key is another certificate's. */
 export function daysLeft({ cert, key }: IssuedCertificate, now: Date): number {
   try {
     const parsed = new X509Certificate(cert);
@@ -172,7 +172,7 @@ export function daysLeft({ cert, key }: IssuedCertificate, now: Date): number {
   }
 }
 
-/** A day back, for clients whose clock is behind. */
+/** Valid from a day ago, for clients whose clock is slow. */
 function validFor(days: number, now: Date): Validity {
   return {
     notBefore: new Date(now.getTime() - DAY_MS),

@@ -11,15 +11,12 @@ import {
   type WantedCertificate,
 } from './issue';
 
-/**
- * Each release runs the job, so a certificate that is renewed a year before its end has a year in which its process is
- * started again.
- */
+/** Each release runs the job. A certificate is renewed a year before its end, so that its process is restarted in time. */
 const LIFE = { days: 730, renewDays: 365 } as const;
 
 /**
- * Who has a certificate. The server's serves as a client's too, because its services call one another. The key of the
- * console is readable for its group: the image of Temporal's web page has a user of its own.
+ * The owners of certificates. The server's certificate is a client's too, because its services call one another. The group may read the
+ * console's key: the image of Temporal's web page has its own user.
  */
 const SETS: Readonly<Record<string, WantedCertificate>> = {
   server: { ...LIFE, names: [{ type: 'dns', value: 'temporal' }], uses: ['serverAuth', 'clientAuth'] },
@@ -32,21 +29,21 @@ const SETS: Readonly<Record<string, WantedCertificate>> = {
   },
 };
 
-/** What became of the certificates of one folder. */
+/** The certificate of one folder, after a run of the job. */
 interface TemporalCertificate {
   /** Name of its folder. */
   readonly folder: string;
-  /** Somebody else issued it: it is left as it is. */
+  /** Another authority issued it, so it is left as it is. */
   readonly brought: boolean;
   /** Whole days until it expires. */
   readonly daysLeft: number;
 }
 
 /**
- * Makes what mutual TLS with Temporal needs, in the folders `authority`, `server`, `client` and `console` of the given
- * one, and those that are missing. Each of the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it
- * trusts. What is there stays until it is due. Certificates that our authority did not issue are never touched.
- * @throws when certificates were brought for some of the folders only, or what was brought is incomplete or has expired.
+ * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and `console` below `root`. Each of
+ * the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. A certificate stays until it is due. Those
+ * that our authority did not issue are never changed.
+ * @throws when others' certificates are in some of the folders only, are incomplete or have expired.
  */
 export async function keepTemporalCertificates(root: string, now: Date): Promise<TemporalCertificate[]> {
   const authorityFiles = filesIn(join(root, 'authority'));
@@ -62,7 +59,7 @@ export async function keepTemporalCertificates(root: string, now: Date): Promise
   if (!brought) {
     const authority = await keepAuthority(authorityFiles, 'Partner Finance Quote Service, Temporal', now);
     for (const [folder, wanted] of Object.entries(SETS)) {
-      // First: a certificate without its authority would be taken for one that was brought.
+      // Written first: a certificate without its authority would look like another authority's.
       await writeAtomically(join(root, folder, 'ca.pem'), authority.cert, 0o644);
       await keepCertificate(filesIn(join(root, folder)), authority, wanted, now);
     }
@@ -90,7 +87,7 @@ async function checkFolder(folder: string, now: Date): Promise<number> {
   return Math.floor(left);
 }
 
-/** Whether our authority issued it; also when ours is missing or cannot be read, and it did not. */
+/** Whether our authority issued it; false when ours is missing or cannot be read. */
 function isOurs(cert: string, authority: string): boolean {
   try {
     return isIssuedBy(cert, authority);

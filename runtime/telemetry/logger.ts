@@ -2,7 +2,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
 import type { Config } from '../config/config';
 
-/** Paths that may hold a key or a cookie, whatever logs them. */
+/** Paths that may contain a key or a cookie. */
 const REDACTED = [
   '*.authorization',
   '*.Authorization',
@@ -11,7 +11,7 @@ const REDACTED = [
   'request.headers',
 ];
 
-/** Bytes that are collected before a write, one for some three hundred requests, and the most that a write may take. */
+/** Bytes that are collected before a write, about three hundred requests, and the largest write. */
 const WRITE_BYTES = 64_000;
 const MOST_WRITE_BYTES = 64 * 1024;
 /** Longest that a line waits for others, in milliseconds. */
@@ -47,10 +47,7 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
   );
 }
 
-/**
- * Longest wait for a blocked reader where lines are written at once, in milliseconds: after a fatal one and at the end
- * of the process. Without it a stalled reader would keep a process for ever that has nothing left to do.
- */
+/** Longest wait for a blocked reader after a fatal line and at the end of the process, in milliseconds. */
 const LAST_WORDS_MS = 1_000;
 
 function standardOutput(): DestinationStream {
@@ -65,7 +62,7 @@ function standardOutput(): DestinationStream {
     contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < patientUntilMs,
   });
-  // Given text it would join and measure all that waits at every line; bytes it only counts.
+  // pino joins and measures waiting text at every line; of bytes it only counts the length.
   const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
@@ -74,7 +71,7 @@ function standardOutput(): DestinationStream {
     try {
       flushSync();
     } catch {
-      // What the reader did not take in time is lost, as is what does not fit into the backlog.
+      // Lines that the reader did not take in time are lost, as are those that do not fit into the backlog.
     } finally {
       patientUntilMs = Number.POSITIVE_INFINITY;
     }

@@ -15,21 +15,6 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Config } from '../config/config';
 
-export interface RequestSpan {
-  /** Runs what follows so that its steps belong to the request. */
-  within(task: () => void): void;
-  end(answer: { readonly route: string; readonly status: number }): void;
-}
-
-export interface RequestTracer {
-  /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
-  begin(request: {
-    readonly method: string;
-    readonly requestId: string;
-    readonly traceParent: string | undefined;
-  }): RequestSpan;
-}
-
 /** A step of a delivery that has just ended. */
 interface DeliveryStep {
   readonly name: string;
@@ -44,29 +29,24 @@ interface DeliveryStep {
   readonly failure: string | null;
 }
 
-/** Traces of a process, sent to an OpenTelemetry collector. Never a key, signature, body or address in them. */
-export interface Tracing extends RequestTracer {
-  /** Runs a step of the request under way as a span of its own. */
-  step<T>(name: string, task: () => Promise<T>): Promise<T>;
-  /** `traceparent` of the span under way; null outside of one. */
-  current(): string | null;
-  /** Adds a step to the trace of the request that caused the notification. */
-  record(step: DeliveryStep): void;
-  /** Sends what is left, for a few seconds at most. */
-  close(): Promise<void>;
-}
+export type Tracing = NonNullable<ReturnType<typeof openTracing>>;
+export type RequestTracer = Pick<Tracing, 'begin'>;
+export type RequestSpan = ReturnType<Tracing['begin']>;
 
-/** How long the collector is waited for at a stop, in milliseconds. */
+/** Longest wait for the collector at a stop, in milliseconds. */
 const LAST_EXPORT_MS = 3_000;
 
-/** @returns null without a collector: then nothing is made, and nothing is asked per request. */
+/**
+ * Traces of a process, sent to an OpenTelemetry collector. No key, signature, body or address is in them.
+ * @returns null without a collector.
+ */
 export function openTracing(
   {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     OTEL_TRACES_SAMPLER_ARG: share,
   }: Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_TRACES_SAMPLER_ARG'>,
   service: 'pfqs-api' | 'pfqs-worker',
-): Tracing | null {
+) {
   if (endpoint === undefined) return null;
   const exporter = new OTLPTraceExporter({
     url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
@@ -84,21 +64,28 @@ export function openTracing(
     span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span);
 
   return {
-    begin({ method, requestId, traceParent }) {
+    /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
+    begin(request: {
+      readonly method: string;
+      readonly requestId: string;
+      readonly traceParent: string | undefined;
+    }) {
+      const { method, requestId, traceParent } = request;
       const callers = parseTraceParent(traceParent);
       const span = tracer.startSpan(
         method,
         {
           kind: SpanKind.SERVER,
           attributes: { 'http.request.method': method, 'pfqs.request_id': requestId },
-          // A caller that chose the id of our trace would decide whether it is kept, and could mix its own into another's.
+          // A caller that chose our trace's id would decide whether it is kept, and could add to another caller's trace.
           links: callers === null ? [] : [{ context: callers }],
         },
         ROOT_CONTEXT,
       );
       return {
-        within: (task) => active.run(span, task),
-        end({ route, status }) {
+        /** Runs what follows so that its steps belong to the request. */
+        within: (task: () => void): void => active.run(span, task),
+        end({ route, status }: { readonly route: string; readonly status: number }): void {
           span.updateName(`${method} ${route}`);
           span.setAttributes({ 'http.route': route, 'http.response.status_code': status });
           if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
@@ -106,7 +93,8 @@ export function openTracing(
         },
       };
     },
-    async step(name, task) {
+    /** Runs a step of the request under way as a span of its own. */
+    async step<T>(name: string, task: () => Promise<T>): Promise<T> {
       const span = tracer.startSpan(
         name,
         { attributes: { 'db.system.name': 'postgresql' } },
@@ -115,50 +103,54 @@ export function openTracing(
       try {
         return await active.run(span, task);
       } catch (error) {
-        // Not its message: that of a database may hold parameters.
+        // Without its message: a database's may contain parameters.
         span.setStatus({ code: SpanStatusCode.ERROR });
         throw error;
       } finally {
         span.end();
       }
     },
-    current: () => {
+    /** `traceparent` of the span under way; null outside of one. */
+    current: (): string | null => {
       const span = active.getStore();
       return span === undefined ? null : formatTraceParent(span.spanContext());
     },
-    record({ name, notificationId, traceParent, durationMs, endedMs = Date.now(), attributes, failure }) {
+    /** Adds a step to the trace of the request that caused the notification. */
+    record(step: DeliveryStep): void {
+      const { name, notificationId, traceParent, durationMs, endedMs = Date.now() } = step;
       const parent = parseTraceParent(traceParent) ?? derivedParent(notificationId);
       const span = tracer.startSpan(
         name,
         {
           startTime: endedMs - durationMs,
           kind: name === 'attempt' ? SpanKind.CLIENT : SpanKind.INTERNAL,
-          attributes: { 'pfqs.notification_id': notificationId, ...attributes },
+          attributes: { 'pfqs.notification_id': notificationId, ...step.attributes },
         },
         trace.setSpanContext(ROOT_CONTEXT, parent),
       );
-      if (failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+      if (step.failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: step.failure });
       span.end(endedMs);
     },
-    close: () => provider.shutdown().catch(() => undefined),
+    /** Sends what is left, for a few seconds at most. */
+    close: (): Promise<void> => provider.shutdown().catch(() => undefined),
   };
 }
 
 const FORM = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}$/;
 
-/** Reads a W3C `traceparent`; null for what is none. Whether to keep the trace is our decision, not the sender's. */
-export function parseTraceParent(text: string | null | undefined): SpanContext | null {
+/** Reads a W3C `traceparent`; null for any other text. We decide whether a trace is kept, so its flag is ignored. */
+function parseTraceParent(text: string | null | undefined): SpanContext | null {
   const [, traceId, spanId] = FORM.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return null;
   return { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
-export function formatTraceParent({ traceId, spanId, traceFlags }: SpanContext): string {
+function formatTraceParent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-/** The same for every step of a notification, for what was stored by a process without traces. */
-export function derivedParent(notificationId: string): SpanContext {
+/** A parent for notifications that a process without traces stored: the same for every step. */
+function derivedParent(notificationId: string): SpanContext {
   const digest = createHash('sha256').update(notificationId).digest('hex');
   const [traceId, spanId] = [digest.slice(0, 32), digest.slice(32, 48)];
   return { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };

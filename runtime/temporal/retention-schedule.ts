@@ -1,11 +1,10 @@
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
-import { withTimeout } from '../../timing/timeout';
-import { startLoop, type Loop } from '../../timing/loop';
+import { withTimeout, startLoop, type Loop } from '../../timing/timing';
 
 const ROUND_MS = 15_000;
 const RETRY_MS = 60_000;
 
-/** A run that cannot get on is given up before the next is due; that takes up where it stood. */
+/** A run that makes no progress is given up before the next one is due, which continues at its position. */
 export const RETENTION_LIMIT = '23 hours';
 
 export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
@@ -18,7 +17,7 @@ async function ensureRetentionSchedule(client: Client, taskQueue: string, at: st
   const scheduleId = retentionScheduleId(taskQueue);
   const handle = client.schedule.getHandle(scheduleId);
   if (at === 'off') {
-    // Most often there is none, and some servers know no schedules.
+    // Usually there is none, and some servers do not support schedules.
     await handle.delete().catch(() => undefined);
     return;
   }
@@ -40,19 +39,16 @@ function scheduleOptions(taskQueue: string, at: string) {
       workflowType: 'applyRetention',
       workflowId: retentionScheduleId(taskQueue),
       taskQueue,
-      // How many days are kept is in the database: nothing that a workflow is told.
+      // The database says how many days are kept, and no argument.
       args: [],
       workflowExecutionTimeout: RETENTION_LIMIT,
     },
-    // Never two at once. After an outage the last one that was missed is made up for, if it is not too long ago.
+    // Never two at once. After an outage the last missed run is made up for, unless it was more than 12 hours ago.
     policies: { overlap: 'SKIP' as const, catchupWindow: '12 hours' as const },
   };
 }
 
-/**
- * Does so now, and again every minute until it has worked.
- * @param at `HH:MM`, UTC; `off`: never.
- */
+/** Creates or updates the schedule now, and again every minute until that succeeds. @param at `HH:MM`, UTC; `off`: no schedule. */
 export function keepRetentionSchedule(
   client: Client,
   taskQueue: string,

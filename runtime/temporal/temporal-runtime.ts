@@ -4,20 +4,20 @@ import type { Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
 import { repeatedWarnings } from '../telemetry/logger';
 
-/** Levels of the SDK as those of ours. */
+/** Our levels for the SDK's. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 const METRICS_TIMEOUT_MS = 1_000;
 
 /**
- * Sets up the SDK's native part, once per process and before anything of it is used: its log goes into ours, and signals
- * stay with us, who stop the dispatcher before the workers.
+ * Sets up the SDK's native part, once per process and before its first use: its log goes into ours, and it does not handle signals,
+ * because the dispatcher has to stop before the Temporal workers.
  * @returns its metrics (`temporal_…`) in Prometheus' text format; a comment when they cannot be read.
  */
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const repeats = repeatedWarnings(logger);
   const write = ({ level, message, meta }: LogEntry) => {
     const [details, text] = [{ sdk: plain(meta) }, `temporal: ${message}`];
-    // What names a workflow is about one delivery, and Temporal waits longer after each failure.
+    // A warning that names a workflow is about one delivery, and rare: Temporal waits longer after each failure.
     if (LEVELS[level] === 'warn' && meta?.['workflowId'] === undefined) repeats.warn(details, text);
     else logger[LEVELS[level]](details, text);
   };
@@ -25,7 +25,7 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
   Runtime.install({
     logger: new DefaultLogger('INFO', write),
     telemetryOptions: {
-      // Else the native part would write to the console.
+      // Without this the native part writes to the console.
       logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
       metrics: {
         attachServiceName: false,
@@ -50,7 +50,7 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
   };
 }
 
-/** The native part takes a port, and does not say which one it was given for 0. */
+/** The native part needs a port: it does not report which one it got for 0. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
@@ -59,7 +59,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** What of the SDK's details is worth a line; its objects are large. */
+/** The useful part of the SDK's details, whose objects are large. */
 function plain(meta: LogEntry['meta']): Record<string, unknown> {
   const { taskQueue, workflowId, activityType, attempt, error } = meta ?? {};
   return {

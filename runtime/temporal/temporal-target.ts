@@ -3,22 +3,22 @@ import type { NativeConnectionOptions } from '@temporalio/worker';
 import { type Config, ConfigError } from '../config/config';
 import { type TemporalSettings, temporalSettings } from '../config/settings';
 
-/** A Temporal namespace and the way to it; the options fit client and worker alike. */
+/** A Temporal namespace and how to connect to it; the options fit client and worker alike. */
 export interface TemporalTarget {
   readonly namespace: string;
   readonly connection: NativeConnectionOptions & { readonly address: string };
 }
 
 /**
- * For the connections of `@temporalio/client`. Else gRPC asks DNS for a TXT record as well; where no name server answers that, as on an
- * internal network of containers, the question keeps a process alive for another 20 s.
+ * For the connections of `@temporalio/client`. Without it gRPC also asks DNS for a TXT record; where no name server answers that, as on
+ * an internal network of containers, the query keeps a process alive for another 20 s.
  */
 export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
 
 /**
  * The Temporal that the settings name.
- * @returns undefined when they name none, and the embedded one is meant.
- * @throws ConfigError when what they say does not fit together or a file cannot be read.
+ * @returns undefined when they name none: then it is the embedded one.
+ * @throws ConfigError when the settings contradict each other or a file cannot be read.
  */
 export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
   const { connectionOptions, namespace = 'default' } = load(config);
@@ -54,7 +54,7 @@ function load(config: TemporalSettings) {
   try {
     return loadClientConnectConfig({
       overrideEnvVars: Object.fromEntries(given),
-      // A file in somebody's home must not decide where a service connects to.
+      // A file in a user's home directory does not decide where a service connects to.
       disableFile: true,
     });
   } catch (error) {

@@ -1,9 +1,8 @@
-import { buildInternalApp } from '../../api/internal-app';
-import { runWorker } from '../../worker/run-worker';
+import { runWorker } from '../../bin/worker';
 import { workerTuning } from './worker-tuning';
 
 /** bin/worker.ts with what tests vary. */
-runWorker(buildInternalApp, workerTuning(process.env)).catch((error: unknown) => {
+runWorker(workerTuning(process.env)).catch((error: unknown) => {
   console.error(`worker: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
 });

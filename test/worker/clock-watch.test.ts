@@ -1,4 +1,4 @@
-import { createClockWatch } from '../../worker/clock-watch';
+import { createClockWatch } from '../../worker/events';
 
 const MINUTE_MS = 60_000;
 

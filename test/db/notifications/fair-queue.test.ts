@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
-import { createRecordResult, type AttemptResult } from '../../../activities/record';
+import { createRecordResult, type AttemptResult } from '../../../activities';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';

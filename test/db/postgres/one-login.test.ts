@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { PROCESSES, roleOf, type Process } from '../../../db/postgres/roles';
-import { reportLogin } from '../../../runtime/telemetry/report-login';
+import { reportLogin } from '../../../runtime/process';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
 import { openDatabaseAt } from '../../support/database';

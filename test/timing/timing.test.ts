@@ -1,4 +1,6 @@
-import { startLoop } from '../../timing/loop';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startLoop, withTimeout } from '../../timing/timing';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 
 /** Far beyond the test's own time limit: whoever waits for it has failed. */
 const NEVER_MS = 3_600_000;
@@ -130,4 +132,75 @@ it('rests for as long as it is told, although it is woken, and ends the rest whe
   expect(begun).toBe(1);
   await loop.stop();
   expect(begun).toBe(1);
+});
+
+const LONG_MS = 3_600_000;
+const late = () => new Error('late');
+const never = new Promise<never>(() => undefined);
+
+it('returns what the work returns, and throws what it throws', async () => {
+  await expect(withTimeout(Promise.resolve(7), LONG_MS, late)).resolves.toBe(7);
+  await expect(withTimeout(Promise.reject(new Error('refused')), LONG_MS, late)).rejects.toThrow('refused');
+});
+
+it('throws what `late` makes when time is up', async () => {
+  await expect(withTimeout(never, 1, late)).rejects.toThrow('late');
+});
+
+it('throws the reason of the signal, also when it had been aborted before', async () => {
+  const controller = new AbortController();
+  const waiting = withTimeout(never, LONG_MS, late, controller.signal);
+  controller.abort(new Error('stopped'));
+  await expect(waiting).rejects.toThrow('stopped');
+  await expect(withTimeout(Promise.resolve(7), LONG_MS, late, controller.signal)).rejects.toThrow('stopped');
+});
+
+it('ignores a failure that comes after the deadline', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  try {
+    let fail: (error: Error) => void = () => undefined;
+    const work = new Promise<never>((_resolve, reject) => (fail = reject));
+    await expect(withTimeout(work, 1, late)).rejects.toThrow('late');
+    fail(new Error('too late'));
+    await sleep(20);
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
+
+describe('with a query of postgres.js', () => {
+  let database: OpenTestDatabase;
+  beforeAll(async () => {
+    database = await openTestDatabase({ poolSize: 1 });
+  });
+  afterAll(() => database.close());
+
+  it('a statement that was sent and given up does not leave its answer to the next one', async () => {
+    const { sql } = database;
+    // The first statement of a connection is not followed by others; that one was.
+    await sql`select 1`;
+    await sql`select 1`;
+    const slow = sql`select pg_sleep(0.4)`.execute();
+    await sleep(50);
+    const givenUp = sql`select 'given up' as answer`.execute();
+    const next = sql`select 'next' as answer`.execute();
+    const last = sql`select 'last' as answer`.execute();
+    await expect(withTimeout(givenUp, 100, 'it')).rejects.toThrow('it: no answer within 100 ms');
+    await slow;
+    expect([...(await next), ...(await last)]).toEqual([{ answer: 'next' }, { answer: 'last' }]);
+  });
+
+  it('a statement that waits for a connection leaves the queue when it is given up', async () => {
+    const { sql } = database;
+    await sql`create table counted (n int)`;
+    await sql.begin(async (tx) => {
+      await tx`select 1`;
+      const waiting = sql`insert into counted values (1)`;
+      await expect(withTimeout(waiting, 50, 'it')).rejects.toThrow('it: no answer within 50 ms');
+    });
+    expect(await sql`select n from counted`).toHaveLength(0);
+  });
 });

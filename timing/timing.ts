@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Longest wait for one statement of a round, in milliseconds; far above what Postgres allows a statement (DATABASE_TIMEOUT_MS). A
+ * query that never settles, because its connection was lost, then ends its round, and not the loop.
+ */
+export const ROUND_TIMEOUT_MS = 60_000;
+
+/** A pause that can be ended early; one `wait` at a time. */
+function createPause() {
+  let end: () => void = () => undefined;
+  return {
+    wait: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        end = () => (clearTimeout(timer), resolve());
+      }),
+    end: () => end(),
+  };
+}
+
+interface LoopOptions {
+  /**
+   * One round, which ends early when `stopped` says so. After `again` the next one follows without a pause; after `done` there is none.
+   * @param wake the loop's own, for work that the round leaves to the next one.
+   */
+  readonly round: (stopped: () => boolean, wake: () => void) => Promise<'again' | 'done' | void>;
+  /** Pause between rounds, in milliseconds, also after a round that failed. */
+  readonly everyMs: number | (() => number);
+  readonly onError: (error: unknown) => void;
+  /** Milliseconds after each pause that a wake-up does not shorten. Default: none. */
+  readonly restMs?: () => number;
+}
+
+export interface Loop {
+  /** There may be something to do: the next round begins at once, or directly after the one under way. */
+  wake(): void;
+  /** Begins no further round; resolves when the one under way has ended. */
+  stop(): Promise<void>;
+}
+
+/** Starts a loop with its first round. After a round that fails the loop continues. */
+export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOptions): Loop {
+  let stopped = false;
+  let woken = false;
+  const pause = createPause();
+  const rest = createPause();
+  const wake = () => {
+    woken = true;
+    pause.end();
+  };
+
+  const running = (async () => {
+    while (!stopped) {
+      woken = false;
+      const next = await round(() => stopped, wake).catch(onError);
+      if (next === 'done') return;
+      if (next !== 'again' && !woken && !stopped)
+        await pause.wait(typeof everyMs === 'number' ? everyMs : everyMs());
+      const leftMs = restMs();
+      if (leftMs >= 1 && !stopped) await rest.wait(leftMs);
+    }
+  })();
+
+  return {
+    wake,
+    async stop() {
+      stopped = true;
+      pause.end();
+      rest.end();
+      await running;
+    },
+  };
+}
+
+/** Waits until `performance.now()` is at least `atMs`, or `signal` aborts. */
+export async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {
+  const ms = atMs - performance.now();
+  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/** The timeout is over. The work was not stopped, and may still succeed. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+}
+
+/**
+ * Waits for `work` for at most `ms` milliseconds, and no longer than until `signal` aborts. The work itself continues, and its
+ * outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled. One that was sent is left to
+ * the server's `statement_timeout`: postgres.js 3.4.9 would take the answer to a cancelled statement for that of the next one.
+ * @param what names the work in the error's message, or makes the error.
+ * @throws TimeoutError or what `what` makes, the signal's reason when it aborts, else what `work` throws.
+ */
+export async function withTimeout<T>(
+  work: PromiseLike<T>,
+  ms: number,
+  what: string | (() => Error),
+  signal?: AbortSignal,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let abort: () => void = () => undefined;
+  const end = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      // First the caller gets the error of the timeout: cancelling makes the query fail with another one.
+      setImmediate(() => {
+        const { state, cancel } = work as { state?: object | null; cancel?: () => void };
+        if (state === null) cancel?.call(work);
+      });
+      reject(typeof what === 'string' ? new TimeoutError(`${what}: no answer within ${ms} ms`) : what());
+    }, ms);
+    abort = () => reject(signal?.reason as Error);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([end, work]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
