@@ -80,17 +80,6 @@ test.each([
   60_000,
 );
 
-test('the jitter differs from delivery to delivery', async () => {
-  stage.receiver.behave(() => 500);
-  const runs = await Promise.all([1, 2, 3].map(() => stage.start([0, 600_000])));
-  const waits = [];
-  for (const { handle } of runs) {
-    await endOf(handle);
-    waits.push((await timersOf(handle))[0]);
-  }
-  expect(new Set(waits).size).toBe(3);
-});
-
 test.each([
   ['7200', 7_200_000, 7_200_000],
   ['1', 5_000, 6_000],

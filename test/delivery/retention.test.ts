@@ -4,7 +4,6 @@ import { listOperatorEvents } from '../../db/audit/operator-events';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { keepRetentionDays } from '../../db/retention/days';
 import { USUAL_RETENTION_DAYS } from '../../domain/retention';
-import { oldId } from '../support/old-rows';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import { temporalOrders } from '../../ops/temporal';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
@@ -204,16 +203,6 @@ test('what anybody tells its workflow removes nothing that is to be kept, and is
     .flatMap(({ logs }) => logs)
     .filter((line) => line.includes('the retention refused'));
   expect(refusals).toHaveLength(forged.length);
-}, 120_000);
-
-test('a false cursor skips bodies until the next run, and no further', async () => {
-  const old = await storeOldNotification(database, 120);
-  const mark = (await stock()).marks;
-  expect(await run({ kind: 'payloads', cursor: oldId('ntf_', 95) })).toMatchObject({ payloads: 0 });
-  expect((await stock()).marks).toEqual(mark);
-  expect(await run()).toMatchObject({ payloads: 1 });
-  const [row] = await database.sql`select body from notifications_now where notification_id = ${old}`;
-  expect(row).toEqual({ body: '' });
 }, 120_000);
 
 test('switched off, the schedule goes', async () => {

@@ -1,7 +1,7 @@
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { createActivities, createSendSlots, type SendSlots } from '../../activities';
-import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { createActivities, createSendSlots } from '../../activities';
+import { connectDatabase } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
@@ -15,7 +15,7 @@ import type { deliverNotification } from '../../workflows';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { prebuiltBundle, randomTaskQueue, type TestTemporal } from '../support/temporal';
-import { RECEIVER_NAME, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 
 /** Temporal's own number of the type. */
 const KEYWORD = 2;
@@ -27,34 +27,10 @@ export type Delivery = WorkflowHandle<typeof deliverNotification>;
 /** The fast path, with a place reserved for it or without. */
 export type Path = 'regular' | 'fast' | 'fast without a place';
 
-/** Workers with the real activities, Postgres and a TLS receiver, on a Temporal whose time a test may skip. */
-export interface Stage {
-  readonly database: Database;
-  readonly receiver: WebhookReceiver;
-  readonly secret: string;
-  readonly endpointId: string;
-  readonly keys: string;
-  /** Of the workers; a test may occupy it. */
-  readonly sendSlots: SendSlots;
-  /** Starts the delivery of a stored notification with this ladder. */
-  deliver(
-    notificationId: string,
-    ladderMs: readonly number[],
-    path?: Path,
-    generation?: number,
-  ): Promise<Delivery>;
-  /** Stores a test notification and starts its delivery with this ladder. */
-  start(
-    ladderMs: readonly number[],
-    path?: Path,
-  ): Promise<{
-    notificationId: string;
-    handle: Delivery;
-  }>;
-  close(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
-export async function openStage(temporal: TestTemporal): Promise<Stage> {
+/** Workers with the real activities, Postgres and a TLS receiver, on a Temporal whose time a test may skip. */
+export async function openStage(temporal: TestTemporal) {
   // The Java server knows this call, and not the queries by which runtime/temporal/namespace.ts finds out what is missing.
   await temporal.env.connection.operatorService.addSearchAttributes({
     namespace: temporal.namespace,
@@ -123,12 +99,13 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
       connectForRetention: () => database,
     }),
   );
+  /** Starts the delivery of a stored notification with this ladder. */
   const deliver = (
     notificationId: string,
     ladderMs: readonly number[],
     path: Path = 'regular',
     generation = 1,
-  ) => {
+  ): Promise<Delivery> => {
     if (path === 'fast') {
       fastPath.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
     }
@@ -146,7 +123,8 @@ export async function openStage(temporal: TestTemporal): Promise<Stage> {
     keys,
     sendSlots,
     deliver,
-    async start(ladderMs, path) {
+    /** Stores a test notification and starts its delivery with this ladder. */
+    async start(ladderMs: readonly number[], path?: Path) {
       const { notificationId } = await storeTest(database, { partnerId: PARTNER_ID });
       return { notificationId, handle: await deliver(notificationId, ladderMs, path) };
     },

@@ -138,18 +138,6 @@ test('nothing starts eagerly before a build is current, then that build alone', 
   expect(watches.get('two')?.current()).toBe(false);
 });
 
-test('the server itself gives a first task to any build that asks: so nobody else may ask', async () => {
-  const handle = await clientOf('two').workflow.start('deliverNotification', {
-    taskQueue,
-    workflowId: randomTaskQueue(),
-    args: [{ notificationId: 'none', generation: 1, ladderMs: [0] }],
-    requestEagerStart: true,
-  });
-  expect(await firstTaskOf(handle)).toMatchObject({ eager: true, build: 'two' });
-  // Its next one is where it belongs.
-  expect((await deploymentsOf(handle)).slice(1)).toEqual(expect.arrayContaining(['one']));
-});
-
 test('while another build becomes current under load, no eager start lands on the one that was', async () => {
   const handles: WorkflowHandle[] = [];
   // The change may be announced, and heard of, before a busy machine has made many starts.

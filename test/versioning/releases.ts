@@ -1,39 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import { temporalOrders, type DeploymentState } from '../../ops/temporal';
+import { temporalOrders } from '../../ops/temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { openCrashScene, type CrashScene, type NotificationRow } from '../support/crash-scene';
+import { openCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { deploymentsOf } from '../support/deployments';
 import { storeTest } from '../support/notifications';
 import type { TestTemporal } from '../support/temporal';
-import type { WorkerProcess } from '../support/worker-process';
 
 /** Steps short enough to see, and enough of them for processes to start meanwhile. */
 const LADDER = { TEST_LADDER_SECONDS: ['0', ...Array.from({ length: 29 }, () => '3')].join() };
 
-/** A partner, and worker processes of several releases in a deployment of their own. */
-export interface Releases {
-  readonly scene: CrashScene;
-  /** Starts a worker process of a build; not awaited. */
-  readonly release: (
-    buildId: string,
-    environment?: Readonly<Record<string, string>>,
-  ) => Promise<WorkerProcess>;
-  readonly setCurrent: (buildId: string) => Promise<void>;
-  /** @throws when Temporal cannot say. */
-  readonly deployment: () => Promise<DeploymentState>;
-  /** Stores a test. @returns its id and its workflow */
-  readonly notify: () => Promise<{ id: string; handle: WorkflowHandle }>;
-  readonly rowOf: (id: string) => Promise<NotificationRow | undefined>;
-  /** How many attempts there are. */
-  readonly attempts: (id: string) => Promise<number>;
-  /** Those that worked on a delivery. */
-  readonly builds: (handle: WorkflowHandle) => Promise<(string | null)[]>;
-  readonly close: () => Promise<void>;
-}
+export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
-export async function openReleases(temporal: TestTemporal): Promise<Releases> {
+/** A partner, and worker processes of several releases in a deployment of their own. */
+export async function openReleases(temporal: TestTemporal) {
   const deploymentName = `rollout-${randomBytes(4).toString('hex')}`;
   const scene = await openCrashScene({
     temporal,
@@ -48,7 +29,8 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
   const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
   return {
     scene,
-    release: (buildId, environment = {}) =>
+    /** Starts a worker process of a build. */
+    release: (buildId: string, environment: Readonly<Record<string, string>> = {}) =>
       scene.worker({
         ...LADDER,
         WORKER_DEPLOYMENT: deploymentName,
@@ -56,7 +38,7 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
         ...environment,
       }),
     // Its pollers may be a moment behind its readiness.
-    setCurrent: (buildId) =>
+    setCurrent: (buildId: string) =>
       until(
         () =>
           orders.setCurrent(buildId).then(
@@ -67,13 +49,15 @@ export async function openReleases(temporal: TestTemporal): Promise<Releases> {
         60_000,
       ),
     deployment: () => orders.describeDeployment(),
+    /** Stores a test. @returns its id and its workflow */
     async notify() {
       const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
       return { id, handle: temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };
     },
     rowOf,
-    attempts: async (id) => (await rowOf(id))?.attempts.length ?? 0,
-    builds: async (handle) => [...new Set(await deploymentsOf(handle))],
+    attempts: async (id: string) => (await rowOf(id))?.attempts.length ?? 0,
+    /** Those that worked on a delivery. */
+    builds: async (handle: WorkflowHandle) => [...new Set(await deploymentsOf(handle))],
     close: () => scene.close(),
   };
 }
