@@ -20,7 +20,7 @@ Examples:
   ops applications list --lender lender_a --reference AB12CD34
   ops applications list --merchant-reference ORDER-1042
   ops applications list --waiting      those with an event that waits for the steps before it
-  ops applications show app_01K…       what the lender told, and what the partner is told`;
+  ops applications show app_01K…       what the lender reported, and what the partner is sent`;
 
 /** Applications are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 3_650;
@@ -91,7 +91,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   });
 
   const show = withId(applications.command('show'), 'application', '<application-id>').description(
-    'One application: all that its lender told, and all that its partner is told.',
+    'One application: all that its lender reported, and all that its partner is sent.',
   );
   handle(show, deps, async ({ db }, applicationId = '') =>
     storyAnswer(existing(await findApplication(db, applicationId, 'all'), `Application ${applicationId}`)),
@@ -160,8 +160,8 @@ function storyAnswer({ application, events, notifications }: ApplicationStory): 
     text: (most) =>
       [
         facts(view(application)),
-        `What the lender told, in the order of arrival:\n${fromLender.text(most)}`,
-        `What the partner is told:\n${toPartner.text(most)}`,
+        `What the lender reported, in the order of arrival:\n${fromLender.text(most)}`,
+        `What the partner is sent:\n${toPartner.text(most)}`,
       ].join('\n\n'),
   };
 }

@@ -77,7 +77,7 @@ export const perSecondOption = () =>
     `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
   ).argParser(wholeNumber(1, HIGHEST_PER_SECOND));
 
-/** Most rows that a list prints unless told otherwise; enough to fill a few screens. */
+/** Most rows that a list prints by default; enough to fill a few screens. */
 const DEFAULT_LIMIT = 50;
 const HIGHEST_LIMIT = 100_000;
 

@@ -58,6 +58,12 @@ interface SharedOptions {
   readonly perSecond?: number;
 }
 
+/** Options that some commands require. */
+export interface Owner {
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+}
+
 export interface Call<Own = object> {
   readonly db: Db;
   readonly deps: OpsDeps;

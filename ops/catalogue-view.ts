@@ -8,23 +8,17 @@ import { listed, snakeCased, type Answer } from './output';
 /** A percentage without needless zeros: units per percent are 100 for basis points, 10,000 for millionths. */
 const percent = (value: number, unitsPerPercent: number) => String(value / unitsPerPercent);
 
-export function depositView(rule: DepositRule | null): { percent: string; amount: string } | null {
-  return rule === null
-    ? null
-    : { percent: percent(rule.basisPoints, 100), amount: formatPence(rule.fixedPence) };
-}
+const depositView = ({ basisPoints, fixedPence }: DepositRule) => ({
+  percent: percent(basisPoints, 100),
+  amount: formatPence(fixedPence),
+});
 
-/** A maximum: a fixed sum of 0 means none, and stays out, as in a file. */
-function maximumDepositView(rule: DepositRule | null): { percent: string; amount?: string } | null {
-  if (rule === null) return null;
-  return {
-    percent: percent(rule.basisPoints, 100),
-    ...(rule.fixedPence > 0 && { amount: formatPence(rule.fixedPence) }),
-  };
-}
+/** A maximum without a fixed sum has no amount, as in a file. */
+const maximumDepositView = ({ basisPoints, fixedPence }: DepositRule) =>
+  fixedPence > 0 ? depositView({ basisPoints, fixedPence }) : { percent: percent(basisPoints, 100) };
 
 /** Terms in the words of the import file: what is shown can be imported. */
-export function definitionView(terms: ProductDefinition) {
+function definitionView(terms: ProductDefinition) {
   return {
     credit_product: terms.creditProduct,
     lender: terms.lender,
@@ -40,8 +34,8 @@ export function definitionView(terms: ProductDefinition) {
     settlement_fee: formatPence(terms.settlementFeePence),
     minimum_loan_amount: formatPence(terms.minLoanPence),
     maximum_loan_amount: formatPence(terms.maxLoanPence),
-    minimum_deposit: depositView(terms.depositMin),
-    maximum_deposit: maximumDepositView(terms.depositMax),
+    minimum_deposit: terms.depositMin && depositView(terms.depositMin),
+    maximum_deposit: terms.depositMax && maximumDepositView(terms.depositMax),
     first_payment_type: terms.firstPaymentType,
     annual_rate_shown: terms.annualRateShown,
     valid_from: terms.validFrom,
@@ -55,34 +49,27 @@ export const versionView = (version: ProductDefinition) => ({
   lender_name: version.lenderName,
 });
 
-function productFileView({ merchantId, active, displayOrder, creditProduct, definition }: StoredProduct) {
-  return {
-    merchant_id: merchantId,
-    ...(definition === null ? { credit_product: creditProduct } : definitionView(definition)),
-    display_order: displayOrder,
-    active,
-  };
-}
-
-export const productView = (product: StoredProduct) => ({
+export const productView = ({ definition, ...product }: StoredProduct) => ({
   product_id: product.productId,
   version: product.version,
-  lender_name: product.definition?.lenderName ?? null,
-  ...productFileView(product),
+  lender_name: definition?.lenderName ?? null,
+  merchant_id: product.merchantId,
+  ...(definition === null ? { credit_product: product.creditProduct } : definitionView(definition)),
+  display_order: product.displayOrder,
+  active: product.active,
 });
 
 /** Products, and whether each is offered on the given UK day. One whose version is lost has no terms to show. */
 export function productTable(products: readonly StoredProduct[], today: string): Answer {
-  const term = (name: 'lender' | 'number_of_repayments') => (product: StoredProduct) =>
-    product.definition && definitionView(product.definition)[name];
-  const shown = (show: (terms: ReturnType<typeof definitionView>) => string) => (product: StoredProduct) =>
+  type Terms = ReturnType<typeof definitionView>;
+  const shown = (show: (terms: Terms) => string | number) => (product: StoredProduct) =>
     product.definition && show(definitionView(product.definition));
   return listed(products, productView, {
     merchant: 'merchant_id',
     'credit product': ({ creditProduct }) => creditProduct,
-    lender: term('lender'),
+    lender: shown(({ lender }) => lender),
     version: 'version',
-    repayments: term('number_of_repayments'),
+    repayments: shown((terms) => terms.number_of_repayments),
     APR: shown(({ apr }) => `${apr}%`),
     loans: shown((terms) => `${terms.minimum_loan_amount} to ${terms.maximum_loan_amount}`),
     'offered today': (product) => offered(product, today),
@@ -101,6 +88,6 @@ function offered({ active, definition }: StoredProduct, today: string): string {
 /** A merchant as a row of an import file (docs/import-format.md): what is shown can be imported. */
 export const merchantView = ({ depositFloor, partnerIds, ...rest }: MerchantFields) => ({
   ...snakeCased(rest),
-  deposit_floor: depositView(depositFloor),
+  deposit_floor: depositFloor && depositView(depositFloor),
   partners: partnerIds,
 });

@@ -3,7 +3,7 @@ import { appendChange } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
 import { group, handle, type Call, type OpsDeps } from './call';
-import { listed } from './output';
+import { listed, snakeCased } from './output';
 import type { TemporalOrders } from './temporal';
 
 const EXAMPLES = `
@@ -25,14 +25,14 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async () => {
     const { current, ramping, builds } = await (await deps.temporal()).describeDeployment();
     const share = ramping === null ? '' : `, ${ramping.buildId} gets ${ramping.percent} %`;
-    const all = listed(builds, ({ buildId, status }) => ({ build_id: buildId, status }), {
+    const all = listed(builds, snakeCased, {
       build: 'build_id',
       status: 'status',
     });
     return {
       json: {
         current,
-        ramping: ramping && { build_id: ramping.buildId, percent: ramping.percent },
+        ramping: ramping && snakeCased(ramping),
         builds: all.json,
       },
       text: (most) => `Current: ${current ?? 'workers without a build id'}${share}\n${all.text(most)}`,

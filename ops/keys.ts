@@ -27,7 +27,7 @@ import {
   paged,
   type Page,
 } from './arguments';
-import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf, type IdName, withId } from './ids';
 import { listed, snakeCased } from './output';
 
@@ -57,7 +57,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
     .requiredOption('--partner <partner>', 'partner that will own it', idOf('partner'))
     .addOption(environmentOption('where it works').makeOptionMandatory())
     .option(...LIFE);
-  handle<{ partner: string; environment: KeyEnvironment }>(issue, deps, async (call) => {
+  handle<Owner>(issue, deps, async (call) => {
     const { partner: partnerId, environment, expiresIn: expiresInSeconds = null } = call.options;
     const issued = await changeAndLog(call, 'keys.issue', async (tx, log) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });

@@ -97,7 +97,9 @@ function withSetUp(command: Command): Command {
     .addOption(
       choice('--fca-authorised <yes|no>', 'may communicate regulated credit promotions', 'yes', 'no'),
     )
-    .addOption(choice('--show-products <yes|no>', 'give the product list besides the summary', 'yes', 'no'))
+    .addOption(
+      choice('--show-products <yes|no>', 'give the product list as well as the summary', 'yes', 'no'),
+    )
     .addOption(choice('--summary-style <style>', 'best offer, or the plain headline', 'offer', 'headline'))
     .option('--deposit-floor-percent <percent>', 'merchant-wide minimum deposit, share of the price')
     .option('--deposit-floor-amount <amount>', 'merchant-wide minimum deposit, fixed; the larger counts')

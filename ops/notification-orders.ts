@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { existingPartner } from '../db/catalogue/partners';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { cancelNotification, notePause } from '../db/notifications/attempt';
 import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
@@ -34,8 +33,8 @@ const ORDERS = {
     order: 'resume',
     kind: 'paused',
     which: 'are paused',
-    description: 'Let a paused one go on; the rest of its retry ladder stands.',
-    said: 'goes on where it was paused',
+    description: 'Continue a paused one with the rest of its retry ladder.',
+    said: 'continues where it was paused',
   },
 } as const;
 
@@ -67,12 +66,9 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       if ([partner, endpoint, environment, dryRun].some((option) => option !== undefined))
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
       const [id = '', ...more] = ids;
-      if (more.length === 0) return orderOne(call, verb, id);
-      return orderEach(
-        call,
-        verb,
-        [...new Set(ids)].map((one) => () => deliveryUnderWay(call, one)),
-      );
+      const { order, said } = ORDERS[verb];
+      if (more.length === 0) return orderAnswer(await orderOne(call, verb, id), order, said);
+      return orderEach(call, verb, [...new Set(ids)]);
     });
   }
 
@@ -91,7 +87,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       const said = 'makes no further attempt; one that is under way is finished first';
       return orderAnswer({ notificationId, generation }, 'cancel', said);
     }
-    // No workflow will end it, so this command does, unless it has become another generation meanwhile.
+    // No workflow will end it, so this command does, unless it has been started as another generation.
     if ((await cancelInDatabase(call, notificationId, generation)).kind === 'cancelled') return cancelled;
     throw new Refused('conflict', `Notification ${notificationId} was just started anew: cancel it again.`);
   });
@@ -127,24 +123,22 @@ const orderAnswer = (delivery: DeliveryRef, order: DeliveryOrder, said: string):
   text: `Notification ${delivery.notificationId} ${said}.`,
 });
 
-async function orderOne(call: Call, verb: Verb, notificationId: string): Promise<Answer> {
-  const { order, said } = ORDERS[verb];
-  const delivery = await deliveryUnderWay(call, notificationId);
-  if (await giveOrder(call, delivery, verb, order)) return orderAnswer(delivery, order, said);
+/** @throws Refused for one that takes no order now, saying why. */
+async function orderOne(call: Call, verb: Verb, wanted: string | Delivery): Promise<Delivery> {
+  const delivery = typeof wanted === 'string' ? await deliveryUnderWay(call, wanted) : wanted;
+  if (await giveOrder(call, delivery, verb, ORDERS[verb].order)) return delivery;
   const why = 'it has just ended, or is started anew within a minute or so';
-  throw new Refused('conflict', `Notification ${notificationId} has no workflow at the moment: ${why}.`);
+  throw new Refused(
+    'conflict',
+    `Notification ${delivery.notificationId} has no workflow at the moment: ${why}.`,
+  );
 }
 
 /** The order to all deliveries of a partner or an endpoint: counts them, and gives it with `--yes`. */
 async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   const owner = await ownerOf(call);
   const found = await listUnderWay(call.db, owner, ORDERS[verb].kind);
-  if (call.options.yes && !call.options.dryRun && found.length > 0)
-    return orderEach(
-      call,
-      verb,
-      found.map((one) => async () => one),
-    );
+  if (call.options.yes && !call.options.dryRun && found.length > 0) return orderEach(call, verb, found);
   const whose = `of ${owner.partnerId}${owner.environment === null ? '' : ` in ${owner.environment}`}`;
   const rest = found.length === 0 ? 'nothing to do' : 'no order was given: add --yes';
   return {
@@ -162,7 +156,6 @@ async function ownerOf({ db, options }: OrderCall) {
       'invalid',
       'Name notifications by their ids, or all of one --partner (with --environment) or one --endpoint.',
     );
-  await existingPartner(db, partnerId);
   return { partnerId, environment };
 }
 
@@ -170,11 +163,7 @@ async function ownerOf({ db, options }: OrderCall) {
 const PROGRESS_EVERY_MS = 2_000;
 
 /** Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named. */
-async function orderEach(
-  call: Call,
-  verb: Verb,
-  wanted: readonly (() => Promise<Delivery>)[],
-): Promise<Answer> {
+async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Delivery)[]): Promise<Answer> {
   const { deps } = call;
   const interrupted = deps.interruptible();
   const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
@@ -183,15 +172,13 @@ async function orderEach(
   const left: { message: string }[] = [];
   const progress = () =>
     `${given} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
-  for (const [at, find] of wanted.entries()) {
+  for (const [at, one] of wanted.entries()) {
     await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
     if (interrupted.aborted)
-      throw new Refused('conflict', `Interrupted: ${progress()}. The same command goes on with the rest.`);
+      throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
     try {
-      const delivery = await find();
-      if (await giveOrder(call, delivery, verb, ORDERS[verb].order)) given += 1;
-      else
-        left.push({ message: `Notification ${delivery.notificationId} has just ended, or is started anew.` });
+      await orderOne(call, verb, one);
+      given += 1;
     } catch (error) {
       if (!(error instanceof Refused)) {
         deps.err(`${progress()} before this:\n`);

@@ -71,7 +71,7 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
       return ['sending', `an attempt is under way${when}`];
     case 'paused': {
       const by = now.by === null ? '' : ` by ${now.by}`;
-      return [`paused${days}${by}`, `paused${when}${by}: notifications resume lets it go on`];
+      return [`paused${days}${by}`, `paused${when}${by}: notifications resume continues it`];
     }
     case 'waiting_for_attempt':
       return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${moment(now.until)}`];

@@ -17,7 +17,7 @@ export function existing<T>(found: T | null, what: string): T {
   return found;
 }
 
-export type Cell = string | number | boolean | Date | null | undefined;
+type Cell = string | number | boolean | Date | null | undefined;
 
 /** What a terminal shows without breaking lines, unless `--wide` is given. */
 export const WIDEST = 120;

@@ -26,7 +26,8 @@ const SWITCHES = [
   {
     verb: 'deactivate',
     to: { state: 'inactive' },
-    description: 'Make every key of the partner answer 401. Deliveries go on: webhooks disable stops them.',
+    description:
+      'Make every key of the partner answer 401. Deliveries continue: webhooks disable stops them.',
   },
   {
     verb: 'enable-recovery',

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { sql } from 'drizzle-orm';
 import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
-import { existingPartner } from '../db/catalogue/partners';
 import {
   beginRecovery,
   endRecovery,
@@ -47,7 +46,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     )
     .option('--until <moment>', 'up to this moment, or so long ago; default: now', momentOrAgo)
     .option('--yes', 'send, do not only count')
-    .option('--resume <recovery>', 'go on with one that was interrupted', idOf('recovery'))
+    .option('--resume <recovery>', 'continue one that was interrupted', idOf('recovery'))
     .addOption(perSecondOption())
     .addHelpText('after', EXAMPLES);
   handle<RecoverOptions>(recover, deps, async (call) => {
@@ -101,8 +100,9 @@ async function run({ db, deps, options }: Call<RecoverOptions>, recovery: Recove
   const ended = await endRecovery(db, { ...recovery, actor }, stopped === null ? 'done' : 'interrupted');
   const figures = `${ended.sent} of ${ended.found} sent, ${ended.skipped} passed over`;
   if (stopped === 'interrupted')
-    throw new Refused('conflict', `Interrupted: ${figures}. Go on with ${again}`);
-  if (stopped !== null) throw new Refused('conflict', `${stopped.message} ${figures}; then go on: ${again}`);
+    throw new Refused('conflict', `Interrupted: ${figures}. Continue with ${again}`);
+  if (stopped !== null)
+    throw new Refused('conflict', `${stopped.message} ${figures}; then continue: ${again}`);
   return {
     json: view(ended),
     text: `Recovery ${ended.recoveryId} is done: ${figures}. They leave after everything that is live.`,
@@ -113,7 +113,6 @@ async function spanOf({ db, options }: Call<RecoverOptions>): Promise<RecoverySp
   const { partner: partnerId, environment = null, since, until = { agoSeconds: 0 } } = options;
   if (partnerId === undefined || since === undefined)
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
-  await existingPartner(db, partnerId);
   return { partnerId, environment, ...(await resolveSpan(db, since, until)) };
 }
 

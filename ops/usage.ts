@@ -59,7 +59,14 @@ function ofOne(
   environments: readonly KeyEnvironment[],
   { month, deliveries, quotes, again }: Counts,
 ): Answer {
-  const answer = listed(withTests(partnerId, deliveries, environments), countView, {
+  // The limit of tests is worth a line even when none was sent.
+  const none = { partnerId, eventType: TEST_EVENT_TYPE, delivered: 0, failed: 0, reserved: 0 };
+  const counts = environments.flatMap((environment): readonly MonthlyCount[] => {
+    const own = deliveries.filter((one) => one.environment === environment);
+    const tested = own.some(({ eventType }) => eventType === TEST_EVENT_TYPE);
+    return tested ? own : [...own, { environment, ...none }];
+  });
+  const answer = listed(counts, countView, {
     environment: 'environment',
     event: 'event_type',
     delivered: 'delivered',
@@ -88,19 +95,6 @@ function ofOne(
       `${partnerId}, ${month} (UTC). Quotes: ${said}. Deliveries:\n${answer.text(most)}${ownSends.join('')}`,
   };
 }
-
-/** The limit of tests is worth a line even when none was sent. */
-const withTests = (
-  partnerId: string,
-  counts: readonly MonthlyCount[],
-  environments: readonly KeyEnvironment[],
-) =>
-  environments.flatMap((environment): readonly MonthlyCount[] => {
-    const own = counts.filter((one) => one.environment === environment);
-    if (own.some(({ eventType }) => eventType === TEST_EVENT_TYPE)) return own;
-    const none = { eventType: TEST_EVENT_TYPE, delivered: 0, failed: 0, reserved: 0 };
-    return [...own, { partnerId, environment, ...none }];
-  });
 
 function countView(one: MonthlyCount) {
   const { partner_id: _, ...rest } = snakeCased(one);

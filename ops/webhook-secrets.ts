@@ -7,11 +7,10 @@ import {
   rotateSecret,
   type SecretSummary,
 } from '../db/endpoints/secrets';
-import type { KeyEnvironment } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { environmentOption, overlapOption } from './arguments';
-import { changeAndLog, group, handle, type Call, type OpsDeps } from './call';
+import { changeAndLog, group, handle, type Call, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
 import { listed, type Answer } from './output';
 
@@ -73,7 +72,7 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = group(
     program,
     'webhook-keys',
-    'Key pairs that deliveries are signed with besides. Partners read the public keys (GET /v1/webhook-keys).',
+    'Key pairs that deliveries are also signed with. Partners read the public keys (GET /v1/webhook-keys).',
     KEY_EXAMPLES,
   );
 
@@ -101,8 +100,7 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
     .requiredOption('--partner <partner>', 'whose', idOf('partner'))
     .addOption(environmentOption('of which environment').makeOptionMandatory())
     .addOption(overlapOption('the present ones sign on'));
-  type Options = { partner: string; environment: KeyEnvironment; overlap: number };
-  handle<Options>(rotate, deps, async (call) => {
+  handle<Owner & { overlap: number }>(rotate, deps, async (call) => {
     const { partner: partnerId, environment, overlap: overlapSeconds } = call.options;
     const keyRing = deps.keyRing();
     const { keyPairId, publicKey, live } = await changeAndLog(

@@ -5,23 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { ulid } from 'ulid';
 import type { Db } from '../db/postgres/connect';
-import type { KeyEnvironment } from '../db/keys';
 import { readProgress, type NotificationProgress } from '../db/notifications/notification';
 import { insertTestNotification } from '../db/notifications/create';
 import { environmentOption } from './arguments';
-import { changeAndLog, handle, type OpsDeps } from './call';
+import { changeAndLog, handle, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
 
 /** As long as the API waits. */
 const WAIT_MS = 10_000;
 const POLL_MS = 200;
-
-interface TestOptions {
-  readonly partner: string;
-  readonly environment: KeyEnvironment;
-  readonly lender?: TestLender;
-  readonly wait?: true;
-}
 
 export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   const test = webhooks
@@ -33,7 +25,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     .addOption(environmentOption('which endpoint to').makeOptionMandatory())
     .addOption(new Option('--lender <lender>', 'whose sample reference to carry').choices([...testLenders]))
     .option('--wait', 'wait up to 10 s for the first attempt; exit code 1 unless it delivered');
-  handle<TestOptions>(test, deps, async (call) => {
+  handle<Owner & { lender?: TestLender; wait?: true }>(test, deps, async (call) => {
     const { partner: partnerId, environment, lender = null } = call.options;
     const at = deps.now();
     const [notificationId, eventId] = [`ntf_${ulid(at.getTime())}`, `evt_${ulid(at.getTime())}`];
@@ -77,10 +69,10 @@ async function firstAttempt(db: Db, notificationId: string): Promise<Notificatio
 
 function notDelivered(notificationId: string, progress: NotificationProgress | null): Error {
   const { state, attempt } = progress ?? { state: 'gone', attempt: null };
-  const told =
+  const answer =
     attempt === null
       ? `no attempt has ended within ${WAIT_MS / 1_000} s: are a worker and Temporal running?`
       : `the endpoint ${attempt.httpStatus === null ? 'gave no answer' : `answered ${attempt.httpStatus}`}.`;
   const see = `See ops notifications show ${notificationId}.`;
-  return new Error(`Test notification ${notificationId} is not delivered (${state}): ${told} ${see}`);
+  return new Error(`Test notification ${notificationId} is not delivered (${state}): ${answer} ${see}`);
 }

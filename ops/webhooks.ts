@@ -7,11 +7,10 @@ import {
   type WebhookEndpoint,
 } from '../db/endpoints/endpoints';
 import { generateWebhookSecret, listSecrets } from '../db/endpoints/secrets';
-import type { KeyEnvironment } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { environmentOption } from './arguments';
-import { changeAndLog, group, handle, type OpsDeps } from './call';
+import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
 import { describeAttempt } from './notification-view';
 import { age, facts, listed, snakeCased } from './output';
@@ -35,13 +34,6 @@ Examples:
 /** Of those that have ended: enough to see whether an endpoint works. */
 const ATTEMPTS_SHOWN = 10;
 
-interface RegisterOptions {
-  readonly partner: string;
-  readonly environment: KeyEnvironment;
-  readonly url: string;
-  readonly replace?: true;
-}
-
 export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   const webhooks = group(
     program,
@@ -57,7 +49,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     .addOption(environmentOption('which of its keys it is for').makeOptionMandatory())
     .requiredOption('--url <url>', 'public https:// address without user name, query, fragment or port')
     .option('--replace', 'put it in the place of the one that is there, with a new secret');
-  handle<RegisterOptions>(register, deps, async (call) => {
+  handle<Owner & { url: string; replace?: true }>(register, deps, async (call) => {
     const { partner: partnerId, environment, replace = false } = call.options;
     const url = await checkedUrl(deps, call.options.url);
     const keyRing = deps.keyRing();
@@ -121,7 +113,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       notification: 'notification_id',
       attempt: 'attempt_number',
       started: 'started_at',
-      'came to': describeAttempt,
+      outcome: describeAttempt,
     });
     const queued = await withQueue(db, [endpoint]);
     const view = { ...queued.map(queuedView)[0], attempts_under_way: underWay.length };

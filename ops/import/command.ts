@@ -3,6 +3,7 @@ import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type OpsDeps } from '../call';
 import { differenceText, printable, type Answer } from '../output';
 import { csvFaults, looksLikeCsv, parseCsv, parseJson, readText, type CsvRows, type CsvTypes } from './files';
+import type { importProducts } from './products';
 import {
   ImportRefused,
   refuseFile,
@@ -15,11 +16,7 @@ interface ImportKind {
   readonly noun: string;
   /** Null: JSON only. */
   readonly csv: CsvTypes | null;
-  readonly run: (
-    db: DbOrTransaction,
-    rows: readonly unknown[],
-    options: ImportOptions,
-  ) => Promise<ImportReport>;
+  readonly run: typeof importProducts;
 }
 
 export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKind): void {
@@ -42,11 +39,11 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     const how = { actor: dryRun ? '' : deps.actor, action: `${noun}.import`, dryRun };
     const isCsv =
       options.csv === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
-    if (!isCsv) return answerOf(await run(db, parseJson(text), how), 'row');
+    if (!isCsv) return answerOf(await run(db, parseJson(text), how), dryRun, 'row');
     if (csv === null) {
       return refuseFile(`This looks like CSV; ${noun} are imported from JSON: [ { … }, { … } ].`);
     }
-    return answerOf(await importCsv(db, parseCsv(text, csv), run, how), 'line');
+    return answerOf(await importCsv(db, parseCsv(text, csv), run, how), dryRun, 'line');
   });
 }
 
@@ -71,10 +68,9 @@ async function importCsv(
 }
 
 /** @param place what a change is named by: a `row` of JSON, a `line` of CSV. */
-function answerOf(
-  { dryRun, created, updated, unchanged, changes }: ImportReport,
-  place: 'row' | 'line',
-): Answer {
+function answerOf({ rows, changes }: ImportReport, dryRun: boolean, place: 'row' | 'line'): Answer {
+  const created = changes.filter(({ change }) => change === 'created').length;
+  const [updated, unchanged] = [changes.length - created, rows - changes.length];
   const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`;
   const where = ({ row, subject }: ReportedChange) => `${place} ${row}, ${printable(subject)}`;
   return {

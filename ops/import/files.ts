@@ -146,7 +146,7 @@ function typed(cell: string, name: string, { numbers, flags }: CsvTypes): unknow
 /** Faults in words that fit CSV, at their lines; a wrong heading is named once. */
 export function csvFaults(faults: readonly Fault[], lines: readonly number[]): Fault[] {
   const headings = new Set<string>();
-  const told = faults.flatMap((fault): Fault[] => {
+  const inCsv = faults.flatMap((fault): Fault[] => {
     const { row, field, message } = fault;
     if (field !== null && message.startsWith(UNKNOWN_FIELD)) {
       if (headings.has(field)) return [];
@@ -161,7 +161,7 @@ export function csvFaults(faults: readonly Fault[], lines: readonly number[]): F
     );
     return [{ ...fault, row: null, message: words, ...(line !== undefined && { line }) }];
   });
-  return told.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  return inCsv.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }
 
 /** JSON marks text by quotes; a cell does not. */

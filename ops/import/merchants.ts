@@ -14,7 +14,6 @@ import { merchantRowSchema, type MerchantRow } from './row-schemas';
 import {
   checkForm,
   refuseFaults,
-  reportOf,
   takeImportTurn,
   type Fault,
   type ImportOptions,
@@ -52,7 +51,7 @@ export async function importMerchants(
     refuseFaults([...faults, ...(await checkPartners(tx, parsed, planned))]);
     const writing = planned.filter(({ isNew, changed }) => isNew || changed.length > 0);
     if (!options.dryRun) await write(tx, writing, options);
-    return reportOf(planned.length, writing.map(reported), options);
+    return { rows: planned.length, changes: writing.map(reported) };
   });
 }
 
@@ -115,23 +114,17 @@ async function checkPartners(
 ): Promise<Fault[]> {
   const named = new Set(parsed.flatMap(({ value }) => value.partners ?? []));
   const known = await existingPartnerIds(tx, [...named]);
-  return planned.flatMap(({ row, after }, at) => {
-    const { partnerAccess, partnerIds } = after;
-    const unknown = parsed[at]?.value.partners?.filter((id) => !known.has(id)) ?? [];
-    const faults: Fault[] = unknown.map((id) => ({
-      row,
-      field: 'partners',
-      message: `${id} does not exist`,
-    }));
-    if (partnerAccess === 'restricted' && partnerIds.length === 0) {
-      const message = 'must name at least one partner when partner_access is restricted';
-      faults.push({ row, field: 'partners', message });
-    }
-    if (partnerAccess === 'all' && partnerIds.length > 0) {
-      faults.push({ row, field: 'partner_access', message: 'must be restricted when partners are named' });
-    }
-    return faults;
-  });
+  const faults: Fault[] = [];
+  for (const [at, { row, after }] of planned.entries()) {
+    const fault = (field: string, message: string) => faults.push({ row, field, message });
+    for (const id of parsed[at]?.value.partners ?? [])
+      if (!known.has(id)) fault('partners', `${id} does not exist`);
+    if (after.partnerAccess === 'restricted' && after.partnerIds.length === 0)
+      fault('partners', 'must name at least one partner when partner_access is restricted');
+    if (after.partnerAccess === 'all' && after.partnerIds.length > 0)
+      fault('partner_access', 'must be restricted when partners are named');
+  }
+  return faults;
 }
 
 async function write(

@@ -14,16 +14,14 @@ import { checkProduct } from '../../domain/product-check';
 import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import { versionView } from '../catalogue-view';
 import { differences, snakeCase, type Difference } from '../output';
-import { productRowSchema, toProductDefinition, type ProductRow, type StatedProduct } from './row-schemas';
+import { productRowSchema, toProductDefinition, type StatedProduct } from './row-schemas';
 import {
   checkForm,
   refuseFaults,
-  reportOf,
   takeImportTurn,
   type Fault,
   type ImportOptions,
   type ImportReport,
-  type ParsedRow,
   type ReportedChange,
 } from './rows';
 
@@ -79,7 +77,7 @@ export async function importProducts(
       ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
     );
     if (!options.dryRun) await write(tx, writing, options);
-    return reportOf(planned.length, writing.map(reported), options);
+    return { rows: planned.length, changes: writing.map(reported) };
   });
 }
 
@@ -88,41 +86,25 @@ export function checkProducts(rows: readonly unknown[]): { checked: CheckedProdu
   const { parsed, faults } = checkForm(rows, productRowSchema, ['merchant_id', 'credit_product']);
   // Merchants of a chain share their products: figures that were checked once need not be checked again.
   const known = new Map<string, ReturnType<typeof checkProduct>>();
-  for (const one of parsed) faults.push(...checkRow(one, known));
-  const checked = parsed.map(({ row, value }) => ({
-    row,
-    merchantId: value.merchant_id,
-    definition: toProductDefinition(value),
-    displayOrder: value.display_order ?? null,
-    active: value.active ?? true,
-  }));
+  const checked = parsed.map(({ row, value }) => {
+    const definition = toProductDefinition(value);
+    const example = value.representative_example ?? undefined;
+    const terms = JSON.stringify([definition, example]);
+    const found = known.get(terms) ?? checkProduct(definition, example);
+    known.set(terms, found);
+    const fault = (field: string, message: string) => faults.push({ row, field, message });
+    for (const { field, message } of found)
+      fault(fileName(field), message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, fileName));
+    const { validFrom, validTo } = definition;
+    if (validFrom !== null && validTo !== null && validTo < validFrom)
+      fault('valid_to', 'must not be before valid_from');
+    if (TEST_LENDERS.has(value.lender)) fault('lender', 'is a lender of the designated test merchants');
+    if (TEST_MERCHANTS.has(value.merchant_id))
+      fault('merchant_id', 'is a designated test merchant, whose answers are fixed');
+    const { merchant_id: merchantId, display_order: displayOrder = null, active } = value;
+    return { row, merchantId, definition, displayOrder, active: active ?? true };
+  });
   return { checked, faults };
-}
-
-function checkRow(
-  { row, value }: ParsedRow<ProductRow>,
-  known: Map<string, ReturnType<typeof checkProduct>>,
-): Fault[] {
-  const definition = toProductDefinition(value);
-  const example = value.representative_example ?? undefined;
-  const terms = JSON.stringify([definition, example]);
-  const found = known.get(terms) ?? checkProduct(definition, example);
-  known.set(terms, found);
-  const faults: Fault[] = found.map(({ field, message }) => ({
-    row,
-    field: fileName(field),
-    message: message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, fileName),
-  }));
-  const { validFrom, validTo } = definition;
-  if (validFrom !== null && validTo !== null && validTo < validFrom)
-    faults.push({ row, field: 'valid_to', message: 'must not be before valid_from' });
-  if (TEST_LENDERS.has(value.lender))
-    faults.push({ row, field: 'lender', message: 'is a lender of the designated test merchants' });
-  if (TEST_MERCHANTS.has(value.merchant_id)) {
-    const message = 'is a designated test merchant, whose answers are fixed';
-    faults.push({ row, field: 'merchant_id', message });
-  }
-  return faults;
 }
 
 /** Fields of the domain that a file does not call by the same words. */

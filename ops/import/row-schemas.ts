@@ -180,7 +180,7 @@ export const productRowSchema = z.strictObject({
   representative_example: representativeExample.nullish(),
 });
 
-export type ProductRow = z.output<typeof productRowSchema>;
+type ProductRow = z.output<typeof productRowSchema>;
 export type ProductFileRow = z.input<typeof productRowSchema>;
 
 /** What a row states. What its lender is called is not for it to say. */

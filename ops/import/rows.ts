@@ -25,23 +25,18 @@ export class ImportRefused extends Error {
   }
 }
 
-/** Faults of a file, one to a line. */
-export function faultLines(faults: readonly Fault[]): string {
-  return faults.map((fault) => `${place(fault)}${fault.message}${found(fault)}`).join('\n');
-}
-
-function place({ row, line, field }: Fault): string {
-  const where = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
-  const parts = [where, field].filter((part) => part !== null);
-  return parts.length === 0 ? '' : `${printable(parts.join(', '))}: `;
-}
-
 const LONGEST_VALUE = 60;
 
-function found({ value }: Fault): string {
-  if (value === undefined) return '';
-  const text = JSON.stringify(value);
-  return ` (it is ${printable(text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`)})`;
+/** Faults of a file, one to a line: where, what, and the refused value. */
+export function faultLines(faults: readonly Fault[]): string {
+  const lines = faults.map(({ row, line, field, message, value }) => {
+    const at = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
+    const place = [at, field].filter((part) => part !== null).join(', ');
+    const text = JSON.stringify(value) ?? '';
+    const short = text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`;
+    return `${place && `${printable(place)}: `}${message}${short && ` (it is ${printable(short)})`}`;
+  });
+  return lines.join('\n');
 }
 
 /** Refuses a file as a whole. */
@@ -64,11 +59,9 @@ export interface ImportOptions {
 }
 
 export interface ImportReport {
-  readonly dryRun: boolean;
-  readonly created: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  /** What was created and updated, in the order of the file. */
+  /** How many rows the file has. */
+  readonly rows: number;
+  /** What was created and updated, or with a dry run would be, in the order of the file. */
   readonly changes: readonly ReportedChange[];
 }
 
@@ -80,19 +73,8 @@ export interface ReportedChange {
   readonly change: string;
   /** Old and new values; empty for what is new. */
   readonly fields: readonly Difference[];
-  /** What somebody should check before it is imported. */
+  /** What to check before it is imported. */
   readonly warning: string | null;
-}
-
-/** @param planned how many rows the file has. */
-export function reportOf(
-  planned: number,
-  changes: readonly ReportedChange[],
-  { dryRun }: ImportOptions,
-): ImportReport {
-  const created = changes.filter(({ change }) => change === 'created').length;
-  const [updated, unchanged] = [changes.length - created, planned - changes.length];
-  return { dryRun, created, updated, unchanged, changes };
 }
 
 /** Imports run one after the other: two at once could each decide by data that the other changes. */

@@ -28,7 +28,7 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
   expect(await ops.json('service-keys deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
   expect(await ops.json('service-keys activate', rotated.key_id)).toMatchObject({ state: 'active' });
   expect(await ops.json('service-keys revoke', rotated.key_id)).toMatchObject({ changed: true });
-  const listed = await ops.run(['service-keys', 'list']);
+  const listed = await ops.run(['service-keys list']);
   for (const text of [created.last_four, 'lender_a', 'live']) expect(listed.out).toContain(text);
   const details = await ops.column('details', 'changes list --subject', created.key_id);
   expect(details.at(-1)).toMatchObject(binding);
@@ -44,7 +44,7 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
 
 test('service keys: are issued for a lender that exists and one environment only, and nothing is written down otherwise', async () => {
   const create = ['service-keys', 'create', '--name', 'Nobody', '--json'];
-  const before = (await ops.json('service-keys', 'list')).length;
+  const before = (await ops.json('service-keys list')).length;
   const unknown = await ops.run([...create, '--lender', 'lender_z', '--environment', 'live']);
   expect([unknown.code, unknown.json().error]).toEqual([
     2,
@@ -57,7 +57,7 @@ test('service keys: are issued for a lender that exists and one environment only
   ]) {
     expect((await ops.run([...create, ...options])).code).toBe(2);
   }
-  expect(await ops.json('service-keys', 'list')).toHaveLength(before);
+  expect(await ops.json('service-keys list')).toHaveLength(before);
 });
 
 test('lenders of the test merchants have no service key, no other name and no other product', async () => {
@@ -76,7 +76,7 @@ test('lenders of the test merchants have no service key, no other name and no ot
 });
 
 test('lenders: two are there; others are added and changed, with formats that can be read', async () => {
-  expect(await ops.json('lenders', 'list')).toMatchObject([
+  expect(await ops.json('lenders list')).toMatchObject([
     { lender: 'lender_a', reference_format: '[A-Za-z0-9]{8}' },
     { lender: 'lender_b', reference_format: '\\d{7}' },
     { lender: 'test_lender_a', name: 'Test Lender A' },
@@ -85,7 +85,7 @@ test('lenders: two are there; others are added and changed, with formats that ca
   const add = ['lenders', 'add', 'lender_c', '--name', 'Lender C', '--format'];
   expect(await ops.json(...add, '[A-Z]{2}-\\d{4,6}')).toMatchObject({ name: 'Lender C' });
   expect((await ops.run([...add, '\\d{7}'])).code).toBe(1);
-  expect(await ops.json('lenders', 'set', 'lender_c', '--format', '\\d{9}')).toMatchObject({
+  expect(await ops.json('lenders set lender_c --format', '\\d{9}')).toMatchObject({
     name: 'Lender C',
     reference_format: '\\d{9}',
   });
@@ -106,8 +106,8 @@ test('lenders: two are there; others are added and changed, with formats that ca
 });
 
 test('lenders: a rename is a new version of the products of that lender, with the old name behind earlier quotes', async () => {
-  await ops.json('lenders', 'add', 'lender_r', '--name', 'Before', '--format', '\\d{9}');
-  await ops.json('merchants', 'create', 'M310001', '--trading-name', 'Example Shop');
+  await ops.json('lenders add lender_r --name Before --format', '\\d{9}');
+  await ops.json('merchants create M310001 --trading-name', 'Example Shop');
   const rows = ['lender_r', 'lender_r', 'lender_a'].map((lender, at) => ({
     ...PRODUCT_ROW,
     merchant_id: 'M310001',
@@ -115,7 +115,7 @@ test('lenders: a rename is a new version of the products of that lender, with th
     lender,
     active: at !== 1,
   }));
-  await ops.run(['products', 'import', '-'], JSON.stringify(rows));
+  await ops.run(['products import -'], JSON.stringify(rows));
   const versionsOf = async (product: string) =>
     (await ops.json('products show M310001', product)).versions.map(
       ({ version, lender_name, changed }: Record<string, unknown>) => [version, lender_name, changed],
@@ -132,9 +132,9 @@ test('lenders: a rename is a new version of the products of that lender, with th
   expect(await versionsOf('Product 2')).toEqual([[1, 'Lender A', null]]);
   // Nothing is left to rename, and an import of the same file changes nothing.
   expect(await ops.json(...rename)).toMatchObject({ new_versions: 0 });
-  const again = await ops.run(['products', 'import', '-', '--json'], JSON.stringify(rows));
+  const again = await ops.run(['products import - --json'], JSON.stringify(rows));
   expect(again.json()).toMatchObject({ unchanged: 3 });
-  const { product_id: productId } = await ops.json('products', 'show', 'M310001', 'Product 0');
+  const { product_id: productId } = await ops.json('products show M310001', 'Product 0');
   expect(await ops.actionsOn(productId)).toEqual(['lenders.set', 'products.import']);
 });
 
@@ -159,11 +159,11 @@ test('applications: lists and shows what was told and what is sent', async () =>
   ]) {
     expect(await ids(...args)).toEqual([applicationId]);
   }
-  await ops.json('partners', 'create', '--name', 'Without applications', '--id', 'P999999');
+  await ops.json('partners create --name', 'Without applications', '--id', 'P999999');
   expect(await ids('--partner', 'P999999')).toEqual([]);
   expect(await ids('--limit', '1')).toEqual([other.applicationId]);
 
-  expect(await ops.json('applications', 'show', applicationId)).toMatchObject({
+  expect(await ops.json('applications show', applicationId)).toMatchObject({
     credit_application_id: applicationId,
     state: 'paid_out',
     sequence: 3,
@@ -173,10 +173,10 @@ test('applications: lists and shows what was told and what is sent', async () =>
     ],
     notifications: [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, state: 'held' }],
   });
-  const { out } = await ops.run(['applications', 'show', applicationId]);
+  const { out } = await ops.run(['applications show', applicationId]);
   for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
-  expect((await ops.run(['applications', 'show', 'app_1'])).code).toBe(2);
+  expect((await ops.run(['applications show app_1'])).code).toBe(2);
 });
 
 test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {
@@ -191,22 +191,22 @@ test('applications: shows what waits, since when and until when, and `events` wh
     received_at: receivedAt.toISOString(),
     waits_until: waitsUntil?.toISOString(),
   };
-  expect(await ops.json('applications', 'list', '--waiting')).toMatchObject([
+  expect(await ops.json('applications list --waiting')).toMatchObject([
     { credit_application_id: applicationId, state: 'accepted', waiting: [waiting] },
   ]);
-  const listed = (await ops.run(['applications', 'list', '--waiting', '--wide'])).out;
+  const listed = (await ops.run(['applications list --waiting --wide'])).out;
   expect(listed).toContain(`paid_out since ${waiting.received_at} until ${waiting.waits_until}`);
-  const shown = await ops.json('applications', 'show', applicationId);
+  const shown = await ops.json('applications show', applicationId);
   expect(shown.lender_events[1]).toMatchObject({ outcome_on_arrival: 'waiting', ...waiting });
-  const text = (await ops.run(['applications', 'show', applicationId])).out;
+  const text = (await ops.run(['applications show', applicationId])).out;
   expect(text).toContain('waits until');
   expect(text).toContain(String(waiting.waits_until).slice(0, 19).replace('T', ' '));
 
   await advanceServiceClock(ops.database, 601);
   await applyOverdueEvents(ops.database.db, applicationId, applicationEventText);
-  expect(await ops.json('applications', 'list', '--waiting')).toEqual([]);
-  expect(await ops.json('events', 'list', '--kind', 'lender_steps_missing')).toMatchObject([
+  expect(await ops.json('applications list --waiting')).toEqual([]);
+  expect(await ops.json('events list --kind lender_steps_missing')).toMatchObject([
     { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
   ]);
-  expect((await ops.run(['events', 'list', '--wide'])).out).toContain('without activated; ask lender_a');
+  expect((await ops.run(['events list --wide'])).out).toContain('without activated; ask lender_a');
 });

@@ -44,10 +44,10 @@ async function failedOnce(notificationId: string, retryInMs: number): Promise<vo
   await recordAttempt(ops.database.db, ref, { outcome, address: '192.0.2.1' }, null, retryInMs);
 }
 
-const show = (id: string) => ops.json('notifications', 'show', id);
-const showText = async (id: string) => (await ops.run(['notifications', 'show', id])).out;
+const show = (id: string) => ops.json('notifications show', id);
+const showText = async (id: string) => (await ops.run(['notifications show', id])).out;
 const listText = async (...more: string[]) =>
-  (await ops.run(['notifications', 'list', '--partner', partnerId, ...more])).out;
+  (await ops.run(['notifications list --partner', partnerId, ...more])).out;
 
 test('one that waits for its next attempt says when, and what was answered last', async () => {
   const { notificationId } = await storeTest(ops.database, { partnerId });
@@ -65,7 +65,7 @@ test('one that waits for its next attempt says when, and what was answered last'
   expect(await listText()).toMatch(/next attempt .*http_status 503/);
 });
 
-test('one whose next attempt nobody makes is overdue', async () => {
+test('one whose next attempt has not begun in time is overdue', async () => {
   const { notificationId } = await storeTest(ops.database, { partnerId });
   await failedOnce(notificationId, -60_000);
   expect((await show(notificationId)).now.doing).toBe('attempt_overdue');
@@ -76,7 +76,7 @@ test('a paused one says by whom and since when, can be listed, and is counted at
   const { notificationId } = await storeTest(ops.database, { partnerId });
   await failedOnce(notificationId, 300_000);
   await storeTest(ops.database, { partnerId });
-  await ops.json('notifications', 'pause', notificationId);
+  await ops.json('notifications pause', notificationId);
   const shown = await show(notificationId);
   expect(shown.now).toMatchObject({ doing: 'paused', since: shown.paused_at, paused_by: 'tester' });
   expect(await showText(notificationId)).toMatch(
@@ -85,7 +85,7 @@ test('a paused one says by whom and since when, can be listed, and is counted at
   const pausedIds = await ops.column('notification_id', 'notifications list --paused --partner', partnerId);
   expect(pausedIds).toEqual([notificationId]);
   expect(await listText('--paused')).toMatch(/paused \d+ \w+ by tester/);
-  const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId, '--paused');
+  const [endpoint] = await ops.json('webhooks list --partner', partnerId, '--paused');
   expect(endpoint).toMatchObject({
     pending: 1,
     retrying: 0,
@@ -93,10 +93,10 @@ test('a paused one says by whom and since when, can be listed, and is counted at
     paused_since: shown.paused_at,
     held: 0,
   });
-  await ops.json('notifications', 'resume', notificationId);
+  await ops.json('notifications resume', notificationId);
   expect((await show(notificationId)).now.doing).toBe('waiting_for_attempt');
-  expect(await ops.json('webhooks', 'list', '--partner', partnerId, '--paused')).toEqual([]);
-  const [resumed] = await ops.json('webhooks', 'list', '--partner', partnerId);
+  expect(await ops.json('webhooks list --partner', partnerId, '--paused')).toEqual([]);
+  const [resumed] = await ops.json('webhooks list --partner', partnerId);
   expect(resumed).toMatchObject({ pending: 1, retrying: 1, paused: 0, paused_since: null });
   expect(resumed.retrying_since).toEqual(expect.any(String));
 });
@@ -114,7 +114,7 @@ test('a later event of an application names the earlier one that it waits for', 
   const { now } = await show(second.notificationId);
   expect(now).toMatchObject({ doing: 'waiting_for_earlier', waits_for: first.notificationId });
   expect(now.until).toEqual(expect.any(String));
-  const refused = await ops.run(['notifications', 'retry-now', second.notificationId]);
+  const refused = await ops.run(['notifications retry-now', second.notificationId]);
   expect(refused.err).toContain(
     `waits for the earlier event ${first.notificationId} of its application, until`,
   );
@@ -148,7 +148,7 @@ test('held, since when; without an endpoint; and ended', async () => {
   await putInState({ sql }, held.notificationId, 'held');
   const shown = await show(held.notificationId);
   expect(shown.now).toMatchObject({ doing: 'held', since: shown.held_at });
-  const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId);
+  const [endpoint] = await ops.json('webhooks list --partner', partnerId);
   expect(endpoint).toMatchObject({ held: 1, held_since: shown.held_at });
   const nowhere = await storeStatus(ops.database, { partnerId, environment: 'live' });
   expect((await show(nowhere.notificationId)).now.doing).toBe('without_endpoint');

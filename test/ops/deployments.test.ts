@@ -32,12 +32,12 @@ function deploymentOf(...builds: string[]): void {
 
 test('shows builds, ramps one and makes it current; the log has both', async () => {
   deploymentOf('one', 'two');
-  expect((await ops.run(['deployments', 'show'])).out).toContain('Current: workers without a build id');
-  await ops.json('deployments', 'set-current', 'one');
-  await ops.json('deployments', 'ramp', 'two', '--percent', '5');
-  expect((await ops.run(['deployments', 'show'])).out).toContain('Current: one, two gets 5 %');
-  await ops.json('deployments', 'ramp', '--end');
-  expect(await ops.json('deployments', 'show')).toEqual({
+  expect((await ops.run(['deployments show'])).out).toContain('Current: workers without a build id');
+  await ops.json('deployments set-current one');
+  await ops.json('deployments ramp two --percent 5');
+  expect((await ops.run(['deployments show'])).out).toContain('Current: one, two gets 5 %');
+  await ops.json('deployments ramp --end');
+  expect(await ops.json('deployments show')).toEqual({
     current: 'one',
     ramping: null,
     builds: [
@@ -45,7 +45,7 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
       { build_id: 'two', status: 'inactive' },
     ],
   });
-  const changes = await ops.json('changes', 'list');
+  const changes = await ops.json('changes list');
   expect(changes.map(({ action }: { action: string }) => action)).toEqual([
     'deployments.ramp',
     'deployments.ramp',
@@ -55,9 +55,9 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
 
 test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
   deploymentOf('one');
-  await ops.refuses(2, 'Build nobody does not exist', 'deployments', 'set-current', 'nobody');
-  expect((await ops.run(['deployments', 'ramp', 'one'])).code).toBe(1);
-  expect((await ops.run(['deployments', 'ramp', 'one', '--percent', '101'])).code).toBe(2);
+  await ops.refuses(2, 'Build nobody does not exist', 'deployments set-current nobody');
+  expect((await ops.run(['deployments ramp one'])).code).toBe(1);
+  expect((await ops.run(['deployments ramp one --percent 101'])).code).toBe(2);
   ops.temporal = {};
-  expect((await ops.run(['deployments', 'show'])).code).toBe(3);
+  expect((await ops.run(['deployments show'])).code).toBe(3);
 });

@@ -10,7 +10,7 @@ let endpointId: string;
 
 beforeAll(async () => {
   ops = await createOpsUnderTest();
-  await ops.json('partners', 'create', '--name', 'Example', '--id', LANE.partnerId);
+  await ops.json('partners create --name Example --id', LANE.partnerId);
   const registered = ['webhooks', 'register', ...NAMED, '--url', 'https://partner.example/hooks'];
   ({ endpoint_id: endpointId } = await ops.json(...registered));
 });
@@ -32,7 +32,7 @@ async function attempt(httpStatus: number): Promise<void> {
 
 test('shows how an endpoint is, what is held for it, and what operators should know', async () => {
   await attempt(200);
-  expect(await ops.json('webhooks', 'show', ...NAMED)).toMatchObject({
+  expect(await ops.json('webhooks show', ...NAMED)).toMatchObject({
     // It is written once a minute.
     last_success_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/),
     failing_since: null,
@@ -43,13 +43,13 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   for (let nth = 0; nth < 3; nth += 1) await storeStatus(ops.database, LANE);
   await holdQueued(ops.database.db, LANE, { limit: 10 });
 
-  const [listed] = await ops.json('webhooks', 'list', '--partner', LANE.partnerId);
+  const [listed] = await ops.json('webhooks list --partner', LANE.partnerId);
   const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };
   expect(listed).toMatchObject({ ...health, failing_since: expect.stringMatching(/^\d{4}-/) });
-  expect(await ops.json('webhooks', 'show', endpointId)).toMatchObject(health);
-  expect((await ops.run(['webhooks', 'list'])).out).toMatch(/failing.*pending.*retrying.*paused.*held/);
+  expect(await ops.json('webhooks show', endpointId)).toMatchObject(health);
+  expect((await ops.run(['webhooks list'])).out).toMatch(/failing.*pending.*retrying.*paused.*held/);
 
-  expect(await ops.json('events', 'list', '--kind', 'endpoint_disabled')).toEqual([
+  expect(await ops.json('events list --kind endpoint_disabled')).toEqual([
     expect.objectContaining({
       kind: 'endpoint_disabled',
       partner_id: LANE.partnerId,
@@ -62,19 +62,19 @@ test('shows how an endpoint is, what is held for it, and what operators should k
       }),
     }),
   ]);
-  expect(await ops.json('events', 'list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
-  expect((await ops.run(['events', 'list', '--wide'])).out).toContain('it answered 410: ask the partner');
-  await ops.refuses(2, '', 'events', 'list', '--kind', 'weather');
+  expect(await ops.json('events list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
+  expect((await ops.run(['events list --wide'])).out).toContain('it answered 410: ask the partner');
+  await ops.refuses(2, '', 'events list --kind weather');
 });
 
 test('enabling, and registering in its place, say what is released by it', async () => {
   // The service has disabled it: now the operator has, and the alert for it ends.
-  const disabled = await ops.run(['webhooks', 'disable', ...NAMED]);
+  const disabled = await ops.run(['webhooks disable', ...NAMED]);
   expect(disabled.out).toContain(`Endpoint ${endpointId} is now disabled (operator).`);
-  expect((await ops.run(['webhooks', 'disable', ...NAMED])).out).toContain('was already disabled (operator)');
-  const enabled = await ops.run(['webhooks', 'enable', ...NAMED]);
+  expect((await ops.run(['webhooks disable', ...NAMED])).out).toContain('was already disabled (operator)');
+  const enabled = await ops.run(['webhooks enable', ...NAMED]);
   expect(enabled.out).toContain('is now active.\n3 held notifications are released now');
-  expect(await ops.json('webhooks', 'show', ...NAMED)).toMatchObject({
+  expect(await ops.json('webhooks show', ...NAMED)).toMatchObject({
     state: 'active',
     failing_since: null,
     failures_since_success: 0,

@@ -10,7 +10,7 @@ let ops: OpsUnderTest;
 
 beforeAll(async () => {
   ops = await createOpsUnderTest();
-  for (const id of ['P100001', 'P100002']) await ops.json('partners', 'create', '--name', id, '--id', id);
+  for (const id of ['P100001', 'P100002']) await ops.json('partners create --name', id, '--id', id);
 });
 afterAll(() => ops.close());
 
@@ -53,13 +53,13 @@ test('one reference of a partner finds its quote, application and notifications'
   expect(await find('notifications', 'notification_id')).toEqual([one.notificationId]);
   const of = ops.column('notification_id', 'notifications list --application', one.applicationId);
   expect(await of).toEqual([one.notificationId]);
-  const none = await ops.run(['quotes', 'list', '--merchant-reference', 'ORDER-9']);
+  const none = await ops.run(['quotes list --merchant-reference ORDER-9']);
   expect(none.out).toBe('None in the last 60 days (--days).\n');
 });
 
 test('a list that is cut off prints the command for the next page, which a shell takes', async () => {
   const ids = await quotes("it's", "it's", "it's");
-  const first = await ops.run(['quotes', 'list', '--merchant-reference', "it's", '--limit', '2']);
+  const first = await ops.run(['quotes list --merchant-reference', "it's", '--limit', '2']);
   const [, command = ''] = /^There may be more: (.*)$/m.exec(first.out) ?? [];
   expect(command).toBe(`ops quotes list --merchant-reference 'it'\\''s' --limit 2 --after ${ids[1]}`);
   const second = await ops.run([
@@ -92,13 +92,13 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
     url: 'https://a.example/',
     keyRing: keys,
   });
-  const issued = await ops.json('keys', 'issue', '--partner', 'P100002', '--environment', 'live');
-  await ops.json('keys', 'rotate', issued.key_id);
-  await ops.json('keys', 'revoke', issued.key_id);
-  await ops.json('webhooks', 'secrets', 'rotate', endpointId);
+  const issued = await ops.json('keys issue --partner P100002 --environment live');
+  await ops.json('keys rotate', issued.key_id);
+  await ops.json('keys revoke', issued.key_id);
+  await ops.json('webhooks secrets rotate', endpointId);
   const { notificationId } = await application('ORDER-7', 'P100002');
-  await ops.json('notifications', 'cancel', notificationId);
-  const other = await ops.json('keys', 'issue', '--partner', 'P100001', '--environment', 'live');
+  await ops.json('notifications cancel', notificationId);
+  const other = await ops.json('keys issue --partner P100001 --environment live');
   const found = await ops.json('changes list --partner P100002 --since 1h --actor tester');
   expect(found.map(({ action }: { action: string }) => action)).toEqual([
     'notifications.cancel',
@@ -108,18 +108,18 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
     'keys.issue',
     'partners.create',
   ]);
-  expect(await ops.json('changes', 'list', '--partner', 'P100002', '--actor', other.key_id)).toEqual([]);
-  expect(await ops.json('changes', 'list', '--partner', 'P100002', '--since', '0')).toEqual([]);
+  expect(await ops.json('changes list --partner P100002 --actor', other.key_id)).toEqual([]);
+  expect(await ops.json('changes list --partner P100002 --since 0')).toEqual([]);
   const [{ change_id: change }] = found;
-  expect(await ops.json('changes', 'show', String(change))).toEqual(found[0]);
-  expect((await ops.run(['changes', 'show', String(change)])).out).toMatch(/^partner_id +P100002$/m);
+  expect(await ops.json('changes show', String(change))).toEqual(found[0]);
+  expect((await ops.run(['changes show', String(change)])).out).toMatch(/^partner_id +P100002$/m);
 });
 
 test('products show says what each version changed', async () => {
-  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
   for (const change of [{}, { apr: '12.9', maximum_loan_amount: '20000.00' }, { lender: 'lender_b' }])
-    await ops.run(['products', 'import', '-'], JSON.stringify([{ ...PRODUCT_ROW, ...change }]));
-  const shown = await ops.json('products', 'show', 'M300001', 'Classic 12');
+    await ops.run(['products import -'], JSON.stringify([{ ...PRODUCT_ROW, ...change }]));
+  const shown = await ops.json('products show M300001', 'Classic 12');
   expect(shown.versions.map(({ changed }: { changed: unknown }) => changed)).toEqual([
     [
       { field: 'lender', from: 'lender_a', to: 'lender_b' },
@@ -133,7 +133,7 @@ test('products show says what each version changed', async () => {
     ],
     null,
   ]);
-  const human = await ops.run(['products', 'show', 'M300001', 'Classic 12']);
+  const human = await ops.run(['products show M300001', 'Classic 12']);
   expect(human.out).toContain('    maximum_loan_amount: 20000.00 to 25000.00');
 });
 
@@ -152,7 +152,7 @@ test('usage of all partners, with quotes', async () => {
   ].map((at, nth) => quoteRow(nth, { quoteId: of(at), partnerId: 'P100001', environment: 'live' }));
   await insertQuotes(sql, rows);
   const none = { resends: 0, recoveries: 0, recovered: 0 };
-  const march = await ops.json('usage', '--month', '2026-03');
+  const march = await ops.json('usage --month 2026-03');
   expect(march).toEqual({
     month: '2026-03',
     partners: [
@@ -160,11 +160,11 @@ test('usage of all partners, with quotes', async () => {
       { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0, ...none },
     ],
   });
-  expect(await ops.json('usage', '--month', '2026-03', '--partner', 'P100001')).toMatchObject({
+  expect(await ops.json('usage --month 2026-03 --partner P100001')).toMatchObject({
     quotes: { live: 2, sandbox: 0 },
     sent_again: {},
   });
-  expect((await ops.run(['usage', '--month', '2026-03'])).out).toContain('2026-03 (UTC)');
+  expect((await ops.run(['usage --month 2026-03'])).out).toContain('2026-03 (UTC)');
 });
 
 test('usage shows which partners resend and recover themselves', async () => {
@@ -186,7 +186,7 @@ test('usage shows which partners resend and recover themselves', async () => {
   await recovery(2, 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', 30);
   await recovery(3, null, 7);
   const own = { resends: 2, recoveries: 2, recovered: 42 };
-  expect(await ops.json('usage', '--month', '2026-05')).toEqual({
+  expect(await ops.json('usage --month 2026-05')).toEqual({
     month: '2026-05',
     partners: [{ partner_id: 'P100002', environment: 'live', quotes: 0, delivered: 0, failed: 0, ...own }],
   });
@@ -202,7 +202,7 @@ describe('tables', () => {
   const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
   test('fit into 120 characters, name what they leave out, and are whole with --wide', async () => {
-    await ops.json('partners', 'create', '--name', `A very long name ${'x'.repeat(100)}`, '--id', 'P100003');
+    await ops.json('partners create --name', `A very long name ${'x'.repeat(100)}`, '--id', 'P100003');
     await quotes('a long reference '.repeat(10).trim());
     await application(`ORDER-${'9'.repeat(60)}`);
     for (const noun of [
@@ -227,13 +227,13 @@ describe('tables', () => {
       expect([noun, widest(tableOf(narrow.out)) <= 120]).toEqual([noun, true]);
       expect(wide.out).not.toContain('…');
     }
-    const narrow = (await ops.run(['partners', 'list'])).out;
+    const narrow = (await ops.run(['partners list'])).out;
     expect(narrow).not.toContain('x'.repeat(100));
     expect(narrow).toMatch(/│ A very long name +│[^\n]+\n│ +│ x+… │/);
-    expect((await ops.run(['partners', 'list', '--wide'])).out).toContain('x'.repeat(100));
-    expect((await ops.run(['notifications', 'list'])).out).toMatch(
+    expect((await ops.run(['partners list --wide'])).out).toContain('x'.repeat(100));
+    expect((await ops.run(['notifications list'])).out).toMatch(
       /^Not shown, --wide does: .*created, ended\.$/m,
     );
-    expect((await ops.run(['notifications', 'list', '--wide'])).out).toMatch(/│ ended/);
+    expect((await ops.run(['notifications list --wide'])).out).toMatch(/│ ended/);
   });
 });

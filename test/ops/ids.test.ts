@@ -91,7 +91,7 @@ const expected: Expected[] = parameters.flatMap(({ command, options, registeredA
 let ops: OpsUnderTest;
 beforeAll(async () => {
   ops = await createOpsUnderTest();
-  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
 });
 afterAll(() => ops.close());
 
@@ -130,7 +130,7 @@ test.each(expected)(
 );
 
 test('what is not named by an id is found or is an error as well: a product, a build', async () => {
-  expect(await ops.run(['products', 'show', 'M300001', 'Typo'])).toMatchObject({ code: 2, out: '' });
+  expect(await ops.run(['products show M300001 Typo'])).toMatchObject({ code: 2, out: '' });
   const refused = async () => {
     throw new Refused('conflict', 'no such version');
   };
@@ -143,6 +143,6 @@ test('what is not named by an id is found or is an error as well: a product, a b
     setCurrent: refused,
     ramp: refused,
   };
-  await ops.refuses(2, 'Build two does not exist', 'deployments', 'set-current', 'two');
-  await ops.refuses(1, '', 'deployments', 'ramp', 'one', '--percent', '5');
+  await ops.refuses(2, 'Build two does not exist', 'deployments set-current two');
+  await ops.refuses(1, '', 'deployments ramp one --percent 5');
 });

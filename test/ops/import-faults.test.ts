@@ -9,7 +9,7 @@ let ops: OpsUnderTest;
 beforeAll(async () => {
   ops = await createOpsUnderTest();
   await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
 });
 
 afterAll(() => ops.close());
@@ -22,7 +22,7 @@ describe('a CSV file with faults', () => {
     return `M200001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
   };
   const refused = async (...lines: string[]) => {
-    const outcome = await ops.run(['products', 'import', '-'], lines.join('\n'));
+    const outcome = await ops.run(['products import -'], lines.join('\n'));
     expect(outcome).toMatchObject({ code: 1, out: '' });
     return outcome.err;
   };
@@ -63,7 +63,7 @@ describe('a CSV file with faults', () => {
   });
 
   test('merchants, which come as JSON only, say so', async () => {
-    const outcome = await ops.run(['merchants', 'import', '-'], 'merchant_id,trading_name\nM200001,Shop');
+    const outcome = await ops.run(['merchants import -'], 'merchant_id,trading_name\nM200001,Shop');
     expect(outcome).toMatchObject({
       code: 1,
       err: expect.stringContaining('merchants are imported from JSON'),
@@ -135,13 +135,13 @@ describe('a products file with faults', () => {
     expect(faults.filter((fault) => fault.startsWith('1 '))).toEqual([]);
     const rows = faults.map((fault) => Number(fault.split(' ')[0]));
     expect(rows).toEqual(rows.toSorted((a, b) => a - b));
-    expect(await ops.json('products', 'list', '--merchant', 'M300001')).toEqual([]);
+    expect(await ops.json('products list --merchant M300001')).toEqual([]);
   });
 
   test('takes a maximum deposit of 0 as a share, and refuses it as a fixed sum', async () => {
     const none = { ...GOOD, credit_product: 'No deposit', maximum_deposit: { percent: '0' } };
     expect((await importRows(ops, 'products', [none])).json()).toMatchObject({ created: 1 });
-    expect(await ops.json('products', 'show', 'M300001', 'No deposit')).toMatchObject({
+    expect(await ops.json('products show M300001', 'No deposit')).toMatchObject({
       maximum_deposit: { percent: '0' },
     });
     const tooMuch = { ...none, minimum_deposit: { amount: '0.01' } };
@@ -154,7 +154,7 @@ describe('a products file with faults', () => {
   });
 
   test('names faults for people, one to a line', async () => {
-    const outcome = await ops.run(['products', 'import', '-'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
+    const outcome = await ops.run(['products import -'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
     expect(outcome).toMatchObject({ code: 1, out: '' });
     expect(outcome.err).toBe(
       'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9" (it is "9.95")\nerror: 1 fault found; nothing was written.\n',
@@ -178,7 +178,7 @@ describe('a products file with faults', () => {
     ['bad UTF-8', Buffer.from([0x5b, 0xff, 0x5d]), 'not valid UTF-8'],
     ['too many bytes', Buffer.alloc(10 * 1024 * 1024 + 1, ' '), 'larger than 10 MiB'],
   ])('is refused as a whole: %s', async (_, content, message) => {
-    const outcome = await ops.run(['products', 'import', '-', '--json'], content);
+    const outcome = await ops.run(['products import - --json'], content);
     expect(outcome.code).toBe(1);
     expect(outcome.json().error.faults).toEqual([
       { row: null, field: null, message: expect.stringContaining(message) },
@@ -191,7 +191,7 @@ describe('a products file with faults', () => {
   });
 
   test('that cannot be read says so', async () => {
-    const outcome = await ops.run(['products', 'import', '/does/not/exist.json', '--json']);
+    const outcome = await ops.run(['products import /does/not/exist.json --json']);
     expect(outcome.code).toBe(1);
     expect(outcome.json().error.faults[0].message).toContain('The file cannot be read');
   });

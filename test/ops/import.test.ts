@@ -11,7 +11,7 @@ let ops: OpsUnderTest;
 beforeAll(async () => {
   ops = await createOpsUnderTest();
   await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants', 'create', 'M300001', '--trading-name', 'Example Shop');
+  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
 });
 
 afterAll(() => ops.close());
@@ -23,9 +23,9 @@ describe('the documented examples', () => {
 
   test('import as they stand, and change nothing the second time', async () => {
     const first = [
-      await ops.run(['merchants', 'import', '-', '--json'], example('merchants')),
-      await ops.run(['products', 'import', '-', '--json'], example('products')),
-      await ops.run(['products', 'import', '-', '--csv', '--json'], example('products-csv')),
+      await ops.run(['merchants import - --json'], example('merchants')),
+      await ops.run(['products import - --json'], example('products')),
+      await ops.run(['products import - --csv --json'], example('products-csv')),
     ];
     expect(first.map(({ err }) => err)).toEqual(['', '', '']);
     expect(first.map((one) => one.json().created)).toEqual([3, 3, 2]);
@@ -48,7 +48,7 @@ describe('the documented examples', () => {
 
 const versions = async () =>
   (
-    (await ops.json('products', 'show', 'M300001', 'Classic 12')) as {
+    (await ops.json('products show M300001', 'Classic 12')) as {
       versions: { version: number; apr: string }[];
     }
   ).versions;
@@ -58,7 +58,7 @@ describe('importing products again', () => {
     const row = { ...GOOD, credit_product: 'Dry 12' };
     await importRows(ops, 'products', [row]);
     const dry = async (apr: string, ...more: string[]) =>
-      ops.run(['products', 'import', '-', '--dry-run', ...more], JSON.stringify([{ ...row, apr }]));
+      ops.run(['products import - --dry-run', ...more], JSON.stringify([{ ...row, apr }]));
     const slip = await dry('99.9');
     expect(slip.out).toContain('row 1, M300001 Dry 12: new version: apr\n    apr: 9.9 to 99.9\n');
     expect(slip.out).toContain('WARNING: row 1, M300001 Dry 12: its APR moves by 90.0 percentage points');
@@ -80,7 +80,7 @@ describe('importing products again', () => {
       'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
     const line = (name: string) => `M300001,${name},lender_a,12,9.9,250.00,25000.00`;
     const importing = async (...lines: string[]) =>
-      (await ops.run(['products', 'import', '-', '--dry-run', '--json'], lines.join('\n'))).json();
+      (await ops.run(['products import - --dry-run --json'], lines.join('\n'))).json();
     const { changes } = await importing(head, '', line('Line A'), line('Line B'));
     expect(changes.map(({ line: at, row }: { line: number; row?: number }) => [at, row])).toEqual([
       [3, undefined],
@@ -105,7 +105,7 @@ describe('importing products again', () => {
     ]);
     const moved = { ...GOOD, apr: '10.9', display_order: 9, active: false };
     expect((await importRows(ops, 'products', [moved])).json()).toMatchObject({ updated: 1 });
-    expect(await ops.json('products', 'show', 'M300001', 'Classic 12')).toMatchObject({
+    expect(await ops.json('products show M300001', 'Classic 12')).toMatchObject({
       version: 2,
       active: false,
       display_order: 9,
@@ -125,7 +125,7 @@ describe('importing products again', () => {
       lender_name: ____,
       versions: ___,
       ...row
-    } = (await ops.json('products', 'show', 'M300001', 'Classic 12')) as Record<string, unknown>;
+    } = (await ops.json('products show M300001', 'Classic 12')) as Record<string, unknown>;
     expect((await importRows(ops, 'products', [row])).json()).toMatchObject({ unchanged: 1 });
   });
 
@@ -166,7 +166,7 @@ describe('a merchants file', () => {
       '9 trading_name must not begin or end with white space',
       '9 deposit_floor must have percent, amount or both',
     ]);
-    expect((await ops.run(['merchants', 'show', 'M300010'])).code).toBe(2);
+    expect((await ops.run(['merchants show M300010'])).code).toBe(2);
   });
 
   test('leaves absent fields of a stored merchant as they are, and takes null away', async () => {
@@ -184,14 +184,14 @@ describe('a merchants file', () => {
       updated: 1,
       changes: [{ change: 'changed: show_products, deposit_floor' }],
     });
-    expect(await ops.json('merchants', 'show', 'M300020')).toMatchObject({
+    expect(await ops.json('merchants show M300020')).toMatchObject({
       trading_name: 'Full',
       deposit_floor: null,
       show_products: false,
       partners: ['P100001'],
     });
     await importRows(ops, 'merchants', [{ merchant_id: 'M300020', partner_access: 'all' }]);
-    expect(await ops.json('merchants', 'show', 'M300020')).toMatchObject({
+    expect(await ops.json('merchants show M300020')).toMatchObject({
       partner_access: 'all',
       partners: [],
     });

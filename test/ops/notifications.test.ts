@@ -25,7 +25,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   partners += 1;
   partnerId = `P${partners}`;
-  await ops.json('partners', 'create', '--name', 'Example', '--id', partnerId);
+  await ops.json('partners create --name Example --id', partnerId);
   const keyRing = parseKeyRing(ops.webhookKeys ?? '');
   await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
   ops.orders.length = 0;
@@ -50,7 +50,7 @@ async function attempted(
 }
 
 const stateOf = async (notificationId: string) =>
-  (await ops.json('notifications', 'show', notificationId)).state as string;
+  (await ops.json('notifications show', notificationId)).state as string;
 test('lists by partner, environment, state and age, newest first', async () => {
   for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
     const daysAgo = at + 1;
@@ -77,12 +77,12 @@ test('lists by partner, environment, state and age, newest first', async () => {
   expect(await list('--since', '9d', '--state', 'failed,held')).toEqual([3, 5, 8]);
   // Not what was cancelled, nor what was delivered before a second send of it failed.
   expect(await list('--since', '9d', '--undelivered')).toEqual([1, 2, 3, 5, 7]);
-  expect((await ops.run(['notifications', 'list', '--partner', partnerId])).out).toContain('held');
+  expect((await ops.run(['notifications list --partner', partnerId])).out).toContain('held');
 });
 
 test('shows the facts and every attempt, and lets no answer move the cursor', async () => {
   const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
-  expect(await ops.json('notifications', 'show', id)).toMatchObject({
+  expect(await ops.json('notifications show', id)).toMatchObject({
     state: 'failed',
     end_reason: 'exhausted',
     attempts: 1,
@@ -98,10 +98,10 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
     ],
   });
   const story = `http://temporal.example/namespaces/quotes/workflows/notification%2F${id}%2F1`;
-  expect(await ops.json('notifications', 'show', id)).toMatchObject({ story });
-  const listed = await ops.json('notifications', 'list', '--partner', partnerId);
+  expect(await ops.json('notifications show', id)).toMatchObject({ story });
+  const listed = await ops.json('notifications list --partner', partnerId);
   expect(listed).toContainEqual(expect.objectContaining({ notification_id: id, story }));
-  const human = await ops.run(['notifications', 'show', id]);
+  const human = await ops.run(['notifications show', id]);
   expect(human.out).toContain(story);
   for (const told of [
     'exhausted',
@@ -111,7 +111,7 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
   ]) {
     expect(human.out).toContain(told);
   }
-  const scripted = await ops.run(['notifications', 'show', id, '--json']);
+  const scripted = await ops.run(['notifications show', id, '--json']);
   for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]|\p{Cf}/u);
 });
 
@@ -123,11 +123,7 @@ describe('orders to a delivery under way', () => {
     ['cancel', 'cancel'],
   ])('%s goes to its workflow and is logged', async (verb, order) => {
     const id = await attempted(await stored());
-    expect(await ops.json('notifications', verb, id)).toEqual({
-      notification_id: id,
-      generation: 1,
-      order,
-    });
+    expect(await ops.json('notifications', verb, id)).toEqual({ notification_id: id, generation: 1, order });
     expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order }]);
     expect(await ops.actionsOn(id)).toEqual([`notifications.${verb}`]);
   });
@@ -153,8 +149,8 @@ describe('orders to a delivery under way', () => {
   test('are refused when there is no workflow, but for cancel, which then ends the row itself', async () => {
     const id = await attempted(await stored());
     ops.onOrder = async () => false;
-    await ops.refuses(1, 'no workflow at the moment', 'notifications', 'pause', id);
-    expect(await ops.json('notifications', 'cancel', id)).toMatchObject({ state: 'cancelled' });
+    await ops.refuses(1, 'no workflow at the moment', 'notifications pause', id);
+    expect(await ops.json('notifications cancel', id)).toMatchObject({ state: 'cancelled' });
     expect(await stateOf(id)).toBe('cancelled');
     expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
   });
@@ -165,7 +161,7 @@ describe('orders to a delivery under way', () => {
       await ops.database.sql`update deliveries set generation = 2 where notification_id = ${id}`;
       return false;
     };
-    await ops.refuses(1, 'cancel it again', 'notifications', 'cancel', id);
+    await ops.refuses(1, 'cancel it again', 'notifications cancel', id);
     expect(await stateOf(id)).toBe('started');
   });
 });
@@ -188,25 +184,25 @@ describe('orders to many', () => {
   test('to a partner or an endpoint: counted first, given with --yes, each logged', async () => {
     const ids = await retrying(3);
     await stored();
-    const counted = await ops.json('notifications', 'retry-now', '--partner', partnerId);
+    const counted = await ops.json('notifications retry-now --partner', partnerId);
     expect(counted).toEqual({ dry_run: true, order: 'retry-now', found: 3 });
-    const dry = await ops.run(['notifications', 'retry-now', '--partner', partnerId, '--yes', '--dry-run']);
+    const dry = await ops.run(['notifications retry-now --partner', partnerId, '--yes', '--dry-run']);
     expect(dry.out).toContain('3 deliveries of');
     expect(dry.out).toContain('no order was given: add --yes');
     expect(ops.orders).toEqual([]);
 
-    const [endpoint] = await ops.json('webhooks', 'list', '--partner', partnerId);
+    const [endpoint] = await ops.json('webhooks list --partner', partnerId);
     const all = ['--endpoint', endpoint.endpoint_id, '--yes', ...FAST];
-    const paused = await ops.json('notifications', 'pause', ...all);
+    const paused = await ops.json('notifications pause', ...all);
     expect(paused).toEqual({ order: 'pause', found: 3, given: 3, passed_over: [] });
     expect(given()).toEqual(ids.map((id) => [id, 'pause']));
     // What is paused on purpose is not woken by an order to all; and what is not paused has nothing to resume.
-    expect(await ops.json('notifications', 'retry-now', ...all)).toMatchObject({ found: 0 });
-    await ops.json('notifications', 'resume', ids[1] ?? '');
+    expect(await ops.json('notifications retry-now', ...all)).toMatchObject({ found: 0 });
+    await ops.json('notifications resume', ids[1] ?? '');
     ops.orders.length = 0;
     const live = ['--partner', partnerId, '--environment', 'live', '--yes'];
-    expect(await ops.json('notifications', 'resume', ...live)).toMatchObject({ found: 0 });
-    const resumed = await ops.run(['notifications', 'resume', '--partner', partnerId, '--yes', ...FAST]);
+    expect(await ops.json('notifications resume', ...live)).toMatchObject({ found: 0 });
+    const resumed = await ops.run(['notifications resume --partner', partnerId, '--yes', ...FAST]);
     expect(resumed.out).toBe('resume: 2 of 2 given.\n');
     expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
     expect(await ops.actionsOn(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
@@ -215,7 +211,7 @@ describe('orders to many', () => {
   test('to several ids: those that take none are passed over and named', async () => {
     const ids = await retrying(2);
     const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
-    const told = await ops.json('notifications', 'retry-now', ...ids, ended, ...ids, ...FAST);
+    const told = await ops.json('notifications retry-now', ...ids, ended, ...ids, ...FAST);
     expect(told).toEqual({
       order: 'retry-now',
       found: 3,
@@ -224,7 +220,7 @@ describe('orders to many', () => {
     });
     expect(given()).toEqual(ids.map((id) => [id, 'retryNow']));
     // One that is mistyped: nothing is ordered.
-    const none = await ops.run(['notifications', 'retry-now', ...ids, 'ntf_x']);
+    const none = await ops.run(['notifications retry-now', ...ids, 'ntf_x']);
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('ntf_x does not exist') });
     expect(given()).toHaveLength(2);
   });
@@ -271,7 +267,7 @@ test('what is pending, held or has ended takes no orders; pending and held can b
   }
   expect(await told('cancel', ended)).toContain('has ended already');
   for (const id of [pending, held]) {
-    await ops.json('notifications', 'cancel', id);
+    await ops.json('notifications cancel', id);
     expect(await stateOf(id)).toBe('cancelled');
     expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
   }
@@ -280,12 +276,12 @@ test('what is pending, held or has ended takes no orders; pending and held can b
 
 test('resends with the same event id, says when the limit forbids it, and writes it down', async () => {
   const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
-  const { event_id: eventId } = await ops.json('notifications', 'show', id);
+  const { event_id: eventId } = await ops.json('notifications show', id);
   await ops.database.sql`update monthly_counts set delivered = 100 where partner_id = ${partnerId}`;
-  await ops.refuses(1, 'limit of 100', 'notifications', 'resend', id);
+  await ops.refuses(1, 'limit of 100', 'notifications resend', id);
   expect(await ops.actionsOn(id)).toEqual([]);
   await ops.database.sql`update monthly_counts set delivered = 0 where partner_id = ${partnerId}`;
-  expect(await ops.json('notifications', 'resend', id)).toEqual({
+  expect(await ops.json('notifications resend', id)).toEqual({
     notification_id: id,
     event_id: eventId,
     generation: 2,
@@ -293,7 +289,7 @@ test('resends with the same event id, says when the limit forbids it, and writes
     state: 'queued',
   });
   expect(await ops.actionsOn(id)).toEqual(['notifications.resend']);
-  expect((await ops.run(['notifications', 'resend', id])).err).toContain('under way');
+  expect((await ops.run(['notifications resend', id])).err).toContain('under way');
 });
 
 test('usage: counts of a month by environment and event type, with the limit of tests', async () => {

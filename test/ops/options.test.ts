@@ -51,7 +51,7 @@ test('settings come before it', async () => {
   expect(options.temporal().connection.address).toBe('temporal.example:7233');
 });
 
-test('who makes a change: OPS_ACTOR, else the login name, and in production nobody who may be anybody', async () => {
+test('the actor of a change is OPS_ACTOR, else the login name, and in production never a shared account', async () => {
   const own = await optionsFor(null, OWN);
   expect(own.actor('jane')).toBe('jane');
   expect((await optionsFor(null, { ...OWN, OPS_ACTOR: 'Jane Doe' })).actor('root')).toBe('Jane Doe');

@@ -43,7 +43,7 @@ test('a namespace that is not there is no missing workflow', async () => {
   await expect(orderDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);
 });
 
-test('says within its deadline that nobody is there, or that nobody answers', async () => {
+test('reports within its deadline that Temporal cannot be reached, or does not answer', async () => {
   const gone = await startTcpProxy({ port: 1 });
   const frozen = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
   frozen.freeze();

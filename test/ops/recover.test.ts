@@ -114,12 +114,8 @@ test('sends what failed, expired or is held once more, and writes each down', as
   const [priority] = await ops.database.sql`
     select distinct priority from notifications_now where notification_id in ${ops.database.sql(sent)}`;
   expect(priority).toEqual({ priority: 1 });
-  expect((await ops.run(['notifications', 'recover', '--resume', done.recovery_id])).err).toContain(
-    'is done',
-  );
-  expect((await ops.json('notifications', 'recoveries', '--partner', partnerId))[0]).toMatchObject({
-    sent: 3,
-  });
+  expect((await ops.run(['notifications recover --resume', done.recovery_id])).err).toContain('is done');
+  expect((await ops.json('notifications recoveries --partner', partnerId))[0]).toMatchObject({ sent: 3 });
 });
 
 test('goes application by application, by sequence, whatever the ids say', async () => {
@@ -140,7 +136,7 @@ test('goes application by application, by sequence, whatever the ids say', async
   expect(await list({ application: 'app_A', sequence: 2, notificationId: ids.a2 })).toEqual([ids.b1, ids.b2]);
 });
 
-test('an interrupted one says how to go on, and goes on without sending anything twice', async () => {
+test('an interrupted one says how to continue, and continues without sending anything twice', async () => {
   const ids: string[] = [];
   for (let hoursAgo = 1; hoursAgo <= 5; hoursAgo += 1) ids.push(await store({ state: 'failed', hoursAgo }));
   const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '2'));
@@ -155,7 +151,7 @@ test('an interrupted one says how to go on, and goes on without sending anything
   // What was sent has failed once more meanwhile: that is for another recovery.
   for (const id of Object.keys(await states())) await putInState(ops.database, id, 'failed');
   ops.interruption = new AbortController();
-  const resumed = await ops.json('notifications', 'recover', '--resume', recoveryId, ...FAST);
+  const resumed = await ops.json('notifications recover --resume', recoveryId, ...FAST);
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
   const now = await states();
   expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
@@ -177,10 +173,10 @@ test('stops when the endpoint is disabled meanwhile, loses nothing, and can be r
   expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('no active live endpoint') });
   await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, { state: 'active' }));
   const [, recoveryId = ''] = /--resume (rcv_\w+)$/m.exec(stopped.err) ?? [];
-  expect(await ops.json('notifications', 'recover', '--resume', recoveryId)).toMatchObject({ sent: 2 });
+  expect(await ops.json('notifications recover --resume', recoveryId)).toMatchObject({ sent: 2 });
 });
 
-test('a process whose recovery was resumed by another has no say any more', async () => {
+test('a process whose recovery was resumed by another can send nothing more', async () => {
   const notificationId = await store({ state: 'failed' });
   const { db } = ops.database;
   const span = { partnerId, environment: null, since: '2026-01-01T00:00Z', until: '2100-01-01T00:00Z' };
@@ -222,7 +218,7 @@ test('lists what is undelivered with age and last outcome, page by page', async 
   expect(await page('notification_id')).toEqual(ids.slice(0, 3));
   expect((await page('last_outcome'))[0]).toBe('http_status 503');
   expect(await page('notification_id', '--after', ids[2] ?? '')).toEqual(ids.slice(3));
-  const human = await ops.run(['notifications', 'list', '--partner', partnerId, '--limit', '3']);
+  const human = await ops.run(['notifications list --partner', partnerId, '--limit', '3']);
   expect(human.out).toContain(
     `There may be more: ops notifications list --partner ${partnerId} --limit 3 --after ${ids[2]}`,
   );

@@ -14,7 +14,7 @@ const quotes = () => ops.database.sql`select quote_id from quotes`;
 const runs = () => ops.database.sql`select actor from change_log where action = 'retention.run'`;
 
 test('counts what is past its time, with rights to read alone', async () => {
-  const { counts } = await ops.json('retention', 'run');
+  const { counts } = await ops.json('retention run');
   expect(counts).toContainEqual(
     expect.objectContaining({
       kind: 'quotes',
@@ -27,14 +27,14 @@ test('counts what is past its time, with rights to read alone', async () => {
 });
 
 test('show names the whole months that the next run removes', async () => {
-  const { out } = await ops.run(['retention', 'show']);
+  const { out } = await ops.run(['retention show']);
   expect(out).toContain('The next run removes this: every day at 03:15 UTC');
   expect(out).toContain(`Whole months of quotes: quotes_${monthOf(3_000)}.`);
 });
 
 test('--yes lets a worker remove it, and says in the change log who wanted that; it removes nothing itself', async () => {
   ops.temporal = { startRetention: async () => undefined };
-  expect(await ops.json('retention', 'run', '--yes')).toEqual({ started: true });
+  expect(await ops.json('retention run --yes')).toEqual({ started: true });
   expect(await runs()).toEqual([{ actor: 'tester' }]);
   expect(await quotes()).toHaveLength(1);
 });
@@ -44,11 +44,11 @@ test('one that is under way, or a Temporal that is away, is said, and leaves no 
     throw new Refused('conflict', 'A removal is still under way.');
   };
   ops.temporal = { startRetention };
-  expect(await ops.run(['retention', 'run', '--yes'])).toMatchObject({
+  expect(await ops.run(['retention run --yes'])).toMatchObject({
     code: 1,
     err: expect.stringContaining('still under way') as string,
   });
   ops.temporal = {};
-  await ops.refuses(3, '', 'retention', 'run', '--yes');
+  await ops.refuses(3, '', 'retention run --yes');
   expect(await runs()).toHaveLength(1);
 });

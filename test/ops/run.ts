@@ -29,7 +29,7 @@ export interface OpsUnderTest {
   readonly orders: (DeliveryRef & { readonly order: DeliveryOrder })[];
   /** What Temporal answers to an order: whether it knows the workflow. */
   onOrder: () => Promise<boolean>;
-  /** What Temporal does besides; it is away for the rest. */
+  /** What Temporal answers to other calls; a call without an answer finds it away. */
   temporal: Partial<TemporalOrders>;
   /** What a command sees of an interruption. */
   interruption: AbortController;

@@ -8,17 +8,17 @@ let ops: OpsUnderTest;
 
 beforeAll(async () => {
   ops = await createOpsUnderTest();
-  await ops.json('partners', 'create', '--name', 'Example', '--id', OWNER.partnerId);
+  await ops.json('partners create --name Example --id', OWNER.partnerId);
 });
 afterAll(() => ops.close());
 
-const list = (...more: string[]) => ops.json('webhook-keys', 'list', ...more);
-const rotate = (...more: string[]) => ops.json('webhook-keys', 'rotate', ...LIVE, ...more);
+const list = (...more: string[]) => ops.json('webhook-keys list', ...more);
+const rotate = (...more: string[]) => ops.json('webhook-keys rotate', ...LIVE, ...more);
 const register = (...more: string[]) =>
-  ops.json('webhooks', 'register', ...LIVE, '--url', 'https://partner.example/hooks', ...more);
+  ops.json('webhooks register', ...LIVE, '--url', 'https://partner.example/hooks', ...more);
 
 test('there is none to rotate before an endpoint is registered, which makes it once', async () => {
-  const early = await ops.run(['webhook-keys', 'rotate', ...LIVE]);
+  const early = await ops.run(['webhook-keys rotate', ...LIVE]);
   expect(early).toMatchObject({ code: 2, err: expect.stringContaining('has no live key pair') });
   const { endpoint_id: endpointId } = await register();
   const pairs = await list();
@@ -34,20 +34,20 @@ test('there is none to rotate before an endpoint is registered, which makes it o
       sealed_with: 'test',
     },
   ]);
-  const [change] = await ops.json('changes', 'list', '--subject', endpointId);
+  const [change] = await ops.json('changes list --subject', endpointId);
   expect(change.details.webhook_key_id).toBe(pairs[0].webhook_key_id);
 
   const replaced = await register('--replace');
   expect(await list()).toEqual(pairs);
-  const [next] = await ops.json('changes', 'list', '--subject', replaced.endpoint_id);
+  const [next] = await ops.json('changes list --subject', replaced.endpoint_id);
   expect(next.details).not.toHaveProperty('webhook_key_id');
 });
 
 test('two registrations at once make one', async () => {
-  await ops.json('partners', 'create', '--name', 'Another', '--id', 'P100002');
+  await ops.json('partners create --name Another --id P100002');
   const at = ['--partner', 'P100002', '--environment', 'sandbox', '--url', 'https://partner.example/hooks'];
   const codes = (
-    await Promise.all([1, 2, 3].map(() => ops.run(['webhooks', 'register', ...at, '--replace'])))
+    await Promise.all([1, 2, 3].map(() => ops.run(['webhooks register', ...at, '--replace'])))
   ).map(({ code }) => code);
   expect(codes).toEqual([0, 0, 0]);
   expect(await list('--partner', 'P100002')).toHaveLength(1);
@@ -62,15 +62,15 @@ test('rotates with an overlap of a day, writes it down, and never has more than 
   ]);
   const ends = Date.parse(added.live[1].expires_at) - Date.now();
   expect(Math.abs(ends - 86_400_000)).toBeLessThan(600_000);
-  const [change] = await ops.json('changes', 'list', '--subject', added.webhook_key_id);
+  const [change] = await ops.json('changes list --subject', added.webhook_key_id);
   expect(change).toMatchObject({
     action: 'webhook-keys.rotate',
     details: { partner_id: 'P100001', environment: 'live', overlap_seconds: 86_400 },
   });
   await rotate('--overlap', '7d');
-  const fourth = await ops.run(['webhook-keys', 'rotate', ...LIVE]);
+  const fourth = await ops.run(['webhook-keys rotate', ...LIVE]);
   expect(fourth).toMatchObject({ code: 1, err: expect.stringContaining('at most 3') });
-  await ops.refuses(1, 'between 0 and 7 days', 'webhook-keys', 'rotate', ...LIVE, '--overlap', '8d');
+  await ops.refuses(1, 'between 0 and 7 days', 'webhook-keys rotate', ...LIVE, '--overlap', '8d');
   // An earlier end stands.
   const { expires_at: end } = (await list()).find(
     (one: { webhook_key_id: string }) => one.webhook_key_id === old.webhook_key_id,
@@ -79,7 +79,7 @@ test('rotates with an overlap of a day, writes it down, and never has more than 
 });
 
 test('when one leaked all old ones end at once, and people are told the public key', async () => {
-  const human = await ops.run(['webhook-keys', 'rotate', ...LIVE, '--overlap', '0']);
+  const human = await ops.run(['webhook-keys rotate', ...LIVE, '--overlap', '0']);
   expect(human.out).toMatch(/whk_\w+ to the live environment of P100001\. It signs alone\./);
   const [, publicKey] = /GET \/v1\/webhook-keys: (whpk_\S+)\n/.exec(human.out) ?? [];
   const all = await list('--partner', OWNER.partnerId);

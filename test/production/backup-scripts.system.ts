@@ -111,7 +111,7 @@ let late: string;
 
 test('nightly backups under load: seven are kept, of the archive what the oldest needs, and Prometheus knows the time', async () => {
   early = await quoteId();
-  // Older than every base backup: nobody needs it.
+  // Older than every base backup, so no restore needs it.
   await archived();
   const [unneeded = ''] = await names('archive');
   let over = false;

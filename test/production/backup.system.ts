@@ -18,7 +18,7 @@ import { fileNeeds } from '../support/needs';
 
 fileNeeds('Postgres');
 
-/** The database is dumped under load, goes on, and is lost; docs/operations/backup.md has the same commands. */
+/** The database is dumped under load, keeps working, and is lost; docs/operations/backup.md has the same commands. */
 const temporal = testTemporal();
 const keyRing = newKeyRingText();
 const MERCHANT = 'M765432';

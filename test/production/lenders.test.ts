@@ -136,7 +136,7 @@ test('the keys of partners and the public API have no meaning there', async () =
   await answer.body.dump();
 });
 
-test('with an authority of theirs nobody is let in without its certificate', async () => {
+test('with an authority of the lenders, a client without its certificate is refused', async () => {
   await expect(openApplication(guarded)).rejects.toThrow(/certificate required|socket|other side closed/i);
   await expect(openApplication(guarded, strangers)).rejects.toThrow(/unknown ca|socket|other side closed/i);
   expect(await openApplication(guarded, theirs)).toMatchObject({ status: 200 });
@@ -185,7 +185,7 @@ describe('made-up service keys', () => {
     expect(statuses).toEqual([...Array.from({ length: LIMIT }, () => 401), 429, 429]);
   });
 
-  test('of a flood stand in a queue of their own; a valid key is served meanwhile, one never seen too', async () => {
+  test('of a flood wait in a queue of their own; valid keys are served meanwhile, a new one too', async () => {
     // Known to the proxy once it has been answered 200.
     const quote = await limited.quote({ merchant_id: SHOP });
     const [product] = quote.body.data.products;

@@ -9,22 +9,22 @@ import { fileNeeds } from '../support/needs';
 
 fileNeeds('HAProxy');
 
-/** deploy/proxy/haproxy.cfg in front of an API, at the hands of strangers. */
+/** deploy/proxy/haproxy.cfg in front of an API, with hostile clients. */
 
 let api: TestApi;
 let proxy: HaProxy;
 let target: { port: number; ca: string };
 let plain: { port: number; ca: null };
 let apiPorts: ProxiedApi;
-let nobody: ProxiedApi;
+let absent: ProxiedApi;
 beforeAll(async () => {
   api = await startTestApi({
     ownTls: false,
     environment: { TRUSTED_PROXIES: '127.0.0.1', KEYLESS_CALLS_PER_MINUTE: '300' },
   });
-  nobody = { port: await freePort(), internalPort: await freePort() };
+  absent = { port: await freePort(), internalPort: await freePort() };
   apiPorts = { port: api.port, internalPort: api.internalPort };
-  proxy = await startHaProxy([apiPorts, nobody]);
+  proxy = await startHaProxy([apiPorts, absent]);
   target = { port: Number(new URL(proxy.url).port), ca: proxy.ca };
   plain = { port: Number(new URL(proxy.plainUrl).port), ca: null };
   await until(async () => (await proxy.up()).includes('api-1'), 'the proxy sends to the API', 30_000);
@@ -190,7 +190,7 @@ describe('an address that floods', () => {
 
   test('is refused connections above its limit; those it has are served, and so is who shares it with a valid key', async () => {
     // No call with a valid key has come through this one yet.
-    const other = await startHaProxy([apiPorts, nobody]);
+    const other = await startHaProxy([apiPorts, absent]);
     const fresh = { port: Number(new URL(other.url).port), ca: other.ca };
     await until(async () => (await other.up()).includes('api-1'), 'the proxy sends to the API', 30_000);
     const keyed = openTls(fresh);

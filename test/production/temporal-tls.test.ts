@@ -94,7 +94,7 @@ async function standing(address: string, pair: { cert?: Buffer | string; key?: B
   return result;
 }
 
-test('nobody joins its services without a certificate of the authority', async () => {
+test('its services refuse a member without a certificate of the authority', async () => {
   expect(await standing(temporal.membershipAddress, null)).toBe('refused');
   expect(await standing(temporal.membershipAddress, {})).toBe('refused');
   expect(await standing(temporal.membershipAddress, stranger)).toBe('refused');
