@@ -1,6 +1,6 @@
 -- The service's own clock. Only test databases replace this function.
 CREATE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()';
--- First day of the UTC month of that clock: the month that a delivery counts in, whatever the session's time zone.
+-- First day of the UTC month of that clock: the month in which a delivery counts.
 CREATE FUNCTION service_month() RETURNS date LANGUAGE sql VOLATILE PARALLEL SAFE AS
 'SELECT date_trunc(''month'', service_now() AT TIME ZONE ''UTC'')::date';
 CREATE TABLE "api_keys" (
@@ -394,7 +394,7 @@ CREATE POLICY "notifications_insert" ON "notifications" AS RESTRICTIVE FOR INSER
         and a.partner_id = notifications.partner_id and a.environment = notifications.environment
         and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
         and a.merchant_reference is not distinct from notifications.merchant_reference) end);
--- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, then zeros.
+-- The smallest ULID of a moment: ten Crockford base-32 digits of its Unix milliseconds, and zeros.
 CREATE FUNCTION ulid_floor(moment timestamptz) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
   digits constant text := '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -435,20 +435,20 @@ BEGIN
   END LOOP;
   RETURN made;
 END $$;
--- A default partition is the backstop of each: an insert never fails for want of a month.
+-- Default partitions take rows whose month has no partition, so that no insert fails.
 CREATE TABLE "quotes_default" PARTITION OF "quotes" DEFAULT;
 CREATE TABLE "notifications_default" PARTITION OF "notifications" DEFAULT;
 CREATE TABLE "delivery_attempts_default" PARTITION OF "delivery_attempts" DEFAULT;
--- A year of months ahead for every table that is partitioned by month. Workers call it every day; as it runs with its owner's rights, it takes
--- nothing from them.
+-- Makes a year of months ahead for every partitioned table. Workers call it every day. It runs with its owner's rights, so it takes no
+-- argument.
 CREATE FUNCTION keep_month_partitions() RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
   SELECT ensure_month_partitions('quotes', 'quote_id', 'qte_', 12)
     + ensure_month_partitions('notifications', 'notification_id', 'ntf_', 12)
     + ensure_month_partitions('delivery_attempts', 'notification_id', 'ntf_', 12);
 $$;
 SELECT keep_month_partitions();
--- Ids from low, inclusive, to high that the retention leaves, however old they are. A notification that has not ended, or waits for an
--- endpoint, is owed to a partner. An application that is not settled may still become something, and its quote is what it was opened from.
+-- Ids from low, inclusive, to high that the retention keeps at any age: notifications that have not ended, which are owed to a partner, and
+-- the quotes of applications that have not ended.
 CREATE FUNCTION ids_that_stay(parent text, low text, high text) RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF parent = 'quotes' THEN
@@ -459,8 +459,7 @@ BEGIN
     RETURN QUERY SELECT d.notification_id FROM deliveries d WHERE d.notification_id >= low AND d.notification_id < high;
   END IF;
 END $$;
--- The smallest id of a kind that the retention must keep: of as many days ago as the owner has it kept, and never of less than 31
--- (domain/retention.ts).
+-- The smallest id of a kind that the retention keeps: that of so many days ago as the owner has set, and never of less than 31.
 CREATE FUNCTION retention_floor(kind text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   kept constant int := (SELECT d.days FROM retention_days d WHERE d.kind = retention_floor.kind);
@@ -471,16 +470,16 @@ BEGIN
   RETURN CASE kind WHEN 'quotes' THEN 'qte_' ELSE 'ntf_' END
     || ulid_floor(service_now() - make_interval(days => greatest(kept, 31)));
 END $$;
--- Writes into the change log what went, under the name of the login that asked for it.
+-- Writes a removal into the change log, under the name of the login that asked for it.
 CREATE FUNCTION log_removal(kind text, rows bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO change_log (actor, action, subject, details)
   SELECT session_user, 'retention.remove', d.kind, jsonb_build_object('rows', rows, 'older_than_days', d.days)
   FROM retention_days d WHERE d.kind = log_removal.kind AND rows > 0;
 $$;
--- Drops a month as a whole, and writes it into the change log with it. Its rows are counted beforehand, as a dry run would, and again once
--- nobody can write to it: only a month that has not changed since goes, and only if its rows, whatever its name says, are all past
--- their time. "stays": something in it must; "busy": it has changed. A lock that is not to be had in half a second is an error, 55P03.
--- Workers have no other way to drop anything: it refuses what is not a partition of ours, or not old enough.
+-- Drops a month as a whole, and writes that into the change log. Its rows are counted before it is locked, and again under the lock: it is
+-- dropped only if it has not changed, and if all of its rows, not only its name, are past their time. "stays": a row of it must stay;
+-- "busy": it has changed. When the lock is not available within half a second, the error is 55P03. Workers have no other right to drop
+-- anything, and the function refuses what is not a partition of ours, or not old enough.
 CREATE FUNCTION drop_expired_month(parent text, month text, OUT outcome text, OUT rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '500ms' AS $$
 DECLARE
@@ -508,14 +507,14 @@ BEGIN
     RAISE EXCEPTION '% is not past its time', part USING ERRCODE = 'insufficient_privilege';
   END IF;
   outcome := 'stays';
-  -- Whatever this clock says: a month has begun once the processes that make ids have written something of it, or later.
+  -- A month has begun when a row of it or of a later month exists. The clock of this server may be wrong.
   EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE %I >= $1)', parent, id_column) INTO begun USING low;
   IF NOT begun OR EXISTS (SELECT FROM ids_that_stay(parent, low, high)) THEN
     RETURN;
   END IF;
   EXECUTE format('SELECT count(*) FROM %I', part) INTO counted;
 
-  -- Readers go on; a writer of this month waits. Attempts stay with their notification, so its month is locked with theirs.
+  -- Writers of this month wait, readers do not. Attempts stay with their notification, so the month of both is locked.
   IF parent = 'delivery_attempts' AND to_regclass('notifications_' || month) IS NOT NULL THEN
     EXECUTE format('LOCK TABLE %I, %I IN SHARE ROW EXCLUSIVE MODE', 'notifications_' || month, part);
   ELSE
@@ -535,7 +534,7 @@ BEGIN
   outcome := 'gone';
 END $$;
 -- Deletes rows of a partition that are past their time and need not stay, oldest first, of up to "most" ids, and logs how many. Workers
--- have no other way.
+-- have no other right to delete them.
 CREATE FUNCTION delete_expired(parent text, part text, most int, OUT ids int, OUT rows int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -559,9 +558,9 @@ BEGIN
   INTO ids, rows USING parent, floor, most;
   PERFORM log_removal(kind, rows);
 END $$;
--- Empties the bodies, and what was answered to them, of the next "most" notifications behind an id that are past their time and have
--- ended, and logs how many. The mark moves along until it meets one that has not ended: that one is looked at again by the next run.
--- Only where the mark stands at the beginning of this step: an earlier step may have left one behind, and "behind" may be false.
+-- Removes the bodies and answers of the next "most" notifications behind an id that are past their time and have ended, and logs how many.
+-- The mark moves up to the first notification that has not ended, which the next run reads again. It moves only when this step began at
+-- the mark, because "behind" may be false.
 CREATE FUNCTION clear_payloads(behind text, most int, OUT cleared int, OUT by_day jsonb, OUT last text, OUT more boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -591,9 +590,9 @@ BEGIN
   ON CONFLICT (kind) DO UPDATE SET done_up_to = excluded.done_up_to, updated_at = service_now() WHERE m.done_up_to = behind;
   PERFORM log_removal('payloads', cleared);
 END $$;
--- db/postgres/roles.ts says who may call which function. These run with their owner's rights: from the first moment on, nobody else.
+-- These functions run with their owner's rights: only the roles of db/postgres/roles.ts may call them.
 REVOKE ALL ON FUNCTION keep_month_partitions(), drop_expired_month(text, text), delete_expired(text, text, int), clear_payloads(text, int) FROM PUBLIC;
--- Tells every API process which part of its memory is stale (api/catalogue). The notification is sent on commit.
+-- Reports to every API process which part of its memory is stale (api/catalogue.ts). The notification is sent on commit.
 CREATE FUNCTION notify_catalogue() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   changed jsonb := to_jsonb(COALESCE(NEW, OLD));
@@ -623,7 +622,7 @@ CREATE TRIGGER change_log_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "ch
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER operator_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "operator_events"
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
--- What a worker's keeper hears: an endpoint is there again, or is no longer, whoever changed it and how.
+-- Reports to the keepers of the workers that an endpoint was added, or that its state has changed.
 CREATE FUNCTION notify_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('endpoints', NEW.endpoint_id);
@@ -633,7 +632,7 @@ CREATE TRIGGER webhook_endpoints_added AFTER INSERT ON "webhook_endpoints"
 FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
 CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
 FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
--- What authenticates the cursors of pages (api/routes/notifications.ts): 244 random bits, drawn once for each database.
+-- Authenticates the cursors of pages (api/routes/notifications.ts): 244 random bits, drawn once for each database.
 INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	('lender_a', 'Lender A', '[A-Za-z0-9]{8}'),
@@ -641,8 +640,7 @@ INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES
 	-- Of the designated test merchants (domain/test-merchants.ts).
 	('test_lender_a', 'Test Lender A', '[A-Za-z0-9]{8}'),
 	('test_lender_b', 'Test Lender B', '\d{7}');
--- How each notification stands, for people and their tools: what has ended from "notifications" alone, what is under way from "deliveries" too.
--- With the rights of whoever reads it.
+-- Each notification with its present state, for operators: that of its row in "deliveries", or its end. Read with the reader's own rights.
 CREATE VIEW "notifications_now" WITH (security_invoker = true) AS
 SELECT n.notification_id, n.event_id, n.event_type, n.partner_id, n.environment, n.application_id, n.sequence, n.merchant_reference,
   n.body, n.created_at, coalesce(d.generation, n.generation) AS generation, coalesce(d.attempts, n.attempts) AS attempts,
