@@ -104,15 +104,15 @@ export async function existingEndpoint(db: DbOrTransaction, endpointId: string):
   return row;
 }
 
+const LIST = `
+  ${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
+  order by e.partner_id, e.environment, e.created_at desc`;
+
 /** @param filter.removed whether removed ones are listed too. */
-export async function listEndpoints(
+export const listEndpoints = (
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; removed: boolean },
-): Promise<WebhookEndpoint[]> {
-  const text = `${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
-    order by e.partner_id, e.environment, e.created_at desc`;
-  return rowsOf<WebhookEndpoint>(db, text, [filter.partnerId ?? null, filter.removed]);
-}
+) => rowsOf<WebhookEndpoint>(db, LIST, [filter.partnerId ?? null, filter.removed]);
 
 async function lockEndpoint(tx: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
   await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);

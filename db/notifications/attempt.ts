@@ -116,12 +116,8 @@ const FORGET = `
   from gone where d.notification_id = $1 and ${fromText('forget_attempt')}`;
 
 /** Deletes the row of an attempt that could not be signed, so was not sent. Its number is free again. */
-export async function forgetAttempt(
-  reader: Reader,
-  { notificationId, attemptNumber }: AttemptRef,
-): Promise<void> {
-  await runPrepared(reader, FORGET, [notificationId, attemptNumber]);
-}
+export const forgetAttempt = (reader: Reader, { notificationId, attemptNumber }: AttemptRef) =>
+  runPrepared(reader, FORGET, [notificationId, attemptNumber]);
 
 /** A result that contradicts the attempt's row, or has none: no attempt of ours had it. It changes nothing. */
 export class ForeignResult extends Error {
@@ -206,13 +202,8 @@ export async function recordAttempt(
  * @param ref.generation of the workflow that asks; nothing changes when another one has begun.
  * @returns the type of its event; null when nothing changed.
  */
-export async function endNotification(
-  reader: Reader,
-  ref: NotificationRef,
-  end: NotificationEnd,
-): Promise<string | null> {
-  return undelivered(await record(reader, ref, null, end, null));
-}
+export const endNotification = async (reader: Reader, ref: NotificationRef, end: NotificationEnd) =>
+  undelivered(await record(reader, ref, null, end, null));
 
 type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }

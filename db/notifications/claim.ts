@@ -98,12 +98,10 @@ const CLAIM_UNCHECKED = `
   returning d.notification_id as "notificationId", d.generation`;
 
 /** Claims started notifications whose workflow has not been looked for lately. Reads the rows of deliveries. */
-export async function claimUnchecked(
+export const claimUnchecked = (
   reader: Reader,
   { limit, olderThanMs }: { limit: number; olderThanMs: number },
-): Promise<NotificationRef[]> {
-  return runPrepared<NotificationRef>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
-}
+) => runPrepared<NotificationRef>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
 
 const RESTART = `
   ${updateText('restart', {})}
@@ -115,9 +113,5 @@ const RESTART = `
  * Its step of the ladder, its next attempt and its pause stay.
  * @returns false when it is no longer started, or of another generation.
  */
-export async function restartNotification(
-  reader: Reader,
-  { notificationId, generation }: NotificationRef,
-): Promise<boolean> {
-  return (await runPrepared(reader, RESTART, [notificationId, generation])).length > 0;
-}
+export const restartNotification = async (reader: Reader, { notificationId, generation }: NotificationRef) =>
+  (await runPrepared(reader, RESTART, [notificationId, generation])).length > 0;

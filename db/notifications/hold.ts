@@ -40,13 +40,11 @@ const HOLD = `
  * started all the same ends at its first step. Tests are not held: they fail.
  * @returns how many; fewer than `limit` when there are no more, or others have them locked.
  */
-export async function holdQueued(
+export const holdQueued = async (
   reader: Reader,
   { partnerId, environment }: Tenant,
   { limit }: { limit: number },
-): Promise<number> {
-  return (await runPrepared(reader, HOLD, [partnerId, environment, limit])).length;
-}
+) => (await runPrepared(reader, HOLD, [partnerId, environment, limit])).length;
 
 const LOCK_ENDPOINT = `
   select 1 from webhook_endpoints where partner_id = $1 and environment = $2 and state = 'active' for no key update`;

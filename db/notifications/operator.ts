@@ -157,9 +157,8 @@ export const ATTEMPT = columns(
 
 const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.notification_id = $1 order by n.attempt_number`;
 
-export async function listAttempts(reader: Reader, notificationId: string): Promise<DeliveryAttempt[]> {
-  return rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
-}
+export const listAttempts = (reader: Reader, notificationId: string) =>
+  rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 
 /** Which deliveries an order to many is for: paused ones, or those that wait for their next attempt unpaused. */
 export type UnderWayKind = 'paused' | 'retrying';
@@ -174,16 +173,11 @@ const UNDER_WAY = `
   order by notification_id`;
 
 /** Deliveries of a partner with a workflow, oldest first. @param environment null: of both. */
-export async function listUnderWay(
+export const listUnderWay = (
   reader: Reader,
-  {
-    partnerId,
-    environment,
-  }: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
+  of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
   kind: UnderWayKind,
-): Promise<UnderWay[]> {
-  return runPrepared<UnderWay>(reader, UNDER_WAY, [partnerId, environment, kind]);
-}
+) => runPrepared<UnderWay>(reader, UNDER_WAY, [of.partnerId, of.environment, kind]);
 
 // The questions of the claim (claim.sql), the attempt under way, and who paused it.
 const FACTS = `
@@ -223,6 +217,16 @@ interface Facts {
   readonly pausedBy: string | null;
 }
 
+const NOTHING = {
+  attemptMs: null,
+  slotsFull: false,
+  endpointActive: true,
+  testsFull: false,
+  startsFail: false,
+  earlier: null,
+  pausedBy: null,
+};
+
 /** Returns what each of these does now. For those that have ended or are held the row is enough. */
 export async function whatTheyDo(
   reader: Reader,
@@ -232,18 +236,8 @@ export async function whatTheyDo(
   const rows = open.length === 0 ? [] : await runPrepared<Facts>(reader, FACTS, [open]);
   const known = new Map(rows.map((row) => [row.id, row]));
   return (one) => {
-    const row = known.get(one.notificationId);
-    const { attemptMs = null, nowMs = Date.now() } = row ?? {};
-    return deliveryNow({
-      ...one,
-      attemptBeganAt: attemptMs === null ? null : new Date(attemptMs),
-      now: new Date(nowMs),
-      slotsFull: row?.slotsFull ?? false,
-      endpointActive: row?.endpointActive ?? true,
-      testsFull: row?.testsFull ?? false,
-      startsFail: row?.startsFail ?? false,
-      earlier: row?.earlier ?? null,
-      pausedBy: row?.pausedBy ?? null,
-    });
+    const { nowMs, attemptMs, ...facts } = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
+    const attemptBeganAt = attemptMs === null ? null : new Date(attemptMs);
+    return deliveryNow({ ...one, ...facts, attemptBeganAt, now: new Date(nowMs) });
   };
 }

@@ -51,12 +51,11 @@ const LIST = `
   order by application, sequence, "notificationId"`;
 
 /** What a recovery has to send, application by application and by sequence, so that no event overtakes an earlier one. */
-export async function listRecoverable(
+export function listRecoverable(
   reader: Reader,
-  recovery: RecoverySpan & { readonly last: RecoveryItem },
+  { last, ...span }: RecoverySpan & { readonly last: RecoveryItem },
 ): Promise<RecoveryItem[]> {
-  const { application, sequence, notificationId } = recovery.last;
-  const parameters = [...spanOf(recovery), application, sequence, notificationId];
+  const parameters = [...spanOf(span), last.application, last.sequence, last.notificationId];
   return runPrepared<RecoveryItem>(reader, LIST, parameters);
 }
 
