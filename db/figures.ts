@@ -17,7 +17,7 @@ export interface DeliveryFigures {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
     readonly failed: number;
-    /** Partners that have used at least so much of their test notifications, in the order of `LIMIT_SHARES`. */
+    /** Partners that have used at least this share of their test notifications, in the order of `LIMIT_SHARES`. */
     readonly limitUsed: readonly number[];
   }[];
 }
@@ -88,7 +88,7 @@ export interface HealthFigures {
   readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
   /** Those that the service itself disabled, the latest `GIVEN_UP_SHOWN` at most. */
   readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
-  /** Active endpoints without a success for at least so many hours of failing. */
+  /** Active endpoints that have failed for at least this many hours. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
   /** Partners whose live endpoint has only failed for an hour while events of applications are being retried. */
   readonly partnersFailing: number;

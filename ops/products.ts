@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { findProduct, listProducts, listVersions, setProductActive } from '../db/catalogue/products';
+import { findProduct, listProducts, loadVersions, setProductActive } from '../db/catalogue/products';
 import { Refused } from '../db/refused';
 import { ukDay } from '../domain/product';
 import { inPages, paged, type Page } from './arguments';
@@ -45,7 +45,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     const product = await findProduct(db, merchantId, creditProduct);
     if (product === null)
       throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
-    const stored = await listVersions(db, product.productId);
+    const stored = await loadVersions(db, [product.productId]);
     // Newest first; each is compared with the one before it.
     const versions = stored.map(({ version, createdAt, definition }, at) => {
       const [terms, before] = [versionView(definition), stored[at + 1]];

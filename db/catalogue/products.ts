@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { DbOrTransaction } from '../postgres/connect';
 import { products, productVersions } from '../schema';
@@ -14,7 +14,8 @@ export interface StoredProduct extends Readonly<
   readonly definition: ProductDefinition | null;
 }
 
-interface ProductVersion {
+export interface ProductVersion {
+  readonly productId: string;
   readonly version: number;
   readonly createdAt: Date;
   readonly definition: ProductDefinition;
@@ -75,17 +76,24 @@ export async function findProduct(
   return row === undefined ? null : toStored(row);
 }
 
-export async function listVersions(db: DbOrTransaction, productId: string): Promise<ProductVersion[]> {
+/** All versions of these products, newest first. */
+export async function loadVersions(
+  db: DbOrTransaction,
+  productIds: readonly string[],
+): Promise<ProductVersion[]> {
+  if (productIds.length === 0) return [];
   const rows = await db
-    .select({ creditProduct: products.creditProduct, columns: getTableColumns(productVersions) })
+    .select({ creditProduct: products.creditProduct, columns: productVersions })
     .from(productVersions)
     .innerJoin(products, eq(products.productId, productVersions.productId))
-    .where(eq(productVersions.productId, productId))
+    .where(inArray(productVersions.productId, [...productIds]))
     .orderBy(desc(productVersions.version));
-  return rows.map(({ creditProduct, columns }) => {
-    const { productId: _, version, createdAt, ...terms } = columns;
-    return { version, createdAt, definition: toDefinition(creditProduct, terms) };
-  });
+  return rows.map(({ creditProduct, columns: { productId, version, createdAt, ...terms } }) => ({
+    productId,
+    version,
+    createdAt,
+    definition: toDefinition(creditProduct, terms),
+  }));
 }
 
 /** Adds products, each with version 1 of its terms. @returns their ids, in the order given. */

@@ -153,7 +153,7 @@ interface LoginRights {
   readonly surplus: readonly string[];
 }
 
-/** Compares the rights of a process's login with those of its role. @throws when Postgres cannot be reached, or nobody has migrated. */
+/** Compares the rights of a process's login with those of its role. @throws before the first migration, and without Postgres. */
 export async function loginRights(sql: Sql, process: Process): Promise<LoginRights> {
   const others = PROCESSES.filter((other) => other !== process).map(roleOf);
   const [row] = await sql<

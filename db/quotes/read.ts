@@ -1,25 +1,20 @@
-import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, lt, sql } from 'drizzle-orm';
 import type { Tenant } from '../../domain/tenant';
 import type { MonthOf } from '../notifications/quota';
 import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
-import { products, productVersions, quotes } from '../schema';
+import { quotes } from '../schema';
 import { given } from '../schema/columns';
-import { toDefinition, type ProductDefinition } from '../catalogue/product-row';
+import { loadVersions, type ProductVersion } from '../catalogue/products';
 import { decodeFitted, type FittedProduct } from './store';
 
 /** A quote without its bodies; amounts as requested, the deposit null when none was sent. */
 export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' | 'fitted'>>;
 
-export interface QuotedVersion {
-  readonly productId: string;
-  readonly version: number;
-  readonly definition: ProductDefinition;
-}
-
 export interface StoredQuote extends QuoteSummary {
   readonly response: unknown;
   readonly fitted: readonly FittedProduct[];
-  readonly versions: readonly QuotedVersion[];
+  /** The versions named in `fitted`, in its order. */
+  readonly versions: readonly ProductVersion[];
 }
 
 const { response: _, fitted: __, ...SUMMARY } = getTableColumns(quotes);
@@ -28,7 +23,10 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
   const [row] = await db.select().from(quotes).where(eq(quotes.quoteId, quoteId));
   if (row === undefined) return null;
   const fitted = decodeFitted(row.fitted);
-  return { ...row, fitted, versions: await loadVersions(db, fitted) };
+  const ids = fitted.map(({ productId }) => productId);
+  const all = new Map((await loadVersions(db, ids)).map((one) => [`${one.productId} ${one.version}`, one]));
+  const versions = fitted.flatMap((one) => all.get(`${one.productId} ${one.version}`) ?? []);
+  return { ...row, fitted, versions };
 }
 
 /** Recent quotes, newest first. Their only index is the id, which sorts by time: the span bounds the rows that are read. */
@@ -59,26 +57,6 @@ export async function listQuotes(
     )
     .orderBy(desc(quotes.quoteId))
     .limit(filter.limit);
-}
-
-async function loadVersions(db: DbOrTransaction, named: readonly FittedProduct[]): Promise<QuotedVersion[]> {
-  if (named.length === 0) return [];
-  const rows = await db
-    .select({ creditProduct: products.creditProduct, columns: productVersions })
-    .from(productVersions)
-    .innerJoin(products, eq(products.productId, productVersions.productId))
-    .where(
-      inArray(
-        productVersions.productId,
-        named.map((one) => one.productId),
-      ),
-    );
-  return named.flatMap(({ productId, version }) => {
-    const row = rows.find(({ columns }) => columns.productId === productId && columns.version === version);
-    if (row === undefined) return [];
-    const { productId: _, version: __, createdAt: ___, ...terms } = row.columns;
-    return [{ productId, version, definition: toDefinition(row.creditProduct, terms) }];
-  });
 }
 
 export interface QuoteCount extends Tenant {

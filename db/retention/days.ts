@@ -3,7 +3,7 @@ import { appendChange } from '../audit/change-log';
 import type { DbOrTransaction } from '../postgres/connect';
 import { retentionDays } from '../schema';
 
-/** Fewer days are asked for than are kept: nothing was changed. */
+/** Fewer days were asked for than are kept now: nothing was changed. */
 export class RetentionShortened extends Error {
   override readonly name = 'RetentionShortened';
 }
@@ -14,7 +14,7 @@ export interface KeptDays {
   readonly shorten: boolean;
 }
 
-/** How long each kind is kept. @throws when nobody has migrated. */
+/** How long each kind is kept. @throws before the first migration. */
 export async function readRetentionDays(db: DbOrTransaction): Promise<RetentionDays> {
   const rows = await db.select().from(retentionDays);
   if (rows.length < RETENTION_KINDS.length) throw new Error('retention_days is not complete; run migrate');
@@ -22,8 +22,8 @@ export async function readRetentionDays(db: DbOrTransaction): Promise<RetentionD
 }
 
 /**
- * Raises the days that are kept to these, and writes what has changed into the change log. Only the owner of the schema may.
- * @param given absent: they stay, and what has none gets the usual ones. @throws RetentionShortened for fewer days that were not allowed.
+ * Sets the days that each kind is kept, and writes the differences into the change log. Only the owner of the schema may do so.
+ * @param given absent: the days stay; a kind without any gets the usual ones. @throws RetentionShortened unless fewer days are allowed.
  */
 export async function keepRetentionDays(db: DbOrTransaction, given?: KeptDays): Promise<void> {
   await db.transaction(async (tx) => {

@@ -21,8 +21,8 @@ export const deliveryStatus = (d = '') =>
   `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
 
 /**
- * One row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this table alone, so its
- * size is that of the backlog. domain/notification-states.ts decides what an event changes. A foreign key to `notifications` would delay
+ * One row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this table alone; it is as
+ * large as the backlog. domain/notification-states.ts decides what an event changes. A foreign key to `notifications` would delay
  * the dropping of months; the retention asks this table which ids stay (ids_that_stay).
  */
 export const deliveries = pgTable(

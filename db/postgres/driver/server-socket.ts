@@ -120,7 +120,7 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
   return socket;
 }
 
-/** libpq's words. `allow` is taken for `prefer`. */
+/** As in libpq; `allow` means the same as `prefer`. */
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
 /** Postgres' message SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
