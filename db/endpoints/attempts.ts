@@ -1,6 +1,6 @@
 import type { Tenant } from '../../domain/tenant';
 import { ATTEMPT, type AttemptSummary } from '../notifications/operator';
-import { type DbOrTransaction, msText, rowsOf, runPrepared, type Reader } from '../postgres/connect';
+import { msText, rowsOf, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { deliveryStatus, endedStatus } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
@@ -37,12 +37,8 @@ export async function lastAttempts(
   { partnerId, environment, endpointId }: WebhookEndpoint,
   most: number,
 ): Promise<{ readonly underWay: AttemptSummary[]; readonly ended: AttemptSummary[] }> {
-  const found = await rowsOf<AttemptSummary>(db, LAST, [
-    partnerId,
-    environment,
-    endpointId,
-    SENDS_LOOKED_AT + most,
-  ]);
+  const parameters = [partnerId, environment, endpointId, SENDS_LOOKED_AT + most];
+  const found = await rowsOf<AttemptSummary>(db, LAST, parameters);
   return {
     underWay: found.filter(({ finishedAt }) => finishedAt === null),
     ended: found.filter(({ finishedAt }) => finishedAt !== null).slice(0, most),
@@ -83,7 +79,7 @@ const NOTHING: Queued = { count: 0, since: null };
 const EMPTY: QueueFigures = { pending: NOTHING, retrying: NOTHING, paused: NOTHING, held: NOTHING };
 
 const QUEUES = `
-  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "sinceMs"
+  select partner_id as "partnerId", environment, what, count(*)::int as count, ${msText('min(since)')} as "oldestAt"
   from (
     select d.partner_id, d.environment,
       case when d.state = 'held' then 'held' when d.paused_at is not null then 'paused' when d.step > 0 then 'retrying' else 'pending' end
@@ -98,19 +94,12 @@ export async function withQueue(
   endpoints: readonly WebhookEndpoint[],
 ): Promise<EndpointWithQueue[]> {
   const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
-  const rows = await runPrepared<{
-    partnerId: string;
-    environment: string;
-    what: keyof QueueFigures;
-    count: number;
-    sinceMs: number;
-  }>(reader, QUEUES, [partners]);
+  type Waiting = Tenant & Omit<Queued, 'since'> & { readonly what: string; readonly oldestAt: Date };
+  const rows = await rowsOf<Waiting>(reader, QUEUES, [partners]);
   return endpoints.map((one) => {
     if (one.state === 'removed') return { ...one, queue: EMPTY };
     const mine = rows.filter((row) => row.partnerId === one.partnerId && row.environment === one.environment);
-    const figures = mine.map(
-      ({ what, count, sinceMs }) => [what, { count, since: new Date(sinceMs) }] as const,
-    );
+    const figures = mine.map(({ what, count, oldestAt: since }) => [what, { count, since }] as const);
     return { ...one, queue: { ...EMPTY, ...Object.fromEntries(figures) } };
   });
 }

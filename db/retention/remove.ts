@@ -74,12 +74,10 @@ export async function dropMonth(
  * Deletes rows of a partition that are past their time and need not stay, oldest first (delete_expired).
  * @returns how many; fewer ids than `limit` mean that there are no more.
  */
-export const deleteBatch = (reader: Reader, { table }: MonthlyKind, partition: string, limit: number) =>
-  oneRow<{ readonly ids: number; readonly rows: number }>(
-    reader,
-    'select ids, rows from delete_expired($1, $2, $3::int)',
-    [table, partition, limit],
-  );
+export function deleteBatch(reader: Reader, { table }: MonthlyKind, partition: string, limit: number) {
+  const text = 'select ids, rows from delete_expired($1, $2, $3::int)';
+  return oneRow<{ readonly ids: number; readonly rows: number }>(reader, text, [table, partition, limit]);
+}
 
 /** The id up to which all payloads have been handled. Empty at first. */
 export async function payloadMark(reader: Reader): Promise<string> {
