@@ -16,10 +16,9 @@ import {
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import type { Sql } from '../db/postgres/connect';
-import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import type { DeliveryOutcome, SentWebhook } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook-signature';
-import type { Busy, SendSlots } from './send-slots';
 
 export interface AttemptDeps {
   /** For statements that are prepared (`plannedOnce`). */
@@ -29,7 +28,8 @@ export interface AttemptDeps {
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
-  readonly sendSlots: SendSlots;
+  /** Runs an attempt when its endpoint may have another slot. */
+  readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy> };
   readonly now: () => Date;
   readonly monotonicMs: () => number;
   /** Reports to operators. */
@@ -53,17 +53,7 @@ export type SendWebhook = (request: {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-}) => Promise<{
-  readonly outcome: DeliveryOutcome;
-  /** The first 8 KiB of the answer; null when there was none. */
-  readonly answer: string | null;
-  /** Address that was connected to; null when none was. */
-  readonly address: string | null;
-  /** A word about a failure without an answer: `ECONNREFUSED`. */
-  readonly detail: string | null;
-  /** How far our clock is ahead of the endpoint's, in milliseconds; null when the answer had no date. */
-  readonly clockSkewMs?: number | null;
-}>;
+}) => Promise<SentWebhook>;
 
 /** Facts about an attempt beside its outcome, none of them secret. */
 export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'> {
@@ -82,6 +72,13 @@ export interface SendOrder extends NotificationRef {
    * Else the answer is `wait` when a next attempt is planned, also when the activity is repeated.
    */
   readonly told: boolean;
+}
+
+/** No attempt was made: enough are under way to that endpoint. The workflow asks again after the wait. */
+export interface Busy {
+  readonly kind: 'busy';
+  /** Whole milliseconds. */
+  readonly waitMs: number;
 }
 
 /** Ids and outcomes only: it is stored in the workflow's history. */

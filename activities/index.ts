@@ -11,8 +11,7 @@ import { describeOperatorEvent } from '../domain/operator-event';
 import { createSendAtOnce, createSendAttempt, type AttemptDeps, type AttemptResult } from './attempt';
 import { createRetentionActivities, type RetentionDeps } from './remove-expired';
 
-export type { AttemptFacts, AttemptResult, EndedNotification, SendWebhook } from './attempt';
-export { createSendSlots, type SendSlots } from './send-slots';
+export type { AttemptFacts, AttemptResult, Busy, EndedNotification, SendWebhook } from './attempt';
 
 /** Every side effect of the workflows. The sends have a task queue of their own, so that slow partners do not delay records. */
 export function createActivities(deps: AttemptDeps & RecordingDeps & RetentionDeps) {

@@ -32,6 +32,19 @@ export type DeliveryOutcome =
       readonly retryAfterMs: number | null;
     };
 
+/** The outcome of one POST, with the partner's answer, which is not for workflow history. */
+export interface SentWebhook {
+  readonly outcome: DeliveryOutcome;
+  /** The first 8 KiB of the answer; null when there was none. */
+  readonly answer: string | null;
+  /** The address that we were connected to; null without a connection. */
+  readonly address: string | null;
+  /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  readonly detail: string | null;
+  /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second; null when it has none. */
+  readonly clockSkewMs: number | null;
+}
+
 /** The outcome of an answer with this status: only 2xx succeeds. */
 export function outcomeOfStatus(
   httpStatus: number,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { outcomeOfStatus, type DeliveryOutcome } from '../domain/delivery-outcome';
+import { outcomeOfStatus, type SentWebhook } from '../domain/delivery-outcome';
 import { parseHttpDate, parseRetryAfter } from '../domain/retry-schedule';
 import { checkWebhookUrl, type WebhookUrlFault } from '../domain/webhook-url';
 import { createAddressGuard, openConnection, resolveTarget, type AddressResolver } from './connect';
@@ -51,24 +51,12 @@ interface SendInput {
   readonly signal?: AbortSignal;
 }
 
-export interface SendResult {
-  readonly outcome: DeliveryOutcome;
-  /** The first 8 KiB of the answer; null when there was none. Not for workflow history. */
-  readonly answer: string | null;
-  /** The address that we were connected to; null without a connection. */
-  readonly address: string | null;
-  /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
-  readonly detail: string | null;
-  /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second; null when it has none. */
-  readonly clockSkewMs: number | null;
-}
-
 export interface Sender {
   /**
    * POSTs once. A failure on the partner's side is an outcome.
    * @throws our own faults (no DNS server, too many open files), and the signal's reason when cancelled.
    */
-  send(input: SendInput): Promise<SendResult>;
+  send(input: SendInput): Promise<SentWebhook>;
   /** Closes idle connections. Exchanges under way go on. */
   close(): void;
 }
@@ -120,7 +108,7 @@ export function createSender(options: SenderOptions): Sender {
     }
   }
 
-  async function send(input: SendInput): Promise<SendResult> {
+  async function send(input: SendInput): Promise<SentWebhook> {
     input.signal?.throwIfAborted();
     const startedAt = performance.now();
     const elapsed = () => Math.round(performance.now() - startedAt);

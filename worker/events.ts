@@ -268,7 +268,7 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
 export function observedBy(clock: ReturnType<typeof createClockWatch>, send: SendWebhook): SendWebhook {
   return async (request) => {
     const result = await send(request);
-    if (typeof result.clockSkewMs === 'number') {
+    if (result.clockSkewMs !== null) {
       clock.observe(new URL(request.url).hostname, result.clockSkewMs);
     }
     return result;

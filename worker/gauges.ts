@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
-import type { SendSlots } from '../activities';
 import {
   backlog,
   databaseFigures,
@@ -12,6 +11,7 @@ import {
 import type { Db, Sql } from '../db/postgres/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { ROUND_TIMEOUT_MS, withTimeout } from '../timing/timing';
+import type { SendSlots } from './slots';
 
 interface WorkerGaugesDeps {
   readonly db: Db;

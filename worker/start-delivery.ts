@@ -5,7 +5,7 @@ import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states
 import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
-import type { FastPath, FastPathAnswer } from './fast-path';
+import type { FastPath, FastPathAnswer } from './slots';
 
 /** A client would try for many seconds while Temporal is away. The row is safe in Postgres, and is claimed again. */
 const START_MS = 1_500;

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
-import { createActivities, createSendSlots } from '../activities';
+import { createActivities } from '../activities';
 import { endpointHistory } from '../db/endpoints/attempts';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { endNotification } from '../db/notifications/attempt';
@@ -30,7 +30,7 @@ import {
   type WorkerMetrics,
 } from './events';
 import { startDispatcher, type Dispatcher } from './dispatcher';
-import { createEndpointSpeed, createFastPath, type FastPath } from './fast-path';
+import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
 import { createWorkerGauges } from './gauges';
 import { startWorkerKeeper } from './keeper';
 import type { WorkerOptions } from './options';
