@@ -31,21 +31,14 @@ interface DispatcherDeps {
   readonly batch: number;
 }
 
-export interface Dispatcher {
-  /** Claims at once: something may be due. */
-  wake(): void;
-  /** An attempt was recorded, or its notification has ended without one: a waiting notification may have its slot, or its turn. */
-  readonly attemptEnded: (notificationId?: string) => void;
-  /** Starts nothing more; resolves when everything started has been written down. */
-  stop(): Promise<void>;
-}
+export type Dispatcher = ReturnType<typeof startDispatcher>;
 
 /**
  * Claims due notifications and starts their workflows. The row stays until a delivery has ended, and a lease that runs out makes it due
  * again, so a dispatcher may die at any point; a second start of a workflow changes nothing. The next claim does not wait for the
  * starts of the one before, so that one partner's starts do not delay another's.
  */
-export function startDispatcher(deps: DispatcherDeps): Dispatcher {
+export function startDispatcher(deps: DispatcherDeps) {
   const { claim, sweepMs, monotonicMs, batch } = deps;
   const unreachable = (error: unknown) => deps.onError(error, 'the dispatcher cannot reach Postgres');
   const pace = createClaimPace(monotonicMs);
@@ -86,13 +79,16 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   });
 
   return {
-    wake: () => loop.wake(),
-    attemptEnded: (notificationId) => {
+    /** Claims at once: something may be due. */
+    wake: (): void => loop.wake(),
+    /** An attempt was recorded, or its notification has ended without one: a waiting notification may have its slot, or its turn. */
+    attemptEnded: (notificationId?: string): void => {
       if (notificationId !== undefined) notes.remove(notificationId);
       seen.attemptEndedMs = monotonicMs();
       if (seen.left.waiting) loop.wake();
     },
-    async stop() {
+    /** Starts nothing more; resolves when everything started has been written down. */
+    async stop(): Promise<void> {
       await loop.stop();
       await starts.finish();
       await notes.write();

@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { SendWebhook } from '../activities';
-import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
+import { parseKeyRing } from '../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../domain/retry-schedule';
 import { createResolver } from '../outbound/connect';
 import { createSender } from '../outbound/sender';
 import { ConfigError, targetRules, type Config } from '../runtime/config/config';
-import { openTracing, type Tracing } from '../runtime/telemetry/tracing';
+import { openTracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
-import type { Build, Ladders } from './start-delivery';
 
 /**
  * Most sends under way in a process, 16 slots for each of 25 endpoints that do not answer. A send is mostly waiting, and what it keeps
@@ -32,43 +31,14 @@ const RECONCILE_AFTER_MS = 60_000;
 /** Written by `npm run build`, beside the compiled code. */
 const WORKFLOW_BUNDLE = join(__dirname, '../workflow-bundle.js');
 
-/** What a worker process runs with. Every part of it takes these options, or some of them, as they are. */
-export interface WorkerOptions {
-  readonly databaseUrl: string;
-  readonly databaseListenUrl: string;
-  readonly databasePoolSize: number;
-  readonly databaseTimeoutMs: number;
-  readonly temporal: TemporalTarget;
-  readonly taskQueue: string;
-  /** Prebuilt workflow code, or the folder to build it from. */
-  readonly workflows: { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
-  /** The build that this process is; null: workers without versions. */
-  readonly build: Build | null;
-  /** Most sends under way in this process. */
-  readonly mostSends: number;
-  /** Most workflow tasks under way in this process, 24 or more; first attempts within them are at most half. */
-  readonly mostWorkflowTasks: number;
-  readonly keyRing: KeyRing;
-  readonly send: SendWebhook;
-  readonly ladders: Ladders;
-  readonly sweepMs: number;
-  readonly reconcileEveryMs: number;
-  readonly reconcileAfterMs: number;
-  /** `HH:MM`, UTC, or `off`. */
-  readonly retentionAt: string;
-  readonly production: boolean;
-  readonly logger: Logger;
-  /** Null: no traces are made. */
-  readonly tracing: Tracing | null;
-  /** An API in the same process shows the process' own metrics (CPU, memory, event loop). */
-  readonly besideApi: boolean;
-}
+/** Prebuilt workflow code, or the folder to build it from. */
+type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
 
 /** What tests vary; an operator has no reason to. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
   readonly deploymentName?: string;
-  readonly workflows?: WorkerOptions['workflows'];
+  readonly workflows?: WorkflowCode;
   readonly sweepMs?: number;
   readonly testLadderMs?: readonly number[];
   readonly reconcileAfterMs?: number;
@@ -76,15 +46,26 @@ export interface WorkerTuning {
   readonly mostWorkflowTasks?: number;
 }
 
-/** @throws ConfigError when the key ring is missing; KeyRingError when a setting cannot be used. */
+/** What a worker process runs with. Every part of it takes these options, or some of them, as they are. */
+export type WorkerOptions = ReturnType<typeof workerOptions>;
+
+/**
+ * @param surroundings.besideApi whether an API in the same process shows the process' own metrics (CPU, memory, event loop).
+ * @throws ConfigError when the key ring is missing; KeyRingError when a setting cannot be used.
+ */
 export function workerOptions(
   config: Config,
-  surroundings: Pick<WorkerOptions, 'databaseUrl' | 'temporal' | 'logger'> & { readonly besideApi?: boolean },
+  surroundings: {
+    readonly databaseUrl: string;
+    readonly temporal: TemporalTarget;
+    readonly logger: Logger;
+    readonly besideApi?: boolean;
+  },
   tuning: WorkerTuning = {},
-): WorkerOptions {
+) {
   if (config.WEBHOOK_KEYS === undefined)
     throw new ConfigError('WEBHOOK_KEYS is not set: without it no webhook can be signed.');
-  const { send } = createSender({
+  const { send }: { send: SendWebhook } = createSender({
     ...targetRules(config),
     resolver: createResolver(),
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
@@ -100,11 +81,13 @@ export function workerOptions(
     databaseTimeoutMs: config.DATABASE_TIMEOUT_MS,
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,
     workflows: tuning.workflows ?? builtWorkflows(),
+    /** Null: workers without versions. */
     build: buildId === undefined ? null : { deploymentName, buildId },
     mostSends: MOST_SENDS,
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,
+    /** Waits before each attempt, in milliseconds. */
     ladders: {
       test: tuning.testLadderMs ?? TEST_LADDER_MS,
       status: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,
@@ -119,7 +102,7 @@ export function workerOptions(
 }
 
 /** The bundle of the build; from sources, the workflow code is bundled at the start, in about two seconds. */
-const builtWorkflows = (): WorkerOptions['workflows'] =>
+const builtWorkflows = (): WorkflowCode =>
   existsSync(WORKFLOW_BUNDLE)
     ? { bundle: { codePath: WORKFLOW_BUNDLE } }
     : { folder: join(__dirname, '../workflows') };

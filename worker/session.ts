@@ -54,20 +54,10 @@ type SessionOptions = Pick<
 >;
 type Activities = ReturnType<typeof createActivities>;
 
-/** A connected pair of Temporal workers: workflows and records, and the sends. */
-export interface WorkerSession {
-  /** On the same connection, so that starts can be eager. */
-  readonly client: Client;
-  /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
-  readonly running: Promise<void>;
-  /** Takes no more tasks, finishes those under way within the grace. */
-  stop(): Promise<void>;
-}
+export type WorkerSession = Awaited<ReturnType<typeof openWorkerSession>>;
 
-export async function openWorkerSession(
-  options: SessionOptions,
-  activities: Activities,
-): Promise<WorkerSession> {
+/** Opens a connected pair of Temporal workers: workflows and records, and the sends. */
+export async function openWorkerSession(options: SessionOptions, activities: Activities) {
   const { taskQueue, workflows, mostSends, mostWorkflowTasks, build } = options;
   const { namespace } = options.temporal;
   const connection = await openNativeConnection(options.temporal.connection);
@@ -126,9 +116,12 @@ export async function openWorkerSession(
   // A failure before anybody waits for it would end the process.
   running.catch(() => undefined);
   return {
+    /** On the same connection, so that starts can be eager. */
     client: new Client({ connection, namespace }),
+    /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
     running,
-    async stop() {
+    /** Takes no more tasks, finishes those under way within the grace. */
+    async stop(): Promise<void> {
       shutdown();
       await running.catch(() => undefined);
     },

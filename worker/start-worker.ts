@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { Registry } from 'prom-client';
 import { createActivities } from '../activities';
 import { endpointHistory } from '../db/endpoints/attempts';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
@@ -45,23 +44,17 @@ const BATCH = 64;
 /** Longest statement of the retention; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
 
-export interface WorkerProcess {
-  readonly registry: Registry;
-  /** @throws naming what is missing: Postgres, Temporal, its namespace or a search attribute. */
-  checkReady(): Promise<void>;
-  /** Starts nothing more, finishes what is under way, then closes Temporal and Postgres. */
-  close(): Promise<void>;
-}
+export type WorkerProcess = Awaited<ReturnType<typeof startWorker>>;
 
 /**
  * Starts one worker process: the dispatcher, the reconciler, the keeper of held notifications, the loops for overdue lender events and
  * for partners' recoveries, and both Temporal workers. It runs without Temporal too, and keeps trying: until then rows wait in Postgres.
  */
-export async function startWorker(options: WorkerOptions): Promise<WorkerProcess> {
+export async function startWorker(options: WorkerOptions) {
   return openTogether(async (closers) => start(options, closers));
 }
 
-function start(options: WorkerOptions, closers: Closers): WorkerProcess {
+function start(options: WorkerOptions, closers: Closers) {
   const { logger, tracing, databaseUrl, databasePoolSize, databaseTimeoutMs } = options;
 
   // Postgres.
@@ -188,14 +181,16 @@ function start(options: WorkerOptions, closers: Closers): WorkerProcess {
   });
   return {
     registry: metrics.registry,
-    async checkReady() {
+    /** @throws naming what is missing: Postgres, Temporal, its namespace or a search attribute. */
+    async checkReady(): Promise<void> {
       await withTimeout(sql`select 1`, 1_000, 'Postgres');
       const different = await differentFunctions(sql);
       if (different.length > 0)
         throw new Error(`the database has not this build's ${different.join(', ')}: run migrate`);
       await session.checkReady();
     },
-    close: () => closers.close(),
+    /** Starts nothing more, finishes what is under way, then closes Temporal and Postgres. */
+    close: (): Promise<void> => closers.close(),
   };
 }
 
