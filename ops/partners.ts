@@ -5,6 +5,8 @@ import {
   listPartners,
   setPartnerRecovery,
   setPartnerState,
+  type PartnerRecoveryState,
+  type PartnerState,
 } from '../db/catalogue/partners';
 import { changeAndLog, group, handle, type OpsDeps } from './call';
 import { newIdOf, withId } from './ids';
@@ -21,25 +23,7 @@ const STILL_DELIVERED =
   '\nIts keys answer 401 within a second. What its applications owe it is still delivered, and lenders still report: ' +
   'ops webhooks disable holds its deliveries.';
 
-const SWITCHES = [
-  { verb: 'activate', to: { state: 'active' }, description: 'Let its keys work again.' },
-  {
-    verb: 'deactivate',
-    to: { state: 'inactive' },
-    description:
-      'Make every key of the partner answer 401. Deliveries continue: webhooks disable stops them.',
-  },
-  {
-    verb: 'enable-recovery',
-    to: { recovery: 'enabled' },
-    description: 'Let it have all that it missed sent again itself.',
-  },
-  {
-    verb: 'disable-recovery',
-    to: { recovery: 'disabled' },
-    description: 'No longer let it; a recovery of its own that is under way is stopped. Operators still can.',
-  },
-] as const;
+type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
 export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   const partners = group(program, 'partners', 'Who integrates with the service.', EXAMPLES);
@@ -76,7 +60,20 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     return { json, text: facts(json) };
   });
 
-  for (const { verb, to, description } of SWITCHES) {
+  addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
+  addSwitch(
+    'deactivate',
+    { state: 'inactive' },
+    'Make every key of the partner answer 401. Deliveries continue: webhooks disable stops them.',
+  );
+  addSwitch('enable-recovery', { recovery: 'enabled' }, 'Let it have all that it missed sent again itself.');
+  addSwitch(
+    'disable-recovery',
+    { recovery: 'disabled' },
+    'No longer let it; a recovery of its own that is under way is stopped. Operators still can.',
+  );
+
+  function addSwitch(verb: string, to: Switched, description: string): void {
     const command = withId(partners.command(verb), 'partner', '<partner>').description(description);
     handle(command, deps, async (call, partnerId = '') => {
       const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
@@ -84,7 +81,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
           'state' in to
             ? await setPartnerState(tx, partnerId, to.state)
             : await setPartnerRecovery(tx, partnerId, to.recovery);
-        if (done.changed) await log(partnerId, to);
+        if (done.changed) await log(partnerId, { ...to });
         return done;
       });
       const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;

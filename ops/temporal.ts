@@ -28,19 +28,6 @@ export interface DeploymentState {
   readonly builds: readonly { readonly buildId: string; readonly status: string }[];
 }
 
-/** What commands ask of Temporal. Every method throws TemporalUnreachable, and Refused with Temporal's reason. */
-export interface TemporalOrders {
-  /** Gives an order to the workflow of a delivery. @returns false when it has ended, or never was. */
-  orderDelivery(delivery: DeliveryRef, order: DeliveryOrder): Promise<boolean>;
-  /** Starts the workflow that removes expired data. @throws Refused while one that was started by hand is running. */
-  startRetention(): Promise<void>;
-  describeDeployment(): Promise<DeploymentState>;
-  /** Takes about 20 s. */
-  setCurrent(buildId: string): Promise<void>;
-  /** Gives a build a share of the deliveries, 0 to 100 %; null ends the ramp. */
-  ramp(buildId: string | null, percent: number): Promise<void>;
-}
-
 /** A person waits for an order: Temporal answers in milliseconds, or is away. */
 const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
@@ -59,12 +46,12 @@ const STATUS = ['unspecified', 'inactive', 'current', 'ramping', 'draining', 'dr
 
 type Ask = <R>(request: (service: Connection['workflowService']) => Promise<R>) => Promise<R>;
 
-/** Orders to one Temporal, over a connection for each. */
+/** What commands ask of Temporal, over a connection for each call. Every method throws TemporalUnreachable, and Refused with the reason. */
 export function temporalOrders(
   target: TemporalTarget,
   names: { readonly taskQueue: string; readonly deployment: string },
   settleMs = SETTLE_MS,
-): TemporalOrders {
+) {
   const { namespace } = target;
   const { taskQueue, deployment: deploymentName } = names;
   const named = { namespace, deploymentName };
@@ -127,7 +114,8 @@ export function temporalOrders(
     );
 
   return {
-    orderDelivery: ({ notificationId, generation }, order) =>
+    /** Gives an order to the workflow of a delivery. @returns false when it has ended, or never was. */
+    orderDelivery: ({ notificationId, generation }: DeliveryRef, order: DeliveryOrder): Promise<boolean> =>
       withClient(ORDER_DEADLINE_MS, async (workflow) => {
         const handle = workflow.getHandle(deliveryWorkflowId(notificationId, generation));
         try {
@@ -138,7 +126,8 @@ export function temporalOrders(
           throw error;
         }
       }),
-    startRetention: () =>
+    /** Starts the workflow that removes expired data. @throws Refused while one that was started by hand is running. */
+    startRetention: (): Promise<void> =>
       withClient(RETENTION_DEADLINE_MS, async (workflow) => {
         const workflowId = `${retentionScheduleId(taskQueue)}/by-hand`;
         const options = { taskQueue, workflowId, args: [], workflowExecutionTimeout: RETENTION_LIMIT };
@@ -150,9 +139,9 @@ export function temporalOrders(
     describeDeployment: () => aboutBuilds(read),
     /**
      * Makes a build current: announces it (a ramp of 0 %) so that workers of other builds stop asking for first tasks,
-     * waits until they have, and lets Temporal change over. For the build that is current already it ends a ramp.
+     * waits until they have (about 20 s), and lets Temporal change over. For the current build it ends a ramp.
      */
-    setCurrent: (buildId) =>
+    setCurrent: (buildId: string): Promise<void> =>
       aboutBuilds(async (ask) => {
         const { current, ramping } = await read(ask);
         if (current === buildId) {
@@ -163,6 +152,10 @@ export function temporalOrders(
         await sleep(settleMs);
         await ask((service) => service.setWorkerDeploymentCurrentVersion({ ...named, buildId }));
       }),
-    ramp: (buildId, percent) => aboutBuilds(async (ask) => void (await setRamp(ask, buildId, percent))),
+    /** Gives a build a share of the deliveries, 0 to 100 %; null ends the ramp. */
+    ramp: (buildId: string | null, percent: number): Promise<void> =>
+      aboutBuilds(async (ask) => void (await setRamp(ask, buildId, percent))),
   };
 }
+
+export type TemporalOrders = ReturnType<typeof temporalOrders>;
