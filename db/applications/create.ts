@@ -20,14 +20,12 @@ import type { Application } from './applications';
 import { findLender } from './lenders';
 
 /** An application as a lender's integration opens it, from a finance link. */
-export interface NewApplication extends ApplicationTerms {
-  readonly lender: string;
-  readonly lenderReference: string;
-  readonly quoteId: string;
-  readonly merchantReference: string | null;
+export interface NewApplication
+  extends
+    ApplicationTerms,
+    Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'merchantReference' | 'requestId'> {
   /** Who asks: other lenders, their products, and quotes of the other environment do not exist for it. */
   readonly service: ServiceCaller;
-  readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }

@@ -15,14 +15,12 @@ import { columns, rowsOf, runPrepared, type Db, type DbOrTransaction } from '../
 import { creditApplications, lenderEvents } from '../schema';
 import { applicationExists, type Application, type LenderEvent } from './applications';
 
-export interface NewLenderEvent {
-  readonly applicationId: string;
-  readonly lenderEventId: string;
-  readonly status: ApplicationState;
-  readonly occurredAt: Date;
+export interface NewLenderEvent extends Pick<
+  LenderEvent,
+  'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'requestId'
+> {
   /** Who sends it: applications of other lenders and the other environment do not exist for it. */
   readonly service: ServiceCaller;
-  readonly requestId: string | null;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }

@@ -21,12 +21,9 @@ export interface ProductVersion {
   readonly definition: ProductDefinition;
 }
 
-interface NewProduct {
-  readonly merchantId: string;
-  readonly active: boolean;
-  readonly displayOrder: number;
+type NewProduct = Pick<StoredProduct, 'merchantId' | 'active' | 'displayOrder'> & {
   readonly definition: ProductDefinition;
-}
+};
 
 /** 24 columns a row: stays below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 500;
@@ -129,12 +126,7 @@ export async function addVersion(
   return version;
 }
 
-export interface RenewedProduct {
-  readonly productId: string;
-  readonly merchantId: string;
-  readonly creditProduct: string;
-  readonly version: number;
-}
+export type RenewedProduct = Pick<StoredProduct, 'productId' | 'merchantId' | 'creditProduct' | 'version'>;
 
 const {
   productId: _,

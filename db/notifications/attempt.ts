@@ -8,6 +8,7 @@ import type { SealedSecret } from '../endpoints/secrets';
 import type { SealedKeyPair } from '../endpoints/key-pairs';
 import { hint, oneRow, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
+import type { notifications } from '../schema';
 import {
   fromText,
   lockNotification,
@@ -17,6 +18,8 @@ import {
   type NotificationRef,
 } from './notification';
 import { TEST_LIMIT_PER_MONTH } from './quota';
+
+type Stored = Readonly<typeof notifications.$inferSelect>;
 
 export interface AttemptRef {
   readonly notificationId: string;
@@ -30,29 +33,16 @@ export type OpenedAttempt =
       readonly attemptNumber: number;
       /** Steps of the retry ladder that have been made. */
       readonly step: number;
-      readonly notification: Tenant & {
-        readonly eventId: string;
-        readonly eventType: string;
-        readonly body: string;
-        readonly applicationId: string | null;
-        readonly sequence: number | null;
-        readonly merchantReference: string | null;
-        readonly requestId: string | null;
-        readonly traceParent: string | null;
-        readonly ageMs: number;
-      };
+      readonly notification: Tenant &
+        Pick<Stored, 'eventId' | 'eventType' | 'body' | 'applicationId' | 'sequence' | 'merchantReference'> &
+        Pick<Stored, 'requestId' | 'traceParent'> & { readonly ageMs: number };
       readonly endpoint: { readonly endpointId: string; readonly url: string };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
       /** Of the notification's partner and environment. */
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
   /** Its workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
-  | {
-      readonly kind: 'wait';
-      readonly step: number;
-      readonly waitMs: number;
-      readonly paused: boolean;
-    }
+  | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** It has ended, or is held: the workflow has nothing left to do. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */

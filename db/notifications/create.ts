@@ -5,6 +5,7 @@ import type { Tenant } from '../../domain/tenant';
 import type { Application } from '../applications/applications';
 import { hasActiveEndpoint, noActiveEndpoint, TENANT } from '../endpoints/endpoints';
 import { hint, oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
+import type { notifications } from '../schema';
 import { SOMETHING_IS_DUE } from './notification';
 import {
   addMonth,
@@ -56,11 +57,10 @@ export async function insertStatusNotification(
   if (stored.state === 'queued') hint(tx, SOMETHING_IS_DUE);
 }
 
-export interface NewTestNotification extends Tenant {
-  readonly notificationId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly body: string;
+export interface NewTestNotification
+  extends
+    Tenant,
+    Pick<typeof notifications.$inferSelect, 'notificationId' | 'eventId' | 'eventType' | 'body'> {
   readonly requestId: string;
   /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;

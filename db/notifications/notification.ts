@@ -127,25 +127,19 @@ export const NOTIFICATIONS_CHANNEL = 'notifications';
 /** API processes listen here for the first attempts of tests that a caller waits for. */
 export const ATTEMPTS_CHANNEL = 'attempts';
 
-/** Something is due now; the claim finds what. Equal hints are sent once. */
-export const SOMETHING_IS_DUE: Hint = { channel: NOTIFICATIONS_CHANNEL, payload: 'due' };
+const toDispatchers = (payload: string): Hint => ({ channel: NOTIFICATIONS_CHANNEL, payload });
+const toCallers = (payload: string): Hint => ({ channel: ATTEMPTS_CHANNEL, payload });
 
-export const recoveryIsWanted = (recoveryId: string): Hint => ({
-  channel: NOTIFICATIONS_CHANNEL,
-  payload: recoveryId,
-});
+/** Something is due now; the claim finds what. Equal hints are sent once. */
+export const SOMETHING_IS_DUE = toDispatchers('due');
+
+export const recoveryIsWanted = (recoveryId: string) => toDispatchers(recoveryId);
 
 /** An attempt of a test has ended, or the test. */
-export const testHasMoved = (notificationId: string): Hint => ({
-  channel: ATTEMPTS_CHANNEL,
-  payload: notificationId,
-});
+export const testHasMoved = (notificationId: string) => toCallers(notificationId);
 
 /** The first attempt of a test is delayed, because Temporal cannot be reached. */
-export const testIsDelayed = (notificationId: string): Hint => ({
-  channel: ATTEMPTS_CHANNEL,
-  payload: `${notificationId}:delayed`,
-});
+export const testIsDelayed = (notificationId: string) => toCallers(`${notificationId}:delayed`);
 
 const PREFIX = 'ntf_';
 

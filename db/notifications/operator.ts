@@ -19,20 +19,19 @@ import type { deliveryAttempts } from '../schema';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
 
 /** A notification as operators see it. */
-export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'> {
+export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'>, Moments {
   readonly merchantReference: string | null;
   readonly createdAt: Date;
-  readonly dueAt: Date | null;
-  readonly takenAt: Date | null;
-  readonly startedAt: Date | null;
-  readonly nextAttemptAt: Date | null;
-  readonly pausedAt: Date | null;
-  readonly heldAt: Date | null;
-  readonly deliveredAt: Date | null;
-  readonly endedAt: Date | null;
   readonly reservedMonth: string | null;
   readonly requestId: string | null;
 }
+
+type Moments = Readonly<
+  Record<
+    'dueAt' | 'takenAt' | 'startedAt' | 'nextAttemptAt' | 'pausedAt' | 'heldAt' | 'deliveredAt' | 'endedAt',
+    Date | null
+  >
+>;
 
 export interface StoredNotification extends NotificationSummary {
   readonly body: string;
