@@ -1,7 +1,6 @@
 import { Worker } from '@temporalio/worker';
-import { bundleWith } from '../support/bundles';
+import { bundleWith, prebuiltBundle } from '../support/temporal';
 import { keptHistories } from '../support/histories';
-import { prebuiltBundle } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 /** Histories that workers have written; a new workflow that could not go on with one would stop ladders under way. */

@@ -4,7 +4,7 @@ import { newReference } from '../support/applications';
 import { until, type TestWorker } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
-import { findLeaks } from '../support/leaks';
+import { findLeaks } from '../support/emitted';
 import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { startTraceCollector, type TraceCollector } from '../support/trace-collector';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { Merchant, Product } from '../../domain/product';
 import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
-import { TERMS } from '../support/terms';
+import { TERMS } from '../support/values';
 
 /** A 12-month 9.9 % product for every loan, changed as a test needs. */
 export function buildProduct(changes: Partial<Product> = {}): Product {

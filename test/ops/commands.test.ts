@@ -3,7 +3,7 @@ import { insertQuotes } from '../../db/quotes/store';
 import { connectDatabase } from '../../db/postgres/connect';
 import { PRODUCT_ROW } from './import-rows';
 import { createOpsUnderTest, OTHER_DEPS, runWith, type OpsUnderTest } from './run';
-import { quoteRow } from '../support/quote-row';
+import { quoteRow } from '../support/values';
 
 let ops: OpsUnderTest;
 

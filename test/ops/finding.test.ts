@@ -2,7 +2,7 @@ import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/store';
 import { addEndpoint, storeStatus } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
-import { quoteRow } from '../support/quote-row';
+import { quoteRow } from '../support/values';
 import { PRODUCT_ROW } from './import-rows';
 import { createOpsUnderTest, type OpsUnderTest } from './run';
 

@@ -4,7 +4,7 @@ import { random } from '../support/random';
 import { killOne, noKills } from './killer';
 import { runLenders } from './lenders';
 import { conclude, type StormEnd } from './run';
-import { killableProductionTemporal } from '../support/killable-temporal';
+import { killableProductionTemporal } from '../support/production-temporal';
 import { openStorm } from './scene';
 import { PATIENCE_MS, runTester } from './tester';
 

@@ -2,7 +2,7 @@ import { Agent } from 'undici';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { newKeyRingText } from '../support/notifications';
-import type { KillableTemporal } from '../support/killable-temporal';
+import type { KillableTemporal } from '../support/production-temporal';
 import { ownTemporal } from '../support/own-temporal';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { randomTaskQueue } from '../support/temporal';

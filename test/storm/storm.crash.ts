@@ -1,4 +1,4 @@
-import { killableProductionTemporal } from '../support/killable-temporal';
+import { killableProductionTemporal } from '../support/production-temporal';
 import { runStorm } from './run';
 
 /** A number that was given in the environment, for a run of another size. */

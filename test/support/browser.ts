@@ -1,5 +1,5 @@
 import { chromium, type Browser } from 'playwright-core';
-import { onPath } from './on-path';
+import { onPath } from './needs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 

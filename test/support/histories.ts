@@ -42,3 +42,11 @@ export function keptHistories(bend = (text: string) => text): { workflowId: stri
     history: History.fromObject(JSON.parse(bend(readFileSync(join(folder, file), 'utf8'))) as object),
   }));
 }
+
+/** Build ids of the workers that completed the workflow tasks of a run, in order; null for one without a version. */
+export async function deploymentsOf(handle: WorkflowHandle): Promise<(string | null)[]> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).flatMap(({ workflowTaskCompletedEventAttributes: completed }) =>
+    completed ? [completed.deploymentVersion?.buildId ?? null] : [],
+  );
+}

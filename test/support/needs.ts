@@ -1,7 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  appendFileSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
-import { onPath } from './on-path';
 
 /**
  * What tests use beside Node and npm, and what this machine lacks of it: undefined, or a text that says so. Tests that need
@@ -124,4 +132,19 @@ function obtain(what: 'temporal' | 'time-skipping'): string | undefined {
     writeFileSync(known, status === 0 ? THERE : stdout.trim() || String(error));
   }
   return read() === THERE ? undefined : read();
+}
+
+/** The file that the first of these names has on the PATH, by the order of the names; undefined when there is none. */
+export function onPath(...names: readonly string[]): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs);
+}
+
+function runs(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

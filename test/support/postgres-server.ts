@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { startPostgres, type RunningPostgres } from '../../dev/postgres';
+import postgres from 'postgres';
+import { type RunningPostgres, startPostgres } from '../../dev/postgres';
 import { childrenOf, signal, waitForEnd } from '../../dev/processes';
 import { freePort } from './free-port';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
@@ -88,4 +89,20 @@ export async function startOwnPostgres(
       dismissWatchdog();
     },
   };
+}
+
+/** Gives a Postgres of one's own a certificate, PEM, and has it speak TLS. */
+export async function enableTls(server: OwnPostgres, own: { readonly cert: string; readonly key: string }) {
+  const admin = postgres(server.url, { max: 1 });
+  // Written by the server itself, as its key has to be its own.
+  for (const [file, text] of [
+    ['server.crt', own.cert],
+    ['server.key', own.key],
+  ] as const)
+    await admin.unsafe(
+      `copy (select unnest(string_to_array('${text}', E'\\n'))) to program 'umask 077; cat > ${file}'`,
+    );
+  await admin`alter system set ssl = on`;
+  await admin`select pg_reload_conf()`;
+  await admin.end();
 }

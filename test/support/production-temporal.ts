@@ -1,17 +1,19 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import postgres from 'postgres';
 import { freeLowPorts } from '../../dev/ports';
 import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporalServer, SERVER_VERSION } from '../../dev/temporal-postgres/executables';
-import { readConfig } from '../../runtime/config/config';
-import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
+import { readConfig } from '../../runtime/config/config';
+import { ensureNamespace } from '../../runtime/temporal/namespace';
+import { temporalTarget } from '../../runtime/temporal/temporal-target';
+import type { OwnTemporal } from './own-temporal';
 import { startOwnPostgres } from './postgres-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
@@ -185,4 +187,37 @@ async function createDatabases(url: string): Promise<void> {
   } finally {
     await sql.end({ timeout: 1 });
   }
+}
+
+/** A server that may be killed and started again. */
+export interface KillableTemporal extends Pick<
+  OwnTemporal,
+  'address' | 'namespace' | 'client' | 'start' | 'kill' | 'close'
+> {
+  /** Further settings of a worker that is to reach it. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Prepares production's server, on Postgres with the files of deploy/temporal. It is built with Go where it is missing. */
+export async function killableProductionTemporal(): Promise<KillableTemporal> {
+  const server = await openProductionTemporal([SERVER_VERSION]);
+  await server.updateSchema(SERVER_VERSION);
+  const { namespace, connection: how } = temporalTarget(readConfig(server.environment));
+  const connection = Connection.lazy(how);
+  return {
+    address: server.address,
+    namespace,
+    environment: server.environment,
+    client: new Client({ connection, namespace }),
+    async start() {
+      server.start(SERVER_VERSION);
+      await server.ready();
+      await ensureNamespace(connection, { namespace, keepDays: 1 });
+    },
+    kill: async () => void (await server.stop('SIGKILL')),
+    async close() {
+      await connection.close();
+      await server.close();
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/deployments';
+import { deploymentsOf } from '../support/histories';
 import { prebuiltBundle, randomTaskQueue, testTemporal } from '../support/temporal';
 
 type Time = google.protobuf.ITimestamp;

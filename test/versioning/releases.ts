@@ -4,7 +4,7 @@ import { temporalOrders } from '../../ops/temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/deployments';
+import { deploymentsOf } from '../support/histories';
 import { storeTest } from '../support/notifications';
 import type { TestTemporal } from '../support/temporal';
 

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import Long from 'long';
 import type { createActivities } from '../../activities';
 import { openWorkerSession } from '../../worker/session';
-import { bundleWith } from '../support/bundles';
+import { bundleWith, prebuiltBundle, testTemporal } from '../support/temporal';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/deployments';
-import { prebuiltBundle, testTemporal } from '../support/temporal';
+import { deploymentsOf } from '../support/histories';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { openReleases, type Releases } from './releases';
 

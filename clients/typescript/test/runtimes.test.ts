@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { onPath } from '../../../test/support/on-path';
+import { onPath } from '../../../test/support/needs';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
 import { installPackage } from './package';
 

@@ -6,7 +6,7 @@ import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
 import { useDatabase } from '../../support/database';
-import { TERMS } from '../../support/terms';
+import { TERMS } from '../../support/values';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {

@@ -14,7 +14,7 @@ import {
   storeStatus,
   storeTest,
 } from '../../support/notifications';
-import { DELIVERED, FAILED } from '../../support/outcomes';
+import { DELIVERED, FAILED } from '../../support/values';
 
 const GONE: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
 const START = Date.parse('2026-11-02T09:00:00Z');

@@ -23,7 +23,7 @@ import {
   storeStatus,
   storeTest,
 } from '../../support/notifications';
-import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../support/outcomes';
+import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../support/values';
 
 const FAILED = { ...FAILED_AT_ONCE, retryAfterMs: 1_000 };
 const keyRing = parseKeyRing(newKeyRingText());

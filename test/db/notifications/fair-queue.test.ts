@@ -15,7 +15,7 @@ import {
   storeStatus,
   storeTest,
 } from '../../support/notifications';
-import { DELIVERED, FAILED } from '../../support/outcomes';
+import { DELIVERED, FAILED } from '../../support/values';
 
 const keyRing = newKeyRingText();
 const database = useDatabase({ poolSize: 12 });

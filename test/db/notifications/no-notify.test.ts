@@ -19,7 +19,7 @@ import {
 } from '../../support/notifications';
 import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
 import { migrateWithLogins } from '../../support/roles';
-import { DELIVERED, FAILED } from '../../support/outcomes';
+import { DELIVERED, FAILED } from '../../support/values';
 
 const partnerId = 'P100001';
 const queue = { partnerId, environment: 'sandbox' as const };

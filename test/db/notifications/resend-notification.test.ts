@@ -10,7 +10,7 @@ import { setEndpointState } from '../../../db/endpoints/endpoints';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import { claimAll, newKeyRingText, newPartner, openedAttempt, storeTest } from '../../support/notifications';
-import { DELIVERED, FAILED } from '../../support/outcomes';
+import { DELIVERED, FAILED } from '../../support/values';
 
 const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;
 const keyRing = parseKeyRing(newKeyRingText());

@@ -1,7 +1,7 @@
 import { connectDatabase, type Database } from '../../../db/postgres/connect';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/store';
 import { createTestDatabase, type TestDatabase } from '../../support/database';
-import { quoteRow } from '../../support/quote-row';
+import { quoteRow } from '../../support/values';
 
 let clone: TestDatabase;
 let reader: Database;

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connectDatabase, type Database } from '../../../../db/postgres/connect';
 import { REPAIRED_RELEASE, type Sql } from '../../../../db/postgres/driver/client';
 import { createTestDatabase, type TestDatabase } from '../../../support/database';
-import { enableTls } from '../../../support/own-tls';
-import { startOwnPostgres } from '../../../support/postgres-server';
+import { enableTls, startOwnPostgres } from '../../../support/postgres-server';
 import { createTestTls } from '../../../support/tls';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */

@@ -6,8 +6,7 @@ import { connectDatabase, type Database } from '../../../../db/postgres/connect'
 import { readConfig } from '../../../../runtime/config/config';
 import { startTestApi } from '../../../support/api';
 import { until } from '../../../support/delivery';
-import { enableTls } from '../../../support/own-tls';
-import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
+import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
 import { createTestTls } from '../../../support/tls';
 import { migrateWithLogins } from '../../../support/roles';
