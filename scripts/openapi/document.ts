@@ -14,7 +14,7 @@ import {
   unauthenticated,
   type Json,
 } from './parts';
-import { sendTestNotification } from './test-notification';
+import { sendTestNotification, webhooks } from './webhooks';
 import { eventPaths } from './partner-paths';
 import {
   recoverDryRunSchema,
@@ -34,7 +34,6 @@ import {
   applicationEventSchema,
   testEventSchema,
 } from '../../contracts/webhook-event';
-import { webhooks } from './webhooks';
 import { quoteRequestSchema } from '../../contracts/quote-request';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../contracts/errors';
-import { errorExample } from './error-examples';
+import { errorExample } from './examples';
 
 /** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
 export type Json = { [name: string]: unknown };
