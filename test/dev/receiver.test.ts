@@ -6,8 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
-import { startReceiver, type RunningReceiver } from '../../dev/receiver';
-import type { Delivery } from '../../dev/receiver';
+import { startReceiver, type Delivery, type RunningReceiver } from '../../dev/receiver';
 import { createTestTls } from '../support/tls';
 
 const secret = () => `whsec_${randomBytes(32).toString('base64')}`;

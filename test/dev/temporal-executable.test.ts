@@ -1,72 +1,123 @@
-import { execFile } from 'node:child_process';
-import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp, type Server } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { findTemporal } from '../../dev/temporal';
+import { freePort } from '../support/free-port';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { createTestTls } from '../support/tls';
 
-/** Stands for the CLI: what matters here is that it gets into its place and can be run. */
+/** Stands for the CLI, of which no more is needed than that it can be run. */
 const PROGRAM = "#!/bin/sh\necho 'temporal version 1.10.2 (Server 1.32.2, UI 2.54.1)'\n";
+/** Known to the proxy alone. */
+const NAME = 'temporal.download.invalid';
+const CREDENTIALS = 'user:password%20here';
+const PATH = process.env['PATH'] ?? '';
+const machine = `${process.platform}-${process.arch}`;
 
 let directory: string;
 let site: Server;
-let siteUrl: string;
-let archive: Buffer;
+let proxy: Server;
 let asked: string[];
+/** What the proxy was asked to connect to, with the credentials that it was given. */
+let connects: string[];
 /** The archive is held back until then. */
 let released: Promise<void>;
 let answer: 'archive' | 'nothing there';
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const siteUrl = (host = 'localhost') => `https://${host}:${portOf(site)}`;
 
 beforeAll(async () => {
   directory = await temporaryDirectory('tools');
-  await writeFile(join(directory, 'temporal'), PROGRAM);
-  await chmod(join(directory, 'temporal'), 0o755);
-  await promisify(execFile)('tar', ['-czf', 'archive.tar.gz', 'temporal'], { cwd: directory });
-  archive = await readFile(join(directory, 'archive.tar.gz'));
-  site = createServer((request, response) => {
+  writeProgram('', 'temporal', PROGRAM);
+  execFileSync('tar', ['-czf', 'archive.tar.gz', 'temporal'], { cwd: directory });
+  const { ca, cert, key } = await createTestTls([
+    { type: 'dns', value: NAME },
+    { type: 'dns', value: 'localhost' },
+  ]);
+  writeFileSync(join(directory, 'ca.pem'), ca);
+  const archive = readFileSync(join(directory, 'archive.tar.gz'));
+  site = createHttps({ cert, key }, (request, response) => {
     asked.push(request.url ?? '');
     if (answer === 'archive') {
       response.flushHeaders();
       void released.then(() => response.end(archive));
     } else response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-  siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  proxy = createHttp((_request, response) => response.writeHead(405).end());
+  proxy.on('connect', (request, client, head) => {
+    connects.push(`${request.url} ${request.headers['proxy-authorization']}`);
+    const target = connect(portOf(site), '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      target.write(head);
+      target.pipe(client).pipe(target);
+    });
+    for (const end of [client, target])
+      end.on('error', () => {
+        client.destroy();
+        target.destroy();
+      });
+  });
+  for (const server of [site, proxy])
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 
 beforeEach(() => {
   asked = [];
+  connects = [];
   answer = 'archive';
   released = Promise.resolve();
 });
 
 afterAll(async () => {
-  site.closeAllConnections();
-  await new Promise((resolve) => site.close(resolve));
+  for (const server of [site, proxy]) {
+    server.closeAllConnections();
+    server.close();
+  }
   await removeDirectory(directory);
 });
 
-function search(toolsDir: string, path: string, ignorePath = true) {
-  const options = JSON.stringify({ toolsDir, downloadSite: siteUrl, ignorePath });
-  const script = `require('./dev/temporal/executable.ts').findTemporal({ ...${options}, onProgress: console.log })
+/** @returns its folder */
+function writeProgram(folder: string, name: string, text: string): string {
+  const path = join(directory, folder);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, name), text);
+  chmodSync(join(path, name), 0o755);
+  return path;
+}
+
+/** A Go that cannot build, and says what it was given. */
+const brokenGo = (answers = '') =>
+  `#!/bin/sh\n${answers}[ "$1" = install ] || exit 0\necho "no network here, toolchain: \${GOTOOLCHAIN-of the user}" >&2; exit 1\n`;
+
+/** What `npm start` finds on such a machine. @param options.path its PATH, behind a Go that cannot build */
+function search(
+  toolsDir: string,
+  options: {
+    path?: string;
+    ignorePath?: boolean;
+    host?: string;
+    environment?: Record<string, string>;
+  } = {},
+) {
+  const { ignorePath = true, host, path = `${writeProgram('bin', 'go', brokenGo())}:${PATH}` } = options;
+  const given = JSON.stringify({ toolsDir, downloadSite: siteUrl(host), ignorePath });
+  const script = `require('./dev/temporal/executable.ts').findTemporal({ ...${given}, onProgress: console.log })
     .then((file) => console.log('found ' + file), (error) => console.log(error.message))`;
   return startNode(['--import', 'tsx', '-e', script], {
     cwd: join(__dirname, '..', '..'),
-    environment: { PATH: path },
+    environment: { PATH: path, NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem'), ...options.environment },
   });
 }
 
-const machine = `${process.platform}-${process.arch}`;
-
 test('downloads the newest version, once for two processes, and keeps it under its number', async () => {
   const toolsDir = join(directory, 'kept here');
-  const path = process.env['PATH'] ?? '';
   let release = () => {};
   released = new Promise((resolve) => (release = resolve));
-  const searches = [search(toolsDir, path), search(toolsDir, path)];
+  const searches = [search(toolsDir), search(toolsDir)];
   await Promise.race(searches.map((one) => one.waitFor(/waiting for process \d+/, 60_000)));
   release();
   await Promise.all(searches.map(({ ended }) => ended));
@@ -76,43 +127,36 @@ test('downloads the newest version, once for two processes, and keeps it under i
   expect(asked).toEqual([
     `/cli/archive/latest?platform=${process.platform}&arch=${process.arch === 'x64' ? 'amd64' : process.arch}`,
   ]);
-  expect(searches.map((found) => found.stdout()).join('')).toMatch(/waiting for process \d+/);
   // No draft, no lock.
-  expect(await readdir(toolsDir)).toEqual([folder]);
+  expect(readdirSync(toolsDir)).toEqual([folder]);
 
-  await findTemporal({ toolsDir, downloadSite: siteUrl, ignorePath: true });
+  await findTemporal({ toolsDir, downloadSite: siteUrl(), ignorePath: true });
   expect(asked).toHaveLength(1);
 });
 
 test('takes the newest of those that are kept, and leaves those of other machines alone', async () => {
   const toolsDir = join(directory, 'several');
-  for (const folder of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.11.0-plan9-mips']) {
-    const place = join(toolsDir, `temporal-cli-${folder}`);
-    await mkdir(place, { recursive: true });
-    await copyFile(join(directory, 'temporal'), join(place, 'temporal'));
+  for (const version of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.11.0-plan9-mips']) {
+    const place = join(toolsDir, `temporal-cli-${version}`);
+    mkdirSync(place, { recursive: true });
+    copyFileSync(join(directory, 'temporal'), join(place, 'temporal'));
   }
-  const found = await findTemporal({ toolsDir, downloadSite: siteUrl, ignorePath: true });
+  const found = await findTemporal({ toolsDir, downloadSite: siteUrl(), ignorePath: true });
   expect(found).toBe(join(toolsDir, `temporal-cli-1.10.0-${machine}`, 'temporal'));
   expect(asked).toEqual([]);
 });
 
 test('a toolchain that the user has chosen stays', async () => {
   answer = 'nothing there';
-  const bin = join(directory, 'chosen');
-  await mkdir(bin);
-  await writeFile(
-    join(bin, 'go'),
-    '#!/bin/sh\n[ "$1" != env ] || echo "GOTOOLCHAIN=local"\n[ "$1" = install ] || exit 0\necho "toolchain: ${GOTOOLCHAIN-of the user}" >&2; exit 1\n',
-  );
-  await chmod(join(bin, 'go'), 0o755);
-  const failed = search(join(directory, 'never filled'), `${bin}:${process.env['PATH']}`);
+  const bin = writeProgram('chosen', 'go', brokenGo('[ "$1" != env ] || echo "GOTOOLCHAIN=local"\n'));
+  const failed = search(join(directory, 'never filled'), { path: `${bin}:${PATH}` });
   await failed.ended;
   expect(failed.stdout()).toMatch(/toolchain: of the user/);
 });
 
 test('prefers the one on the PATH', async () => {
   const toolsDir = join(directory, 'never used');
-  const found = search(toolsDir, `${directory}:${process.env['PATH']}`, false);
+  const found = search(toolsDir, { path: `${directory}:${PATH}`, ignorePath: false });
   await found.ended;
   expect(found.stdout()).toBe(`found ${join(directory, 'temporal')}\n`);
   expect(asked).toEqual([]);
@@ -121,26 +165,60 @@ test('prefers the one on the PATH', async () => {
 test('takes over from a killed process, and names every way that failed', async () => {
   answer = 'nothing there';
   const toolsDir = join(directory, 'after a kill');
-  await mkdir(join(toolsDir, 'new-left'), { recursive: true });
-  const lock = `temporal-cli-${machine}.lock`;
-  await writeFile(join(toolsDir, lock), JSON.stringify({ pid: process.pid, startedAt: 'long ago' }));
-  // A Go that cannot build.
-  const bin = join(directory, 'bin');
-  await mkdir(bin);
-  await writeFile(
-    join(bin, 'go'),
-    '#!/bin/sh\n[ "$1" = install ] || exit 0\necho no network here, toolchain: $GOTOOLCHAIN >&2; exit 1\n',
-  );
-  await chmod(join(bin, 'go'), 0o755);
-  const failed = search(toolsDir, `${bin}:${process.env['PATH']}`);
+  mkdirSync(join(toolsDir, 'new-left'), { recursive: true });
+  const lock = JSON.stringify({ pid: process.pid, startedAt: 'long ago' });
+  writeFileSync(join(toolsDir, `temporal-cli-${machine}.lock`), lock);
+  const failed = search(toolsDir);
   await failed.ended;
   expect(failed.stdout()).toMatch(
     /building Temporal .* with Go.*cannot be had here:.*PATH: .*download: .*404.*go install: .*no network here, toolchain: auto.*TEMPORAL_ADDRESS/s,
   );
-  expect(await readdir(toolsDir)).toEqual([]);
+  expect(readdirSync(toolsDir)).toEqual([]);
 });
 
 test('names the setting when its folder cannot be used', async () => {
   const toolsDir = join(directory, 'temporal', 'a file is no folder');
   await expect(findTemporal({ toolsDir, ignorePath: true })).rejects.toThrow(/XDG_CACHE_HOME/);
+});
+
+describe('on a machine that reaches the outside through a proxy only', () => {
+  async function said(name: string, environment: Record<string, string>, host = NAME): Promise<string> {
+    const running = search(join(directory, name), { host, environment });
+    await running.ended;
+    return running.stdout();
+  }
+
+  test.each(['HTTPS_PROXY', 'https_proxy'])(
+    'the download goes through %s, which gets its password',
+    async (variable) => {
+      const proxyUrl = `http://${CREDENTIALS}@127.0.0.1:${portOf(proxy)}`;
+      expect(await said(`through ${variable}`, { [variable]: proxyUrl })).toMatch(
+        /^found .*temporal-cli-1\.10\.2-/m,
+      );
+      const authorization = Buffer.from(decodeURIComponent(CREDENTIALS)).toString('base64');
+      expect(connects).toEqual([`${NAME}:${portOf(site)} Basic ${authorization}`]);
+    },
+  );
+
+  test('goes past the proxy to what NO_PROXY names', async () => {
+    const settings = {
+      HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`,
+      NO_PROXY: 'example.com,localhost',
+    };
+    expect(await said('direct', settings, 'localhost')).toMatch(/^found /m);
+    expect(connects).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a proxy that is not there',
+      async () => `http://user:secret@127.0.0.1:${await freePort()}`,
+      /ECONNREFUSED/,
+    ],
+    ['a proxy without http://', async () => 'user:secret@proxy.example:3128', /HTTPS_PROXY is no address/],
+  ])('%s is named, its password is not', async (what, proxyUrl, why) => {
+    const printed = await said(what, { HTTPS_PROXY: await proxyUrl() });
+    expect(printed).toMatch(new RegExp(`download: .*${why.source}.*\n  go install: `));
+    expect(printed).not.toContain('secret');
+  });
 });

@@ -37,9 +37,3 @@ test('the configuration names the databases, and keeps their password from other
     'matching.numTaskqueueWritePartitions': [{ value: 1 }],
   });
 });
-
-test('its ports differ, and fit into the signed 16 bits that Temporal stores them in', async () => {
-  const ports = await freeLowPorts(8);
-  expect(new Set(ports).size).toBe(8);
-  for (const port of ports) expect(port).toBeLessThanOrEqual(32_767);
-});

@@ -1,6 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { emittedBy } from './emitted';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { startWatchdog } from './watchdog';
 
 /** A command of the project running as a process of its own, with what it prints. */
 export interface ProjectProcess {
@@ -56,6 +61,75 @@ export function startNode(args: readonly string[], options: ProcessOptions): Pro
           throw new Error(`${pattern} was not printed (${over ? 'ended' : 'still running'}):\n${all}`);
         await sleep(20);
       }
+    },
+  };
+}
+
+/** A process of the service, which may be killed. */
+export interface ServiceProcess {
+  readonly child: ChildProcess;
+  /** What it has written to standard output and standard error. */
+  output(): string;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): ServiceProcess['ended'];
+  /** Kills it if it still runs, and removes its files. */
+  close(): Promise<void>;
+  readonly directory: string;
+  running(): boolean;
+}
+
+interface ServiceProcessOptions {
+  /** For what it emits, and its folder. */
+  readonly name: string;
+  readonly args: readonly string[];
+  /** What it reads, by the names of files in its folder. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly environment: (file: (name: string) => string) => NodeJS.ProcessEnv;
+  /** Standard output goes into a pipe that nobody reads. */
+  readonly blockedOutput?: boolean | undefined;
+}
+
+export async function startServiceProcess(options: ServiceProcessOptions): Promise<ServiceProcess> {
+  const { name, args, files } = options;
+  const directory = await temporaryDirectory(name);
+  const dismissWatchdog = startWatchdog(directory);
+  const file = (own: string) => join(directory, own);
+  for (const [own, text] of Object.entries(files)) await writeFile(file(own), text, { mode: 0o600 });
+  // The directory on the command line is how the watchdog finds it.
+  const child = spawn(process.execPath, ['--import', 'tsx', ...args, `--files=${directory}`], {
+    cwd: join(__dirname, '../..'),
+    env: { PATH: process.env['PATH'], ...options.environment(file) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const written: string[] = [];
+  const emit = emittedBy(name);
+  const hear = (chunk: Buffer) => {
+    written.push(chunk.toString());
+    emit(chunk.toString());
+  };
+  if (!options.blockedOutput) child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
+  const ended = (once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>).then(
+    ([code, by]) => code ?? by,
+  );
+  const running = () => child.exitCode === null && child.signalCode === null;
+  const end = (signal: NodeJS.Signals) => {
+    if (running()) child.kill(signal);
+    return ended;
+  };
+  return {
+    child,
+    directory,
+    running,
+    output: () => written.join(''),
+    ended,
+    end,
+    async close() {
+      await end('SIGKILL');
+      dismissWatchdog();
+      await removeDirectory(directory);
     },
   };
 }
