@@ -2,15 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
-import { moveApplication, runDemo } from '../dev/demo/run';
-import { openDemoSecrets, withDemoReceiver } from '../dev/demo-webhooks';
-import { stackPorts } from '../dev/ports';
-import { DEMO_PARTNER, seedDemo } from '../dev/seed';
+import { withDemoReceiver } from '../dev/demo-webhooks';
 import { ensureWebhookKeys, runStack, startStack, untilReady, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
-import { prepareExternalTemporal } from '../runtime/temporal/namespace';
 import { startApi } from '../api/start-api';
 import { startWorker } from '../worker/start-worker';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
@@ -29,36 +25,17 @@ if (!helped(HELP))
   void runStack(async (signals) => {
     const config = readConfig();
     const dataDir = resolve(config.DATA_DIR);
-    const ports = stackPorts(config.STACK_PORT);
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
-    const keyRing = parseKeyRing(webhookKeys);
     const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
     const logger = createLogger(config, destination);
     /** The worker's part of `/metrics`, once there is a worker. */
     let workerMetrics = async () => '';
     const stack = await startStack({
       ...signals,
-      dataDir,
-      apiHost: config.API_HOST,
-      apiPort: config.API_PORT,
-      internalHost: config.INTERNAL_HOST,
-      internalPort: config.INTERNAL_PORT,
-      databaseUrl: config.DATABASE_URL,
-      ports,
-      temporal: {
-        external: prepareExternalTemporal(config),
-        namespace: config.TEMPORAL_NAMESPACE ?? 'default',
-      },
-      runDemo: () => runDemo({ dataDir, write: () => undefined, now: () => Date.now() }),
-      moveApplication: () => moveApplication({ dataDir, now: () => Date.now() }),
+      config,
+      keyRing: parseKeyRing(webhookKeys),
       write: (text) => process.stdout.write(text),
       redraws: process.stdout.isTTY,
-      seed: (databaseUrl, known) =>
-        seedDemo(databaseUrl, known, {
-          url: `https://localhost:${ports.receiver}/webhooks`,
-          keyRing,
-        }),
-      openReceiverSecrets: (databaseUrl) => openDemoSecrets(databaseUrl, DEMO_PARTNER.partnerId, keyRing),
       startServices: async ({ databaseUrl, tls }) => {
         logger.info(describeConfig(config), 'start: settings');
         warnOfOldNode(logger, process.versions.node);

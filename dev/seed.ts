@@ -12,7 +12,7 @@ import { takeImportTurn } from '../ops/import/rows';
 import { ensureDemoEndpoints } from './demo-webhooks';
 import { LENDER_NAMES } from './seed-data/products';
 import { seedMerchants, type SeedMerchant } from './seed-data/merchants';
-import type { DemoData } from './stack';
+import type { DemoData } from './stack/types';
 
 const ACTOR = 'seed';
 export const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };

@@ -74,22 +74,8 @@ export interface Delivery {
   readonly body: string;
 }
 
-const MOST = 200;
 const HIDDEN = new Set(['authorization', 'cookie', 'proxy-authorization']);
 const CUT = new Set(['service-signature', 'webhook-signature']);
-
-/** The last 200 deliveries, newest first. */
-export class DeliveryList {
-  #items: Delivery[] = [];
-
-  add(delivery: Delivery): void {
-    this.#items = [delivery, ...this.#items].slice(0, MOST);
-  }
-
-  all(): readonly Delivery[] {
-    return this.#items;
-  }
-}
 
 /** What may be shown of a request's headers. */
 export function shownHeaders(headers: IncomingHttpHeaders): Record<string, string> {

@@ -15,7 +15,6 @@ import {
   type Behaviour,
   behaviourSchema,
   type Delivery,
-  DeliveryList,
   eventTypeOf,
   shownHeaders,
 } from './deliveries';
@@ -45,6 +44,7 @@ export interface RunningReceiver extends PageServer {
   deliveries(): readonly Delivery[];
 }
 
+const MOST_DELIVERIES = 200;
 /** Our events are at most 20 KB. */
 const BODY_LIMIT_BYTES = 65_536;
 const SAFE_PAGE =
@@ -57,7 +57,8 @@ const FILES: Readonly<Record<string, readonly [path: string, type: string]>> = {
 
 /** Starts the demo partner: an HTTPS endpoint that verifies what it gets, shows it, and misbehaves on request. */
 export async function startReceiver(options: ReceiverOptions): Promise<RunningReceiver> {
-  const deliveries = new DeliveryList();
+  /** Newest first. */
+  let deliveries: readonly Delivery[] = [];
   let behaviour: Behaviour = { mode: 'ok' };
   const log = options.partner && openPartnerLog(options.partner);
   const story =
@@ -67,7 +68,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
       log,
       moveApplication: options.moveApplication,
       behave: (wanted) => (behaviour = wanted),
-      deliveries: () => deliveries.all(),
+      deliveries: () => deliveries,
       now: options.now,
     });
   let told = '';
@@ -79,7 +80,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
       response.setHeader('content-security-policy', SAFE_PAGE);
       const content = {
         behaviour,
-        deliveries: deliveries.all(),
+        deliveries,
         log: await logNow(),
         story: story?.state() ?? null,
         told,
@@ -88,7 +89,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     }
     const file = FILES[route];
     if (file !== undefined) return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
-    if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries: deliveries.all() });
+    if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries });
     if (route === 'POST /webhooks') return receive(request, response);
     const order = orders[route];
     if (order === undefined) return json(response, 404, { error: 'there is nothing here' });
@@ -130,7 +131,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
     behaviour = next;
     const body = bytes.toString();
     const id = request.headers['webhook-id'];
-    deliveries.add({
+    const delivery: Delivery = {
       receivedAt: options.now().toISOString(),
       eventId: typeof id === 'string' ? id : null,
       eventType: eventTypeOf(body),
@@ -139,7 +140,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
       answered: answer,
       headers: shownHeaders(request.headers),
       body,
-    });
+    };
+    deliveries = [delivery, ...deliveries].slice(0, MOST_DELIVERIES);
     if (answer !== null) json(response, answer, { verified: why === undefined });
   }
 
@@ -165,7 +167,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   return {
     url: server.url,
     webhookUrl: `${server.url}/webhooks`,
-    deliveries: () => deliveries.all(),
+    deliveries: () => deliveries,
     close: async () => {
       story?.stop();
       await server.close();

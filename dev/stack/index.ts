@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ForeignSchema, migrateDatabase, separationNotice } from '../../db/postgres/migrate';
+import { prepareExternalTemporal } from '../../runtime/temporal/namespace';
+import { moveApplication, runDemo } from '../demo/run';
+import { openDemoSecrets } from '../demo-webhooks';
+import { DEMO_PARTNER, seedDemo } from '../seed';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { adviceOn, databaseAdvice, StackFailure, stoppedWhileStarting } from '../failure';
 import { lockInstance } from '../locks';
 import { startReceiver } from '../receiver';
 import { stopTemporalLeftovers } from '../temporal';
-import { checkPorts, type WantedPort } from '../ports';
+import { checkPorts, stackPorts, type WantedPort } from '../ports';
 import { startShop } from '../shop';
 import {
   ensureCertificates,
@@ -40,15 +44,18 @@ const ENDINGS: Readonly<Record<DemoOutcome, string>> = {
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { apiPort, internalPort, ports, signal } = options;
-  const dataDir = resolve(options.dataDir);
+  const { config, keyRing, signal } = options;
+  const { API_PORT: apiPort, INTERNAL_PORT: internalPort, DATABASE_URL: given } = config;
+  const dataDir = resolve(config.DATA_DIR);
+  const ports = stackPorts(config.STACK_PORT);
+  const externalTemporal = prepareExternalTemporal(config);
   const postgresDir = join(dataDir, 'postgres');
   const addresses = {
     apiUrl: `https://localhost:${apiPort}`,
     internalUrl: `http://127.0.0.1:${internalPort}`,
   };
   const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
-  const steps = options.databaseUrl === undefined ? 9 : 8;
+  const steps = given === undefined ? 9 : 8;
   const progress = createProgress((text) => options.write(text), steps, options.redraws);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
@@ -67,16 +74,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     // Before the ports: what a killed run left holds some of them.
-    if (options.databaseUrl === undefined) await stopLeftovers(postgresDir, note);
+    if (given === undefined) await stopLeftovers(postgresDir, note);
     await stopTemporalLeftovers(temporalDir(dataDir), note);
     await checkPorts([
-      { setting: 'API_PORT', host: options.apiHost, port: apiPort },
-      { setting: 'INTERNAL_PORT', host: options.internalHost, port: internalPort },
-      ...(options.databaseUrl === undefined ? [embedded(ports.postgres)] : []),
-      ...(options.temporal.external ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
+      { setting: 'API_PORT', host: config.API_HOST, port: apiPort },
+      { setting: 'INTERNAL_PORT', host: config.INTERNAL_HOST, port: internalPort },
+      ...(given === undefined ? [embedded(ports.postgres)] : []),
+      ...(externalTemporal ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
       ...[ports.receiver, ports.shop].map(embedded),
     ]);
-    if (options.databaseUrl === undefined) {
+    if (given === undefined) {
       const password = await ensurePassword(dataDir);
       const own = await step('Postgres', () =>
         startPostgres({
@@ -90,13 +97,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       closers.push(() => own.stop());
       server = own;
     }
-    const urls = options.databaseUrl
-      ? oneLogin(options.databaseUrl)
+    const urls = given
+      ? oneLogin(given)
       : await ensureDatabase(server?.url ?? '', await ensureLoginPasswords(dataDir));
-    await step('Database schema', () => migrate(urls.migrate, note, options.databaseUrl));
+    await step('Database schema', () => migrate(urls.migrate, note, given));
     const known = await readStackFile(dataDir);
     const demo = await step('Demo partner, keys, merchants and products', () =>
-      options.seed(urls.ops, known),
+      seedDemo(urls.ops, known, { url: `https://localhost:${ports.receiver}/webhooks`, keyRing }),
     );
     const tls = await step('Development certificate', () =>
       ensureCertificates(join(dataDir, 'tls'), new Date()),
@@ -108,7 +115,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       apiKey: demo.apiKeys.test,
     };
     const pem = { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
-    const opened = options.openReceiverSecrets(urls.ops);
+    const opened = openDemoSecrets(urls.ops, DEMO_PARTNER.partnerId, keyRing);
     closers.push(() => opened.close());
     const receiver = await step("Demo partner's receiver", () =>
       startReceiver({
@@ -119,7 +126,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         partner,
         moveApplication: async () => {
           if (!up) throw new Error('the stack is still starting');
-          return options.moveApplication();
+          return moveApplication({ dataDir, now: Date.now });
         },
       }),
     );
@@ -135,13 +142,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         deliveries: () => receiver.deliveries(),
         // The demo reads stack.json, which is written last.
         runDemoApplication: async () =>
-          up ? ENDINGS[await options.runDemo()] : 'The stack is still starting.',
+          up
+            ? ENDINGS[await runDemo({ dataDir, write: () => undefined, now: Date.now })]
+            : 'The stack is still starting.',
       }),
     );
     closers.push(() => shop.close());
     const announce = (text: string) => options.write(`${text}\n`);
     const found = await step('Temporal', () =>
-      tryTemporal(options.temporal, ports, dataDir, { note, announce, signal }),
+      tryTemporal(config, externalTemporal, dataDir, { note, announce, signal }),
     );
     temporal = found;
     if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());

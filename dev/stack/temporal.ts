@@ -1,9 +1,10 @@
-import type { StackPorts } from '../ports';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../../runtime/config/config';
+import type { prepareExternalTemporal } from '../../runtime/temporal/namespace';
 import { adviceOn } from '../failure';
+import { stackPorts } from '../ports';
 import { findTemporal, startTemporal, type RunningTemporal } from '../temporal';
-import type { TemporalChoice } from './types';
 
 export interface StackTemporal {
   readonly address: string;
@@ -32,19 +33,20 @@ export function temporalDir(dataDir: string): string {
  * @returns undefined when there is none and none will come: the rest of the stack works, and a person has been told.
  */
 export async function tryTemporal(
-  choice: TemporalChoice,
-  ports: StackPorts,
+  config: Config,
+  external: ReturnType<typeof prepareExternalTemporal>,
   dataDir: string,
   tell: Tell,
 ): Promise<StackTemporal | undefined> {
   const { note, signal } = tell;
   try {
-    if (choice.external) {
-      await choice.external.prepare();
-      return { address: choice.external.address, server: null };
+    if (external) {
+      await external.prepare();
+      return { address: external.address, server: null };
     }
     const executable = await findTemporal({ onProgress: note, signal });
-    const { namespace } = choice;
+    const ports = stackPorts(config.STACK_PORT);
+    const namespace = config.TEMPORAL_NAMESPACE ?? 'default';
     const start = (onProgress: (text: string) => void) =>
       startTemporal({
         executable,
@@ -59,7 +61,6 @@ export async function tryTemporal(
     return { address: server.address, server: keepRunning(server, () => start(() => undefined), tell) };
   } catch (error) {
     if (signal?.aborted) throw error;
-    const { external } = choice;
     note(
       'WARNING: no Temporal, so no webhooks: they wait in Postgres until it is there. Quotes work without.',
     );

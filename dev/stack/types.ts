@@ -1,4 +1,5 @@
-import type { StackPorts } from '../ports';
+import type { KeyRing } from '../../db/endpoints/key-ring';
+import type { Config } from '../../runtime/config/config';
 
 export interface DevelopmentTls {
   /** What clients are told to trust (`curl --cacert`). */
@@ -35,49 +36,14 @@ export interface StackInfo extends DemoData {
   readonly shopUrl: string;
 }
 
-/** Which Temporal: somebody else's, else an embedded one. */
-export interface TemporalChoice {
-  readonly external?:
-    | {
-        readonly address: string;
-        /** Sees to it that it can be used (search attributes). @throws when it cannot. */
-        prepare(): Promise<void>;
-      }
-    | undefined;
-  readonly namespace: string;
-}
-
 export interface StackOptions {
-  /** Everything the stack keeps. Relative to the working directory; blanks are fine. */
-  readonly dataDir: string;
-  readonly apiPort: number;
-  readonly internalPort: number;
-  /** Of Postgres, Temporal, shop and receiver. */
-  readonly ports: StackPorts;
-  readonly temporal: TemporalChoice;
-  /** Addresses of the two listeners. */
-  readonly apiHost: string;
-  readonly internalHost: string;
-  /** A Postgres to use instead of the embedded one; everything uses this one login. */
-  readonly databaseUrl?: string | undefined;
-  /**
-   * Sees to it that the demo data is in the (migrated) database. `known` is what an earlier start wrote: its keys are
-   * kept when the database still has them, else new ones are made.
-   */
-  seed(databaseUrl: string, known: Partial<DemoData> | undefined): Promise<DemoData>;
+  readonly config: Config;
+  /** Seals the demo partner's webhook secrets. */
+  readonly keyRing: KeyRing;
   /** Starts the services on the given ports; @returns what stops them in order. */
   startServices(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
   /** Starts the worker, once Temporal is there; @returns what stops it. */
   startWorker(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
-  /** The live webhook secrets of the demo partner, read for each delivery. */
-  openReceiverSecrets(databaseUrl: string): {
-    secrets(): Promise<readonly string[]>;
-    close(): Promise<void>;
-  };
-  /** Walks credit applications through their lives, for the shop's button. */
-  runDemo(): Promise<DemoOutcome>;
-  /** Opens an application and has its lender tell some events, for the receiver's story. @returns its id, and how many events. */
-  moveApplication(): Promise<{ applicationId: string; events: number }>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Whether that is a terminal, on which a line can be drawn again. */

@@ -110,6 +110,9 @@ beforeAll(async () => {
     runDemoApplication: async () => `Run ${(demoRuns += 1)} is over.`,
   });
   browser = await launchBrowser();
+  page = await browser.newPage({ ignoreHTTPSErrors: true });
+  page.on('pageerror', (error) => trouble.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && trouble.push(message.text()));
 }, 300_000);
 
 afterAll(async () => {
@@ -123,18 +126,13 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  page = await browser.newPage({ ignoreHTTPSErrors: true });
   trouble.length = 0;
-  page.on('pageerror', (error) => trouble.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && trouble.push(message.text()));
+  await page.setViewportSize({ width: 1280, height: 720 });
   await page.goto(shop.url);
   await page.locator('#exchange', { hasText: 'M000001' }).waitFor({ state: 'attached' });
 });
 
-afterEach(async () => {
-  await page.close();
-  expect(trouble).toEqual([]);
-});
+afterEach(() => expect(trouble).toEqual([]));
 
 /** Presses a test merchant's button and waits for the answer. */
 async function show(situation: RegExp): Promise<void> {
