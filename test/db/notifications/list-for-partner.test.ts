@@ -2,10 +2,15 @@ import * as fc from 'fast-check';
 import { ulid } from 'ulid';
 import { listForPartner, MOST_SCANNED, pageQuery, type PageWanted } from '../../../db/notifications/partner';
 import { deliveryStatus, endedStatus } from '../../../db/schema';
-import { DELIVERY_STATES, END_STATES, type NotificationStatus } from '../../../domain/notification-states';
+import {
+  DELIVERY_STATES,
+  END_STATES,
+  type DeliveryState,
+  type EndState,
+  type NotificationStatus,
+} from '../../../domain/notification-states';
 import { BY_INDEX, connectDatabase, type Database } from '../../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
-import { notificationStatus } from '../../support/notification-status';
 import { storeRow } from '../../support/partner-events';
 
 const PARTNER_ID = 'P100001';
@@ -26,6 +31,17 @@ afterAll(async () => {
   await pages.close();
   await database.close();
 });
+
+/** deliveryStatus and endedStatus (db/schema) once more, for tests to compare them with. */
+function notificationStatus(
+  row:
+    | { readonly state: DeliveryState; readonly step: number }
+    | { readonly state: EndState; readonly deliveredAt: unknown },
+): NotificationStatus {
+  if (!('step' in row)) return row.deliveredAt === null ? row.state : 'delivered';
+  if (row.state === 'held') return 'held';
+  return row.step > 0 ? 'retrying' : 'pending';
+}
 
 const all: PageWanted = {
   partnerId: PARTNER_ID,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDatabase, type Database } from '../../../../db/postgres/connect';
+import { connectDatabase, type Database, type Sql } from '../../../../db/postgres/connect';
 import { createTestDatabase, type TestDatabase } from '../../../support/database';
-import { statementAfterFreeze } from '../../../support/frozen-process';
 
 const STATEMENT_TIMEOUT_MS = 100;
 /** After that a silent connection is closed: db/postgres/connect.ts. */
@@ -22,6 +21,27 @@ afterAll(async () => {
   await database.close();
   await clone.close();
 });
+
+/**
+ * Freezes this process for longer than a silent connection is kept, so that it finds two timers due at once: first its connection is
+ * given up, then it is used.
+ * @param quietMs after which a silent connection of `sql` is closed (db/postgres/connect.ts)
+ * @returns whether a statement that is made just then is answered or refused
+ */
+async function statementAfterFreeze(sql: Sql, quietMs: number): Promise<'answered' | 'refused'> {
+  await sql`select 1`;
+  const made = new Promise<'answered' | 'refused'>((resolve) => {
+    const make = () => {
+      sql`select 1`.then(
+        () => resolve('answered'),
+        () => resolve('refused'),
+      );
+    };
+    setTimeout(make, quietMs + 50);
+  });
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, quietMs + 500);
+  return made;
+}
 
 test('a statement made while its connection is being closed is not lost', async () => {
   expect(await statementAfterFreeze(database.sql, QUIET_MS)).toMatch(/answered|refused/);
