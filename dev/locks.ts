@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StackFailure, stoppedWhileStarting } from './failure';
 import { isRunning, processStatus } from './processes';
 
-/** Who holds a claim file. A pid is used again some day; together with its start the process is known for certain. */
+/** Who holds a claim file. The system uses a pid again; pid and start time together name one process. */
 export interface Holder {
   readonly pid: number;
   readonly startedAt: string;
@@ -110,13 +110,13 @@ export async function inTurn<T>(
 }
 
 export interface InstanceLock {
-  /** Tells a start that comes now to wait for our end rather than give up. */
+  /** A start that comes now waits for our end and does not give up. */
   markStopping(): Promise<void>;
   release(): Promise<void>;
 }
 
 /** A stack finishes deliveries for up to 60 s and requests for 15 s; it gives Temporal and Postgres 10 s each. */
-const STOPPING_PATIENCE_MS = 100_000;
+const STOPPING_TIMEOUT_MS = 100_000;
 
 /**
  * Makes this process the only stack on a data directory. What a killed one left is taken over.
@@ -129,12 +129,12 @@ export async function lockInstance(
 ): Promise<InstanceLock> {
   await mkdir(dataDir, { recursive: true });
   const file = join(dataDir, 'stack.pid');
-  const patientUntil = Date.now() + STOPPING_PATIENCE_MS;
+  const waitUntil = Date.now() + STOPPING_TIMEOUT_MS;
   let told = false;
   for (;;) {
     const holder = await claimFile(file, { apiUrl, stopping: false });
     if (holder === undefined) break;
-    if (!holder.stopping || Date.now() > patientUntil)
+    if (!holder.stopping || Date.now() > waitUntil)
       throw new StackFailure(
         `The stack already runs on ${dataDir}: ${holder.apiUrl}, process ${holder.pid}. Stop it with Ctrl-C in its ` +
           `terminal or kill ${holder.pid}, or set DATA_DIR (and the ports) to run another.`,

@@ -3,14 +3,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** What the system tells about other processes: /proc where there is one (Linux), `ps` elsewhere (macOS). */
+/** What the system shows of other processes: /proc on Linux, `ps` elsewhere (macOS). */
 interface ProcessStatus {
   readonly parent: number;
-  /** One letter, `Z` for a process that has ended and that nobody has collected. */
+  /** One letter, `Z` for a process that has ended and whose parent has not collected it. */
   readonly state: string;
-  /** Those that are left; 1 where the system does not tell. */
+  /** Those that still run; 1 where the system does not say. */
   readonly threads: number;
-  /** When it started, in the system's own unit: together with the pid it names one process for ever. */
+  /** When it started, in the system's own unit. Pid and start time together name one process. */
   readonly startedAt: string;
 }
 
@@ -26,7 +26,7 @@ export async function processStatus(pid: number): Promise<ProcessStatus | undefi
       return { parent: Number(parent), state: state.charAt(0), threads: 1, startedAt: started.join(' ') };
     }
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    // The command name, in brackets, may itself hold blanks and brackets.
+    // The command name, in brackets, may itself contain blanks and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return {
       state: fields[0] ?? '',
@@ -39,7 +39,7 @@ export async function processStatus(pid: number): Promise<ProcessStatus | undefi
   }
 }
 
-/** True while it runs. A zombie does not count, but for one whose threads are still ending: they hold its ports. */
+/** True while it runs. A zombie has ended, unless its threads are still ending: they keep its ports. */
 export async function isRunning(pid: number): Promise<boolean> {
   const status = await processStatus(pid);
   return status !== undefined && (status.state !== 'Z' || status.threads > 1);

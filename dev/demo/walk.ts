@@ -88,7 +88,7 @@ export interface StatusDelivery {
 
 /** Between a lender's events: enough to watch them arrive. */
 const STEP_MS = 150;
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /** Asks for a quote, as the demo partner's checkout does. */
 export async function takeQuote(
@@ -137,7 +137,7 @@ export async function openApplication(
   return data.credit_application_id;
 }
 
-/** Has the lender tell its events, one by one. */
+/** Reports the lender's events, one after the other. */
 export async function walk(
   { info, serviceKeys }: DemoSurroundings,
   applicationId: string,
@@ -157,13 +157,13 @@ export async function walk(
   }
 }
 
-/** Waits until the receiver has got so many events of an application; those that came, in the order they came in. */
+/** Waits until the receiver has `count` events of an application. @returns those that arrived, in the order of arrival */
 export async function receivedOf(
   { info, ca }: DemoSurroundings,
   applicationId: string,
   count: number,
 ): Promise<StatusDelivery[]> {
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + TIMEOUT_MS;
   for (;;) {
     const { deliveries } = await callJson<{ deliveries: Delivery[] }>({
       url: new URL('/deliveries', info.receiverUrl).href,

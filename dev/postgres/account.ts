@@ -51,13 +51,22 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
 
   const ids = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups'];
   // Without it access(2), which Postgres calls, ignores the capabilities of an ordinary user.
-  const heed = ['--securebits', '+no_setuid_fixup'];
+  const securebits = ['--securebits', '+no_setuid_fixup'];
   const ways = [
     launcher({ uid: 0, prefix: [], account }),
     ...traversalCapabilities.map((capability) =>
       launcher({
         uid: 0,
-        prefix: ['setpriv', ...ids, ...heed, '--inh-caps', capability, '--ambient-caps', capability, '--'],
+        prefix: [
+          'setpriv',
+          ...ids,
+          ...securebits,
+          '--inh-caps',
+          capability,
+          '--ambient-caps',
+          capability,
+          '--',
+        ],
         account,
       }),
     ),

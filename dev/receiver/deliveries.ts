@@ -11,7 +11,7 @@ export const behaviourSchema = z.discriminatedUnion('mode', [
   z.object({ mode: z.literal('status'), status: status.default(503) }),
   /** Takes the delivery and never answers. */
   z.object({ mode: z.literal('hang') }),
-  /** This status so many times, then `ok`. */
+  /** This status `times` times, then `ok`. */
   z.object({
     mode: z.literal('fail-times'),
     status: status.default(503),

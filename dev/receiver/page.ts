@@ -19,11 +19,11 @@ export interface PageContent {
   /** What the API says of the newest notifications, or why it says nothing; null without a partner's key. */
   readonly log: readonly NotificationItem[] | string | null;
   readonly story: Story | null;
-  /** What became of the last order. */
+  /** The outcome of the last order. */
   readonly told: string;
 }
 
-/** What the demo partner got, what the API says was sent, and buttons. Without its script nothing is lacking but the moving story. */
+/** What the demo partner received, what the API says was sent, and buttons. Only the story's progress needs the script. */
 export function renderPage({ behaviour, deliveries, log, story, told }: PageContent): string {
   return `<!doctype html>
 <html lang="en-GB">
@@ -65,7 +65,7 @@ function storySection({ lines, running }: Story): string {
 <h2 id="story-title">When something was missed</h2>
 <form method="post" action="/story"><button>My receiver was down</button> hangs, misses some events of a new application, and catches up: about a minute.</form>
 <div id="story" role="status">
-${lines.length === 0 ? '' : `<ol>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ol>`}${running ? '<p>It goes on …</p>' : ''}
+${lines.length === 0 ? '' : `<ol>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ol>`}${running ? '<p>Please wait …</p>' : ''}
 </div>
 </section>`;
 }

@@ -120,7 +120,7 @@ export class OutageStory {
 
     behave({ mode: 'ok' });
     this.#say(
-      'The receiver is well again. What is pending or retrying comes by itself; what has failed for good is asked for.',
+      'The receiver answers again. Pending and retrying events arrive by themselves; the receiver asks for those that failed.',
     );
     this.#say(`POST /v1/notifications/recover with dry_run counts ${await log.countMissed(since, now())}.`);
     await this.#until(ARRIVAL_MS, async () => {

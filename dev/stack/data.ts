@@ -33,12 +33,12 @@ export async function ensureLoginPasswords(dataDir: string): Promise<Readonly<Re
   return JSON.parse(kept) as Record<Login, string>;
 }
 
-/** The keys that the embedded stack seals webhook secrets with (`WEBHOOK_KEYS`), likewise. */
+/** The keys that the embedded stack seals webhook secrets with (`WEBHOOK_KEYS`), made once. */
 export async function ensureWebhookKeys(dataDir: string): Promise<string> {
   return ensureSecret(join(dataDir, 'webhook-keys'), () => `dev:${randomBytes(32).toString('base64')}`);
 }
 
-/** Two that start at once both get what the first one made. */
+/** Two processes that start at once both get what the first one made. */
 async function ensureSecret(file: string, make: () => string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => '');
   if (kept !== '') return kept;
@@ -87,7 +87,7 @@ export type Login = (typeof LOGINS)[number];
 /** The same database for the migration and for each process. */
 export type DatabaseUrls = Readonly<Record<'migrate' | Process, string>>;
 
-/** One login for everything, as somebody has given it. */
+/** One login for everything, as DATABASE_URL gives it. */
 export const oneLogin = (url: string): DatabaseUrls => ({ migrate: url, api: url, worker: url, ops: url });
 
 /**

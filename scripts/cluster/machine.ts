@@ -19,7 +19,7 @@ export interface Machine {
   kill(unit: UnitName): Promise<void>;
   freeze(unit: UnitName): Promise<void>;
   thaw(unit: UnitName): Promise<void>;
-  /** SIGKILL of Postgres alone: Patroni goes on. */
+  /** SIGKILL of Postgres alone: Patroni continues. */
   killPostgres(): Promise<void>;
   /** Runs a command to its end, as this user. @returns its standard output. @throws with its output when it fails. */
   run(
@@ -148,7 +148,7 @@ async function withChildren(pids: readonly number[]): Promise<number[]> {
   return [...pids, ...below.flat()];
 }
 
-/** Waits until a condition holds. @throws after so many milliseconds. */
+/** Waits until a condition holds. @throws after `timeoutMs`. */
 export async function untilTrue(
   what: string,
   timeoutMs: number,

@@ -35,7 +35,7 @@ const sysctl = () =>
     ([, name = '', value]) => `echo ${value} >/proc/sys/${name.replaceAll('.', '/')}`,
   );
 
-/** Pulls the cable of a machine: what runs on it goes on, and reaches nobody else. */
+/** Pulls the cable of a machine: what runs on it continues, and reaches no other machine. */
 export const pullCable = (name: MachineName) => sh(`ip link set cable-${name} down`);
 export const plugCable = (name: MachineName) => sh(`ip link set cable-${name} up`);
 

@@ -15,7 +15,7 @@ test('kill -9 of API, workers, Temporal and Postgres while 60 applications are t
     kills: { api: 2, worker: 4, temporal: 2, postgres: 2 },
     pauseMs: 500,
     seed: 20_261_121,
-    patienceMs: 120_000,
+    timeoutMs: 120_000,
     say: (text) => said.push(text),
   });
   const broken = findings.filter(({ offenders }) => offenders.length > 0);

@@ -19,7 +19,7 @@ export const noKills = (): Kills => ({
   withoutTemporal: { asked: 0, answered: 0 },
 });
 
-/** A victim of each kind so many times, in an order that the seed decides. */
+/** A victim of each kind as often as `counts` says, in an order that the seed decides. */
 export function shuffled(counts: Readonly<Record<Victim, number>>, next: () => number): Victim[] {
   const plan = (Object.entries(counts) as [Victim, number][]).flatMap(([victim, times]) =>
     Array.from({ length: times }, () => victim),

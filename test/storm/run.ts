@@ -16,7 +16,7 @@ export interface StormPlan extends StormOptions {
   readonly pauseMs: number;
   readonly seed: number;
   /** How long all may take to be delivered once the lenders are done and nothing is killed any more. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly say: (text: string) => void;
 }
 
@@ -45,7 +45,7 @@ export async function runStorm(plan: StormPlan): Promise<StormEnd> {
     const promised = await lenders;
     plan.say(`${seconds()} s: ${promised.length} applications told; ${await standing(scene)}`);
     const tested = await tester.stop(PATIENCE_MS);
-    return await conclude(scene, { promised, tested, kills }, plan.patienceMs, seconds);
+    return await conclude(scene, { promised, tested, kills }, plan.timeoutMs, seconds);
   } finally {
     await tester.stop(0);
     await scene.close();
@@ -62,11 +62,11 @@ export interface StormRecord {
 export async function conclude(
   scene: StormScene,
   { promised, tested, kills }: StormRecord,
-  patienceMs: number,
+  timeoutMs: number,
   seconds: () => number,
 ): Promise<StormEnd> {
   // What is still open then is in the report.
-  const until = performance.now() + patienceMs;
+  const until = performance.now() + timeoutMs;
   while ((await open(scene)) > 0 && performance.now() < until) await sleep(500);
   const took = seconds();
   const all = await findings(scene, promised, tested, kills);

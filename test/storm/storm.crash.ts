@@ -24,7 +24,7 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
     },
     pauseMs: given('CRASH_PAUSE_MS', 3_000),
     seed,
-    patienceMs: 900_000,
+    timeoutMs: 900_000,
     say,
   });
   say(report);

@@ -15,8 +15,8 @@ export interface Tested {
 }
 
 export interface Tester {
-  /** Ends it once it has met the limit, or after so many milliseconds. */
-  stop(patienceMs: number): Promise<Tested>;
+  /** Ends it once it has met the limit, or after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<Tested>;
 }
 
 /** A partner that asks for one test notification after another while everything around it is killed. */
@@ -45,8 +45,8 @@ export function runTester(scene: StormSight): Tester {
     }
   });
   return {
-    async stop(patienceMs) {
-      until = performance.now() + patienceMs;
+    async stop(timeoutMs) {
+      until = performance.now() + timeoutMs;
       await Promise.all(calling);
       return { accepted, refused, astray };
     },

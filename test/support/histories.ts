@@ -8,7 +8,7 @@ const root = join(__dirname, '../..');
 const folder = join(root, 'test/histories');
 
 /**
- * Keeps the history of a run as one to replay for ever, when RECORD_HISTORIES is set; never replaces one, because what
+ * Keeps the history of a run to be replayed, when RECORD_HISTORIES is set; never replaces one, because what
  * deployed workers have written is what a new one must be able to go on with.
  */
 export async function keepHistory(name: string, handle: WorkflowHandle): Promise<void> {

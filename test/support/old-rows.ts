@@ -5,10 +5,10 @@ import type { Database } from '../../db/postgres/connect';
 
 const DAY_MS = 86_400_000;
 
-/** An id of so many days ago. */
+/** An id of a past day. */
 export const oldId = (prefix: string, daysAgo: number) => `${prefix}${ulid(Date.now() - daysAgo * DAY_MS)}`;
 
-/** The month of a moment so many days ago, `2019_03`. */
+/** The month of a past day, `2019_03`. */
 export const monthOf = (daysAgo: number) =>
   new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 7).replace('-', '_');
 
@@ -29,7 +29,7 @@ export async function makePastMonth({ sql }: Database, month: string): Promise<v
   }
 }
 
-/** A quote of so many days ago. */
+/** A quote of a past day. */
 export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise<string> {
   const id = oldId('qte_', daysAgo);
   await sql`
@@ -39,7 +39,7 @@ export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise
   return id;
 }
 
-/** A notification of so many days ago, with one attempt and what was answered to it. */
+/** A notification of a past day, with one attempt and what was answered to it. */
 export async function storeOldNotification(
   { sql }: Database,
   daysAgo: number,
