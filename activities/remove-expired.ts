@@ -21,7 +21,7 @@ const STEP_MS = 20_000;
 export interface RetentionDeps extends Pick<AttemptDeps, 'warn'> {
   /** Opens a pool of its own, for statements that may take a minute: the pool of the deliveries has a short timeout. */
   readonly connectForRetention: () => Database;
-  /** A run removed this many rows beside those that come of age in a day. */
+  /** A run removed this many rows beyond those that expire in a day. */
   readonly onRemovedMuch: (kind: RetentionKind, rows: number) => void;
 }
 

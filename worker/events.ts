@@ -163,7 +163,7 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
   const started = counter('pfqs_delivery_started_total', 'Deliveries whose workflow was started.');
   const removedMuch = counter(
     'pfqs_retention_removed_much_total',
-    'Rows that a run of the retention removed beside those that come of age in a day, by kind.',
+    'Rows that a run of the retention removed beyond those that expire in a day, by kind.',
     'kind',
   );
   // Alerts look for a rise of these. Prometheus sees none in a series that begins with its first count, so they begin with 0.
@@ -186,7 +186,7 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
     ),
     reconciled: counter(
       'pfqs_delivery_reconciled_total',
-      'Notifications whose row and workflow disagreed, and were mended.',
+      'Notifications whose row and workflow disagreed, and were repaired.',
     ),
     busy: counter(
       'pfqs_delivery_busy_total',

@@ -154,7 +154,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
   here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
   here(
     'pfqs_clock_skew_seconds',
-    'How far the clock here is ahead of those of most endpoints; NaN while too few have been heard.',
+    'How far this clock is ahead of those of most endpoints; NaN while too few have answered.',
     () => (deps.clockSkewMs() ?? Number.NaN) / 1_000,
   );
   here(

@@ -160,7 +160,7 @@ function start(options: WorkerOptions, closers: Closers) {
       else session.dispatch()?.dispatcher.wake();
     },
     onError: (error) =>
-      logger.warn({ err: error }, 'the dispatcher hears nothing for now, and sweeps instead'),
+      logger.warn({ err: error }, 'the change feed is not connected: the dispatcher sweeps instead'),
     monotonicMs,
   });
   closers.add(() => feed.close());
