@@ -41,14 +41,6 @@ test('two processes that boot with --migrate on an empty database: one applies, 
   expect(await applied(server.url)).toBe(files.length);
 });
 
-test('six at once on an empty database: each migration is applied once', async () => {
-  await sql`create database crowd`;
-  const url = new URL(server.url);
-  url.pathname = '/crowd';
-  await Promise.all(Array.from({ length: 6 }, () => migrateDatabase(url.href)));
-  expect(await applied(url.href)).toBe(files.length);
-});
-
 test('a database of an earlier build is refused with what to do, and left as it is', async () => {
   await sql`create database earlier`;
   const url = new URL(server.url);

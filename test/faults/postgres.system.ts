@@ -119,12 +119,4 @@ describe('behind a proxy that fails', () => {
     expect(await rows()).toHaveLength(1);
     expect((await api.call({ body: { ...goodQuote, merchant_reference: 'again' } })).status).toBe(200);
   });
-
-  test('new connections refused: 500 in the contract form, then on', async () => {
-    proxy.refuse(true);
-    proxy.cut();
-    expect(await api.quote()).toMatchObject(SERVER_FAULT);
-    proxy.refuse(false);
-    expect(await recovered(api)).toBe(true);
-  });
 });

@@ -1,0 +1,170 @@
+import { rotateKeyPair } from '../../db/endpoints/key-pairs';
+import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { generateWebhookSecret, rotateSecret } from '../../db/endpoints/secrets';
+import { DELIVERY_SIGNALS, deliveryWorkflowId } from '../../workflows/names';
+import type { TestApi } from '../support/api';
+import { until } from '../support/delivery';
+import { addEndpoint, advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
+import { addPartner } from '../support/partner-events';
+import { startTestService, type TestService } from '../support/service';
+import { testTemporal } from '../support/temporal';
+import { startTraffic } from '../support/traffic';
+import {
+  judgePublicKeys,
+  judgeSignatures,
+  type Received,
+  type WebhookReceiver,
+} from '../support/webhook-receiver';
+
+/** Secrets and key pairs that change while deliveries run, and events that are passed on. */
+const temporal = testTemporal();
+let service: TestService;
+let api: TestApi;
+let receiver: WebhookReceiver;
+
+beforeAll(async () => {
+  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,600,1' } });
+  ({ api, receiver } = service);
+}, 300_000);
+afterAll(() => service?.close());
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.behave(() => 200);
+});
+afterEach(() => setServiceClock(api.database, null));
+
+const register = (partnerId = api.partnerId, environment: 'sandbox' | 'live' = 'sandbox') =>
+  addEndpoint(api.database, { partnerId, environment, url: receiver.url, keyRing: service.keys });
+/** The public keys that a receiver reads at this moment. */
+async function listedKeys(key = api.keys.test): Promise<readonly string[]> {
+  const { body } = await api.call({ method: 'GET', path: '/v1/webhook-keys', key });
+  return (body.data.keys as { public_key: string }[]).map((one) => one.public_key);
+}
+/** Rotates the endpoint's secret and the partner's key pair. @returns the new secret */
+async function rotate(endpointId: string, overlapSeconds: number): Promise<string> {
+  const secret = generateWebhookSecret();
+  const keyRing = parseKeyRing(service.keys);
+  const owner = { partnerId: api.partnerId, environment: 'sandbox' } as const;
+  await api.database.db.transaction(async (tx) => {
+    await rotateSecret(tx, endpointId, { overlapSeconds, seal: (place) => keyRing.seal(secret, place) });
+    await rotateKeyPair(tx, owner, { overlapSeconds, keyRing });
+  });
+  return secret;
+}
+
+type Verdict = (request: Received) => string;
+const withSecret =
+  (secret: string): Verdict =>
+  (request) =>
+    judgeSignatures(request, secret);
+const withList =
+  (list: readonly string[]): Verdict =>
+  (request) =>
+    judgePublicKeys(request, list);
+/** The different verdicts of each receiver on what arrived of a phase. */
+const verdicts = (arrived: readonly { readonly request: Received }[], receivers: Record<string, Verdict>) =>
+  Object.fromEntries(
+    Object.entries(receivers).map(([name, verdict]) => [
+      name,
+      [...new Set(arrived.map(({ request }) => verdict(request)))].join(),
+    ]),
+  );
+
+test('while traffic flows, old and new secrets and lists of keys are accepted all of the overlap, then only the new', async () => {
+  const { endpointId, secret } = await register();
+  const before = await listedKeys();
+  const traffic = startTraffic(api.database, receiver, [api.partnerId]);
+  await traffic.during('before', 20);
+  await traffic.enter('rotating');
+  const next = await rotate(endpointId, 24 * 3_600);
+  const during = await listedKeys();
+  expect(during).toHaveLength(2);
+  await traffic.during('overlap', 30);
+  await advanceServiceClock(api.database, 23.9 * 3_600);
+  expect(await listedKeys()).toEqual(during);
+  await traffic.during('late in the overlap', 20);
+  await traffic.enter('ending');
+  await advanceServiceClock(api.database, 24.1 * 3_600);
+  const after = await listedKeys();
+  expect(after).toEqual(during.slice(0, 1));
+  await traffic.during('after', 20);
+  expect(receiver.received).toHaveLength(await traffic.stop());
+
+  const old = { oldSecret: withSecret(secret), oldList: withList(before) };
+  const present = { newSecret: withSecret(next), newList: withList(after) };
+  const both = { listOfTheOverlap: withList(during) };
+  const oldAccept = { oldSecret: 'accepts', oldList: 'accepts', listOfTheOverlap: 'accepts' };
+  const newAccept = { newSecret: 'accepts', newList: 'accepts', listOfTheOverlap: 'accepts' };
+  // What was stored while they changed went out under the one set or the other.
+  for (const phase of ['before', 'rotating', 'overlap', 'late in the overlap'])
+    expect([phase, verdicts(traffic.of(phase), { ...old, ...both })]).toEqual([phase, oldAccept]);
+  for (const phase of ['overlap', 'late in the overlap', 'ending', 'after'])
+    expect([phase, verdicts(traffic.of(phase), { ...present, ...both })]).toEqual([phase, newAccept]);
+  expect(verdicts(traffic.of('before'), present)).toEqual({ newSecret: 'refuses', newList: 'refuses' });
+  expect(verdicts(traffic.of('after'), old)).toEqual({ oldSecret: 'refuses', oldList: 'refuses' });
+}, 120_000);
+
+test('in an emergency the old secret and key sign nothing that begins after the rotation, ladders in flight neither', async () => {
+  const { endpointId, secret } = await register();
+  const leaked = { secret: withSecret(secret), list: withList(await listedKeys()) };
+  const SEQUENCE = 7;
+  receiver.behave((_nth, { body }) => (JSON.parse(body).sequence === SEQUENCE ? 503 : 200));
+  const climbing = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      storeStatus(api.database, { partnerId: api.partnerId, sequence: SEQUENCE }),
+    ),
+  );
+  const tries = (id: string) => receiver.received.filter(({ headers }) => headers['webhook-id'] === id);
+  const tried = (times: number) => () => climbing.every(({ eventId }) => tries(eventId).length >= times);
+  const traffic = startTraffic(api.database, receiver, [api.partnerId]);
+  await until(tried(1), 'the first attempt of each');
+  await traffic.during('before', 10);
+  await traffic.enter('rotating');
+  const alone = { secret: withSecret(await rotate(endpointId, 0)), list: withList(await listedKeys()) };
+  receiver.behave(() => 200);
+  await traffic.during('after', 20);
+  await traffic.stop();
+  for (const { notificationId } of climbing)
+    await temporal.env.client.workflow
+      .getHandle(deliveryWorkflowId(notificationId, 1))
+      .signal(DELIVERY_SIGNALS.retryNow);
+  await until(tried(2), 'the next attempt of each', 30_000);
+
+  const accepted = { secret: 'accepts', list: 'accepts' };
+  const refused = { secret: 'refuses', list: 'refuses' };
+  const first = climbing.flatMap(({ eventId }) => tries(eventId).slice(0, 1));
+  const later = climbing.flatMap(({ eventId }) => tries(eventId).slice(1));
+  for (const arrived of [traffic.of('after'), later.map((request) => ({ request }))]) {
+    expect(verdicts(arrived, alone)).toEqual(accepted);
+    expect(verdicts(arrived, leaked)).toEqual(refused);
+  }
+  for (const arrived of [traffic.of('before'), first.map((request) => ({ request }))])
+    expect(verdicts(arrived, leaked)).toEqual(accepted);
+  for (const { request } of traffic.of('rotating'))
+    expect([leaked, alone].filter(({ secret }) => secret(request) === 'accepts')).toHaveLength(1);
+}, 120_000);
+
+test("an event passed on to another partner, or to the other environment, fails with that one's keys", async () => {
+  await register();
+  const another = await addPartner(api.database, 'P100002');
+  await register(another.partnerId);
+  await register(api.partnerId, 'live');
+  const lists = {
+    own: withList(await listedKeys()),
+    'the other environment': withList(await listedKeys(api.keys.live)),
+    'another partner': withList(await listedKeys(another.test)),
+  };
+  const owners = {
+    own: { partnerId: api.partnerId },
+    'the other environment': { partnerId: api.partnerId, environment: 'live' },
+    'another partner': { partnerId: another.partnerId },
+  } as const;
+  for (const [name, owner] of Object.entries(owners)) {
+    const { eventId } = await storeStatus(api.database, owner);
+    const find = () => receiver.received.find(({ headers }) => headers['webhook-id'] === eventId);
+    await until(() => find() !== undefined, 'the delivery');
+    expect(verdicts([{ request: find() as Received }], lists)).toEqual(
+      Object.fromEntries(Object.keys(lists).map((whose) => [whose, whose === name ? 'accepts' : 'refuses'])),
+    );
+  }
+}, 60_000);
