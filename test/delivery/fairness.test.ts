@@ -5,7 +5,7 @@ import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { hint } from '../../db/postgres/connect';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { addEndpoint, newKeyRingText, statusBody, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import {

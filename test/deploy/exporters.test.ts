@@ -5,7 +5,7 @@ import { createServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { until } from '../support/delivery';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { fileNeeds, onPath } from '../support/needs';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';

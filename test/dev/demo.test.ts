@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { askJson } from '../../dev/calls';
 import type { StackInfo } from '../../dev/stack';
 import { findTemporal } from '../../dev/temporal';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode } from '../support/project-process';

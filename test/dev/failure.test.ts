@@ -1,7 +1,7 @@
 import { adviceOn, databaseAdvice } from '../../dev/failure';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { readConfig } from '../../runtime/config/config';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { testServerUrl } from '../support/test-server';
 
 const caught = (task: () => unknown): Promise<unknown> =>

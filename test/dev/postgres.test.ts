@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
 import { isRunning, signal, waitForEnd } from '../../dev/processes';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { startWatchdog } from '../support/watchdog';
 
 let directory: string;

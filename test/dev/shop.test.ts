@@ -11,7 +11,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { newReference } from '../support/applications';
 import { launchBrowser } from '../support/browser';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';

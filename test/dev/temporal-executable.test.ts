@@ -5,7 +5,7 @@ import { createServer as createHttps } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { findTemporal } from '../../dev/temporal';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { startNode } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';

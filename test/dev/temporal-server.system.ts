@@ -6,7 +6,7 @@ import { Connection } from '@temporalio/client';
 import { isRunning, signal, waitForEnd } from '../../dev/processes';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';
 

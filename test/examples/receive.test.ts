@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { createTestTls, type TestTls } from '../support/tls';

@@ -4,7 +4,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { timersOf } from '../delivery/time';
 import { answering, certificateFor, closeLater, EXPIRED, startDeafServer, VALID } from '../outbound/partner';
 import { until } from '../support/delivery';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { HERE, hostileRows, LIMITS, rawReceiver, receiver, type Attempt } from './scene';
 
 /**

@@ -3,7 +3,7 @@ import { connect } from 'node:tls';
 import { exchange, expectRefusal, openTls, quoteBytes, requestBytes, SECURITY_HEADERS } from '../hostile/raw';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
-import { freePort } from '../support/free-port';
+import { freePort } from '../../dev/ports';
 import { startHaProxy, type HaProxy, type ProxiedApi } from '../support/haproxy';
 import { fileNeeds } from '../support/needs';
 

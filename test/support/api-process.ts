@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { startServiceProcess, type ServiceProcess } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from './emitted';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { rememberNeeds, reportMissing } from './needs';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';

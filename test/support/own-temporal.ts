@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import Long from 'long';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 

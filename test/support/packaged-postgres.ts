@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import postgres from 'postgres';
 import { PROCESSES, roleOf } from '../../db/postgres/roles';
 import { chooseLauncher } from '../../dev/postgres/account';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { type RunningPostgres, startPostgres } from '../../dev/postgres';
 import { childrenOf, signal, waitForEnd } from '../../dev/processes';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 

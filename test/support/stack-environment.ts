@@ -1,5 +1,4 @@
-import { checkPorts, stackPorts } from '../../dev/ports';
-import { freeLowPorts } from '../../dev/ports';
+import { checkPorts, freeLowPorts, stackPorts } from '../../dev/ports';
 
 /** Settings of an embedded stack that gets in nobody's way. */
 export async function stackEnvironment(dataDir: string): Promise<Record<string, string>> {

@@ -6,7 +6,7 @@ import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/tem
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
 import { emitWorkflows } from './emitted';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 
 /** What globalSetup offers to the test files that ask. */
 export interface SharedTemporal {

@@ -1,6 +1,6 @@
 import type { TestWorkerOptions } from './delivery';
 import { emittedBy } from './emitted';
-import { freePort } from './free-port';
+import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
 import { startServiceProcess, type ServiceProcess } from './project-process';
 import { asRole } from './roles';
