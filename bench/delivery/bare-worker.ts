@@ -1,9 +1,9 @@
+import { signEd25519, hmacSha256 } from '../../outbound/sender';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import pino from 'pino';
-import { signatureHeaders } from '../../domain/webhook-signature';
+import { signatureHeaders } from '../../domain/webhook';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
-import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { readConfig } from '../../runtime/config/config';
 import { MOST_SENDS, MOST_WORKFLOW_TASKS, workerOptions } from '../../worker/options';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
-import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX } from '../../domain/webhook-signature';
+import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX } from '../../domain/webhook';
 import { checkOverlap } from '../keys';
 import { type DbOrTransaction, columns, rowsOf, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ulid } from 'ulid';
-import { encodeSecret } from '../../domain/webhook-signature';
+import { encodeSecret } from '../../domain/webhook';
 import { checkOverlap } from '../keys';
 import { type DbOrTransaction, columns, rowsOf, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';

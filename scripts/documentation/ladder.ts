@@ -1,4 +1,4 @@
-import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
+import { DELIVERY_LADDER_MS } from '../../domain/delivery-outcome';
 
 const UNITS = [
   ['h', 3_600_000],

@@ -1,7 +1,7 @@
+import { signEd25519, hmacSha256 } from '../../outbound/sender';
 import { TEST_EVENT_EXAMPLES } from '../openapi/examples';
 import { WEBHOOK_KEYS_EXAMPLES } from '../openapi/partner-examples';
-import { signatureHeaders } from '../../domain/webhook-signature';
-import { signEd25519, hmacSha256 } from '../../outbound/signing';
+import { signatureHeaders } from '../../domain/webhook';
 
 /** They sign the example in the documentation and nothing else. The public key is the one that the contract shows. */
 const SECRET = 'whsec_YW4gZXhhbXBsZSBzZWNyZXQsIHVzZWQgbm93aGVyZSE=';

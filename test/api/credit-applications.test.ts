@@ -2,6 +2,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { addMerchant, SHOP } from '../support/merchants';
+import { refusal } from '../support/http-call';
 
 let api: TestApi;
 let lender: InternalClient;
@@ -100,10 +101,9 @@ describe('opening an application', () => {
     const { quoteId, products } = await quoted({ merchant_id: merchant });
     for (const credit_product of [null, products[0]?.credit_product ?? 'Product 0', '24 months']) {
       const reference = { lender: 'lender_b', lender_reference: '1234567' };
-      expect(await lenderB.open(byParameters(quoteId, { ...reference, credit_product }))).toMatchObject({
-        status: 404,
-        body: { error: { code: 'PRODUCT_NOT_QUOTED', details: { field: 'credit_product' } } },
-      });
+      expect(await lenderB.open(byParameters(quoteId, { ...reference, credit_product }))).toMatchObject(
+        refusal(404, 'PRODUCT_NOT_QUOTED', { field: 'credit_product' }),
+      );
     }
   });
 
@@ -157,10 +157,9 @@ describe('opening an application', () => {
       { credit_product: '10 months interest-free' },
       { loan_amount: '900.01' },
     ]) {
-      expect(await lender.open({ ...body, ...fields })).toMatchObject({
-        status: 409,
-        body: { error: { code: 'APPLICATION_EXISTS', details: { credit_application_id: id } } },
-      });
+      expect(await lender.open({ ...body, ...fields })).toMatchObject(
+        refusal(409, 'APPLICATION_EXISTS', { credit_application_id: id }),
+      );
     }
     expect((await lender.read(id)).body.data.notifications).toHaveLength(2);
   });
@@ -199,16 +198,15 @@ describe('opening an application', () => {
     const { quoteId } = await quoted();
     const client = fields['lender'] === 'lender_b' ? lenderB : lender;
     const answer = await client.open(byParameters(quoteId, fields));
-    expect(answer).toMatchObject({ status, body: { error: { code, details: { field } } } });
+    expect(answer).toMatchObject(refusal(status, code, { field }));
   });
 
   test('refuses a link that says something twice', async () => {
     const link = 'https://shop.example/?loan_amount=900.00&loan_amount=1.00&service_quote_id=qte_1';
     const reference = { lender: 'lender_a', lender_reference: newReference() };
-    expect(await lender.open({ ...reference, finance_link: link })).toMatchObject({
-      status: 400,
-      body: { error: { code: 'INVALID_REQUEST', details: { field: 'finance_link' } } },
-    });
+    expect(await lender.open({ ...reference, finance_link: link })).toMatchObject(
+      refusal(400, 'INVALID_REQUEST', { field: 'finance_link' }),
+    );
   });
 
   test('opens more than 20 from one quote, and warns of it once', async () => {
@@ -288,14 +286,9 @@ describe('telling a status', () => {
     ]);
     const { data } = (await lender.read(id)).body;
     expect(data).toMatchObject({ credit_application_id: id, status: 'paid_out' });
-    expect(
-      data.lender_events.map((one: Record<string, unknown>) => [
-        one['status'],
-        one['outcome'],
-        one['previous_status'],
-        one['sequence'],
-      ]),
-    ).toEqual([
+    const fields = (rows: Record<string, unknown>[], ...names: string[]) =>
+      rows.map((one) => names.map((name) => one[name]));
+    expect(fields(data.lender_events, 'status', 'outcome', 'previous_status', 'sequence')).toEqual([
       ['paid_out', 'applied', 'activated', 5],
       ['submitted', 'applied', 'created', 2],
       ['submitted', 'same_state', null, null],
@@ -304,13 +297,7 @@ describe('telling a status', () => {
       ['activated', 'applied', 'signed', 4],
     ]);
     expect(data.lender_events[0].occurred_at).toBe('2026-11-21T11:00:00.000Z');
-    expect(
-      data.notifications.map((one: Record<string, unknown>) => [
-        one['sequence'],
-        one['event_type'],
-        one['state'],
-      ]),
-    ).toEqual([
+    expect(fields(data.notifications, 'sequence', 'event_type', 'state')).toEqual([
       [1, 'credit_application.created', 'held'],
       [2, 'credit_application.submitted', 'held'],
       [3, 'credit_application.signed', 'held'],
@@ -328,10 +315,9 @@ describe('telling a status', () => {
     });
     expect(await lender.tell(id, early)).toMatchObject({ status: 200, text: answers[0]?.text });
     for (const fields of [{ status: 'accepted' }, { occurred_at: '2026-11-21T12:00:01Z' }]) {
-      expect(await lender.tell(id, { ...first, ...fields })).toMatchObject({
-        status: 409,
-        body: { error: { code: 'LENDER_EVENT_EXISTS', details: { field: 'lender_event_id' } } },
-      });
+      expect(await lender.tell(id, { ...first, ...fields })).toMatchObject(
+        refusal(409, 'LENDER_EVENT_EXISTS', { field: 'lender_event_id' }),
+      );
     }
     expect((await lender.tell(await opened(), first)).status).toBe(409);
     const { data } = (await lender.read(id)).body;
@@ -368,20 +354,18 @@ describe('telling a status', () => {
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: 1_795_262_400 }],
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2098-01-01T00:00:00Z' }],
   ])('%i %s for %s: %j', async (status, code, field, fields) => {
-    expect(await lender.tell(await opened(), event('submitted', fields))).toMatchObject({
-      status,
-      body: { error: { code, details: { field } } },
-    });
+    expect(await lender.tell(await opened(), event('submitted', fields))).toMatchObject(
+      refusal(status, code, { field }),
+    );
   });
 
   test('a date may be five minutes in the future, not six', async () => {
     const id = await opened();
     const dated = (minutes: number) =>
       event('submitted', { occurred_at: new Date(Date.now() + minutes * 60_000).toISOString() });
-    expect(await lender.tell(id, dated(6))).toMatchObject({
-      status: 400,
-      body: { error: { code: 'INVALID_REQUEST', details: { field: 'occurred_at' } } },
-    });
+    expect(await lender.tell(id, dated(6))).toMatchObject(
+      refusal(400, 'INVALID_REQUEST', { field: 'occurred_at' }),
+    );
     expect(await lender.tell(id, dated(4.9))).toMatchObject({ body: { data: { outcome: 'applied' } } });
   });
 

@@ -1,3 +1,4 @@
+import { signEd25519, hmacSha256 } from '../../outbound/sender';
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { ERROR_STATUSES } from '../../contracts/errors';
@@ -30,9 +31,8 @@ import {
   testEventSchema,
 } from '../../contracts/webhook-event';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
-import { signatureHeaders } from '../../domain/webhook-signature';
+import { signatureHeaders } from '../../domain/webhook';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
-import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import committed from '../../contracts/openapi.json';
 import { startTestApi, type TestApi } from '../support/api';

@@ -1,4 +1,5 @@
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { refusal } from '../support/http-call';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -8,7 +9,7 @@ afterAll(() => api.close());
 
 async function expectError(fields: Record<string, unknown>, status: number, code: string, details?: object) {
   const answer = await api.quote(fields);
-  expect(answer).toMatchObject({ status, body: { success: false, error: { code } } });
+  expect(answer).toMatchObject(refusal(status, code));
   expect(typeof answer.body.error.message).toBe('string');
   if (details) expect(answer.body.error.details).toEqual(details);
   return answer;

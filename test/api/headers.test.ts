@@ -1,4 +1,5 @@
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { refusal } from '../support/http-call';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -68,10 +69,7 @@ describe('rate-limit headers', () => {
   test('refuse call 101 with 429 and Retry-After, per key', async () => {
     let answer = await api.quote();
     for (let calls = 0; calls < 110 && answer.status === 200; calls += 1) answer = await api.quote();
-    expect(answer).toMatchObject({
-      status: 429,
-      body: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } },
-    });
+    expect(answer).toMatchObject(refusal(429, 'RATE_LIMIT_EXCEEDED'));
     expect(answer.headers['ratelimit-remaining']).toBe('0');
     expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(answer.headers['retry-after']).toBe(answer.headers['ratelimit-reset']);

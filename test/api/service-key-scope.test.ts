@@ -1,6 +1,6 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { newReference } from '../support/applications';
-import type { Answer } from '../support/http-call';
+import { refusal, type Answer } from '../support/http-call';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 
@@ -63,7 +63,7 @@ test.each([
   const warned = warnings().length;
   for (const ask of [(of: string) => client().read(of), (of: string) => client().tell(of, event())]) {
     const [theirs, nobodys] = [await ask(id), await ask(NOBODYS)];
-    expect(theirs).toMatchObject({ status: 404, body: { error: { code: 'APPLICATION_NOT_FOUND' } } });
+    expect(theirs).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
     expect(shape(theirs)).toEqual(shape(nobodys));
   }
   expect([await stored(), (await own.read(id)).text]).toEqual(before);
@@ -81,10 +81,7 @@ test('an application of another lender cannot be opened, whether there is such a
   for (const lender of ['lender_b', 'lender_z']) {
     answers.push(await own.open(request(link, { lender, lender_reference: '1234567' })));
   }
-  expect(answers[0]).toMatchObject({
-    status: 404,
-    body: { error: { code: 'LENDER_NOT_FOUND', details: { field: 'lender' } } },
-  });
+  expect(answers[0]).toMatchObject(refusal(404, 'LENDER_NOT_FOUND', { field: 'lender' }));
   expect(shape(answers[0] as Answer)).toEqual(shape(answers[1] as Answer));
   expect(await stored()).toBe(before);
   expect(warnings().at(-2)).toMatchObject({ keyId: own.keyId, keyLender: 'lender_a', lender: 'lender_b' });
@@ -98,7 +95,7 @@ test('a quote of the other environment does not exist, neither for a sandbox key
     const before = await stored();
     const theirs = await client.open(request(link));
     const quoteId = new URL(link).searchParams.get('service_quote_id') ?? '';
-    expect(theirs).toMatchObject({ status: 404, body: { error: { code: 'QUOTE_NOT_FOUND' } } });
+    expect(theirs).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
     expect(warnings().at(-1)).toMatchObject({ keyId: client.keyId, quoteId });
     const warned = warnings().length;
     const nobodys = await client.open(request(link.replace(quoteId, 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6')));
@@ -111,10 +108,7 @@ test('a quote of the other environment does not exist, neither for a sandbox key
 test('an application that is open is not answered again to a key of the other environment', async () => {
   const body = request(await quoted());
   expect((await own.open(body)).status).toBe(200);
-  expect(await otherEnvironment.open(body)).toMatchObject({
-    status: 404,
-    body: { error: { code: 'QUOTE_NOT_FOUND' } },
-  });
+  expect(await otherEnvironment.open(body)).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
 });
 
 test('a reference and an event id of its own say nothing of those of others', async () => {

@@ -9,6 +9,7 @@ import {
 } from '../../db/keys';
 import { startTestApi, type TestApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
+import { refusal } from '../support/http-call';
 
 let api: TestApi;
 let lender: InternalClient;
@@ -42,7 +43,7 @@ test('no key, an unknown one and a partner’s key are 401, and all refusals of 
   const texts = new Set<string>();
   for (const key of [null, `svc_${'A'.repeat(32)}`, api.keys.test, api.keys.live]) {
     const answer = await lender.call({ body: {}, key });
-    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHENTICATED' } } });
+    expect(answer).toMatchObject(refusal(401, 'UNAUTHENTICATED'));
     expect(answer.headers['www-authenticate']).toBe('Bearer');
     if (key !== null) texts.add(answer.text);
   }

@@ -2,7 +2,7 @@ import { putInState } from '../support/notifications';
 import { sql } from 'drizzle-orm';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { startTestApi, type TestApi } from '../support/api';
-import type { CallOptions } from '../support/http-call';
+import { refusal, type CallOptions } from '../support/http-call';
 
 const PATH = '/v1/notifications/test';
 
@@ -40,8 +40,7 @@ test('without an endpoint it is 409, whichever the key, and nothing is stored', 
     [api.keys.live, 'live'],
   ] as const) {
     const answer = await call({ key });
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({ code: 'WEBHOOK_NOT_REGISTERED', details: { environment } });
+    expect(answer).toMatchObject(refusal(409, 'WEBHOOK_NOT_REGISTERED', { environment }));
   }
   expect(await stored()).toEqual({ rows: 0, reserved: 0 });
 });
@@ -54,8 +53,7 @@ test('a key of the other environment is 409 still', async () => {
 
 it.each(['lender_c', '', 'LENDER_A', 'lender_a&lender=lender_b'])('lender=%s is 400', async (lender) => {
   const answer = await call({ key: api.keys.live, path: `${PATH}?lender=${lender}` });
-  expect(answer.status).toBe(400);
-  expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field: 'lender' } });
+  expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field: 'lender' }));
 });
 
 it.each(['{}', ' ', '{"url":"https://elsewhere.test/"}', 'x'])('the body %j is 400', async (body) => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
+import { DELIVERY_LADDER_MS } from '../../domain/delivery-outcome';
 import { TEST_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import {

@@ -1,4 +1,4 @@
-import { DELIVERY_LADDER_MS } from '../../domain/retry-schedule';
+import { DELIVERY_LADDER_MS } from '../../domain/delivery-outcome';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { progressQuery } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';

@@ -2,7 +2,7 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { restartNotification } from '../../db/notifications/claim';
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/retry-schedule';
+import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/delivery-outcome';
 import {
   pauseSignal,
   progressQuery,

@@ -1,3 +1,4 @@
+import { signEd25519, hmacSha256, createSender, type Sender } from '../../outbound/sender';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { createActivities } from '../../activities';
@@ -5,9 +6,7 @@ import { connectDatabase } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { signEd25519, hmacSha256 } from '../../outbound/signing';
 import { createFastPath, createSendSlots } from '../../worker/slots';
-import { createSender, type Sender } from '../../outbound/sender';
 import { createResolver } from '../../outbound/connect';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { deliveryWorkflowId } from '../../workflows/names';

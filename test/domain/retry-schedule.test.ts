@@ -5,7 +5,7 @@ import {
   nextWait,
   TEST_LADDER_MS,
   parseRetryAfter,
-} from '../../domain/retry-schedule';
+} from '../../domain/delivery-outcome';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

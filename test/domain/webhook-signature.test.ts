@@ -1,8 +1,8 @@
+import { signEd25519, hmacSha256 } from '../../outbound/sender';
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { generateKeyPair, type KeyPair } from '../../db/endpoints/key-pairs';
-import { decodeSecret, encodeSecret, signatureHeaders } from '../../domain/webhook-signature';
-import { signEd25519, hmacSha256 } from '../../outbound/signing';
+import { decodeSecret, encodeSecret, signatureHeaders } from '../../domain/webhook';
 import { judgePublicKeys } from '../support/webhook-receiver';
 
 const secrets = [1, 2, 3].map(() => `whsec_${randomBytes(32).toString('base64')}`);

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { checkWebhookUrl } from '../../domain/webhook-url';
+import { checkWebhookUrl } from '../../domain/webhook';
 
 it.each([
   ['https://hooks.example.com', 'https://hooks.example.com/', 'hooks.example.com'],
@@ -103,14 +103,7 @@ test('what is accepted is stable, https, and has nothing that the rules forbid',
         const checked = checkWebhookUrl(text);
         if (!checked.ok) return;
         const url = new URL(checked.url);
-        expect([url.protocol, url.username, url.password, url.search, url.hash, url.port]).toEqual([
-          'https:',
-          '',
-          '',
-          '',
-          '',
-          '',
-        ]);
+        expect(url.protocol + url.username + url.password + url.search + url.hash + url.port).toBe('https:');
         expect(checkWebhookUrl(checked.url)).toEqual(checked);
       },
     ),

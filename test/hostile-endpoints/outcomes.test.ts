@@ -1,8 +1,15 @@
 import { createSecureContext } from 'node:tls';
-import type { Socket } from 'node:net';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { timersOf } from '../delivery/time';
-import { answering, certificateFor, closeLater, EXPIRED, startDeafServer, VALID } from '../outbound/partner';
+import {
+  answering,
+  certificateFor,
+  closeLater,
+  dripping,
+  EXPIRED,
+  startDeafServer,
+  VALID,
+} from '../outbound/partner';
 import { until } from '../support/delivery';
 import { freePort } from '../../dev/ports';
 import { HERE, hostileRows, LIMITS, rawReceiver, receiver, type Attempt } from './scene';
@@ -16,12 +23,6 @@ const NAME = '*.partner.test';
 
 const answer = (status: number, headers = '', body = '') =>
   answering(`HTTP/1.1 ${status} X\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`);
-
-function drip(socket: Socket, head: string, text: string): void {
-  socket.write(head);
-  const timer = setInterval(() => socket.write(text), 100);
-  socket.once('close', () => clearInterval(timer));
-}
 
 interface Exhausted {
   readonly failure: string;
@@ -50,7 +51,7 @@ const EXHAUSTED: Readonly<Record<string, Exhausted>> = {
   },
   'headers that drip': {
     failure: 'timeout',
-    port: () => rawReceiver((socket) => drip(socket, 'HTTP/1.1 200 OK\r\n', 'X: y\r\n')),
+    port: () => rawReceiver(dripping('HTTP/1.1 200 OK\r\n', 'X: y\r\n', 100)),
     limitMs: LIMITS.headersMs,
   },
   'a 500': {
@@ -98,7 +99,7 @@ row(
   'a body that drips after a 2xx is a success, decided at the headers',
   async ({ host, register }) => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n';
-    await register(`https://${host}:${(await rawReceiver((socket) => drip(socket, head, 'x'))).port}/`);
+    await register(`https://${host}:${(await rawReceiver(dripping(head, 'x', 100))).port}/`);
   },
   (seen) => {
     expect(seen).toMatchObject({ state: 'delivered', words: ['delivered'] });
@@ -184,7 +185,6 @@ row(
 test.each<[number, number, () => string, number, number]>([
   [37, 429, () => '120', 120_000, 120_000],
   [37, 429, () => new Date(Date.now() + 600_000).toUTCString(), 500_000, 600_000],
-  [37, 429, () => '0', 1_000, 2_000],
   [37, 429, () => 'soon', 1_000, 2_000],
   [37, 429, () => '99999999999999', 36_000_000, 36_000_000],
   [38, 503, () => '120', 120_000, 120_000],

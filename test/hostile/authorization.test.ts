@@ -1,4 +1,4 @@
-import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes, type GoodRequest } from './raw';
+import { expectBad, expectRefusal, hostileTarget, LISTENERS, type GoodRequest } from './raw';
 
 /** Everything an Authorization header can hold. */
 
@@ -13,10 +13,10 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   const good = (): GoodRequest => target.requests[listener];
 
   /** `KEY` stands for the valid key. */
-  async function send(...lines: string[]) {
+  const send = (...lines: string[]) => {
     const headers = lines.map((line) => line.replaceAll('KEY', good().key));
-    return (await exchange(good(), requestBytes(good(), { without: ['authorization'], headers }))).answers[0];
-  }
+    return target.send({ without: ['authorization'], headers }, listener);
+  };
 
   test.each([
     ['the scheme in lower case', 'Authorization: bearer KEY'],
@@ -66,8 +66,8 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       `${path}?access_token=${good().key} HTTP/1.1`,
       `${path}?Authorization=Bearer%20${good().key} HTTP/1.1`,
     ]) {
-      const bytes = requestBytes(good(), { line, without: ['authorization'] });
-      expectRefusal((await exchange(good(), bytes)).answers[0], 401, 'UNAUTHENTICATED');
+      const answer = await target.send({ line, without: ['authorization'] }, listener);
+      expectRefusal(answer, 401, 'UNAUTHENTICATED');
     }
   });
 
@@ -78,7 +78,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     ['a line feed', 'Authorization: Bearer\nKEY'],
     ['a space before the colon', 'Authorization : Bearer KEY'],
   ])('%s is not HTTP as we read it: 400', async (_what, line) => {
-    expectRefusal(await send(line), 400, 'INVALID_REQUEST');
+    expectBad(await send(line));
   });
 
   test('every refusal of a well-formed key reads the same', async () => {

@@ -1,5 +1,5 @@
 import { goodQuote } from '../support/api';
-import { exchange, expectRefusal, hostileTarget, quoteBytes, titled } from './raw';
+import { expectBad, expectRefusal, hostileTarget, titled } from './raw';
 
 const target = hostileTarget();
 
@@ -7,8 +7,8 @@ const good = JSON.stringify(goodQuote);
 /** A good body with this text in place of a field's value. */
 const withRaw = (field: string, raw: string) =>
   JSON.stringify({ ...goodQuote, [field]: '@@' }).replace('"@@"', () => raw);
-const post = async (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
-  (await exchange(target.api, quoteBytes(target.api, { body, headers, without }))).answers[0];
+const post = (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
+  target.send({ body, headers, without });
 
 describe('lone halves of surrogate pairs', () => {
   const fields = ['merchant_id', 'partner_id', 'loan_amount', 'customer_deposit', 'merchant_finance_url'];
@@ -18,7 +18,7 @@ describe('lone halves of surrogate pairs', () => {
     const honest = JSON.stringify((goodQuote as Record<string, unknown>)[field] ?? 'ref').slice(1, -1);
     for (const part of Object.values(places)) {
       for (const raw of [`"${part}"`, `"${honest}${part}"`, `"${part}${honest}"`]) {
-        expectRefusal(await post(withRaw(field, raw)), 400, 'INVALID_REQUEST');
+        expectBad(await post(withRaw(field, raw)));
       }
     }
   });
@@ -31,7 +31,7 @@ describe('lone halves of surrogate pairs', () => {
       [0xed, 0xa0, 0x80, 0xed, 0xb0, 0x80],
     ]) {
       const body = Buffer.concat([Buffer.from(before), Buffer.from(half), Buffer.from(after)]);
-      expectRefusal(await post(body), 400, 'INVALID_REQUEST');
+      expectBad(await post(body));
     }
   });
 
@@ -39,7 +39,7 @@ describe('lone halves of surrogate pairs', () => {
     const names = ['\\ud800', `${'a'.repeat(63)}\\ud83d\\ude00`];
     for (const name of names) {
       const answer = await post(`{"${name}":1,"${name}":2}`);
-      expectRefusal(answer, 400, 'INVALID_REQUEST');
+      expectBad(answer);
       expect(answer?.body.error.details.field.length).toBeLessThanOrEqual(64);
     }
   });
@@ -51,7 +51,7 @@ describe('lone halves of surrogate pairs', () => {
 
 describe('names with a meaning to JavaScript', () => {
   test('a prototype cannot bring the fields', async () => {
-    expectRefusal(await post(`{"__proto__":${good}}`), 400, 'INVALID_REQUEST');
+    expectBad(await post(`{"__proto__":${good}}`));
   });
 
   test.each(['constructor', 'toString', 'hasOwnProperty', 'toJSON', 'then', 'valueOf', 'length', ''])(
@@ -95,7 +95,7 @@ describe('numbers and digits', () => {
     ['merchant_reference', '""; drop table quotes; --"'.replace('""', '"\'')],
   ])('%s: %s is refused', async (field, raw) => {
     const answer = await post(withRaw(field, raw));
-    expectRefusal(answer, 400, 'INVALID_REQUEST');
+    expectBad(answer);
     expect(answer?.body.error.details).toEqual({ field });
   });
 
@@ -134,19 +134,19 @@ describe('size and depth', () => {
     expect(await post(deep)).toMatchObject({ status: 200 });
     expectRefusal(await post(withRaw('merchant_id', '['.repeat(7_900) + ']'.repeat(7_900))), 400);
     const poisoned = `${'{"a":'.repeat(2_500)}{"__proto__":1}${'}'.repeat(2_500)}`;
-    expectRefusal(await post(poisoned), 400, 'INVALID_REQUEST');
+    expectBad(await post(poisoned));
   });
 
   test('thousands of fields, also of one name', async () => {
     const many = Array.from({ length: 1_500 }, (_, at) => `"f${at}":0`).join();
     expect(await post(`${good.slice(0, -1)},${many}}`)).toMatchObject({ status: 200 });
-    expectRefusal(await post(`{${'"a":1,'.repeat(2_000)}"a":1}`), 400, 'INVALID_REQUEST');
+    expectBad(await post(`{${'"a":1,'.repeat(2_000)}"a":1}`));
   });
 
   test('an announced size is refused before it is sent', async () => {
     for (const size of [10_000_000, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
       const answer = await post('', [`Content-Length: ${size}`], ['content-length']);
-      expectRefusal(answer, 400, 'INVALID_REQUEST');
+      expectBad(answer);
     }
   });
 });

@@ -1,4 +1,4 @@
-import { exchange, expectRefusal, hostileTarget, LISTENERS, requestBytes, titled } from './raw';
+import { expectBad, expectRefusal, hostileTarget, LISTENERS, titled } from './raw';
 
 const target = hostileTarget();
 
@@ -6,11 +6,8 @@ const bad = JSON.stringify({ merchant_id: 'nonsense' });
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
   /** Sends these header lines in place of the Content-Type. */
-  async function post(lines: string[], body?: string) {
-    const good = target.requests[listener];
-    const bytes = requestBytes(good, { without: ['content-type'], headers: lines, ...(body && { body }) });
-    return (await exchange(good, bytes)).answers[0];
-  }
+  const post = (headers: string[], body?: string) =>
+    target.send({ without: ['content-type'], headers, ...(body && { body }) }, listener);
 
   test.each([
     ['application/json'],
@@ -49,11 +46,11 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       `application/json${'x'.repeat(8_000)}`,
     ]),
   )('%j is refused', async (_title, value) => {
-    expectRefusal(await post([`Content-Type: ${value}`]), 400, 'INVALID_REQUEST');
+    expectBad(await post([`Content-Type: ${value}`]));
   });
 
   test('none is refused', async () => {
-    expectRefusal(await post([]), 400, 'INVALID_REQUEST');
+    expectBad(await post([]));
   });
 
   test('another charset changes nothing: JSON is UTF-8', async () => {
@@ -73,15 +70,11 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     const [json, text] = ['Content-Type: application/json', 'Content-Type: text/plain'];
     expect(await post([json, text])).toMatchObject({ status: 200 });
     expectRefusal(await post([json, text], bad), 400, 'MISSING_FIELD');
-    expectRefusal(await post([text, json]), 400, 'INVALID_REQUEST');
+    expectBad(await post([text, json]));
   });
 
   test('a multipart body is refused', async () => {
     const part = '--b\r\nContent-Disposition: form-data; name="merchant_id"\r\n\r\nM000001\r\n--b--\r\n';
-    expectRefusal(
-      await post(['Content-Type: multipart/form-data; boundary=b'], part),
-      400,
-      'INVALID_REQUEST',
-    );
+    expectBad(await post(['Content-Type: multipart/form-data; boundary=b'], part));
   });
 });

@@ -144,11 +144,18 @@ export const LISTENERS = ['public', 'internal'] as const;
 export interface HostileTarget {
   api: TestApi;
   requests: Awaited<ReturnType<typeof goodRequests>>;
+  /** The answer to a listener's good request, changed in these parts. */
+  send(parts: RequestParts, listener?: (typeof LISTENERS)[number]): Promise<RawAnswer | undefined>;
 }
 
 /** Starts it before the tests of a file. After them it still answers, and has logged no fault. */
 export function hostileTarget(options: Parameters<typeof startTestApi>[0] = {}): HostileTarget {
-  const target = {} as HostileTarget;
+  const target = {
+    async send(parts, listener = 'public') {
+      const good = target.requests[listener];
+      return (await exchange(good, requestBytes(good, parts))).answers[0];
+    },
+  } as HostileTarget;
   beforeAll(async () => {
     target.api = await startTestApi(options);
     target.requests = await goodRequests(target.api);
@@ -223,6 +230,9 @@ export function expectRefusal(answer: RawAnswer | undefined, status: number | nu
     error: { code: code ?? expect.stringMatching(/^[A-Z_]+$/), message: expect.any(String) },
   });
 }
+
+/** The refusal of what is not as it should be. */
+export const expectBad = (answer: RawAnswer | undefined) => expectRefusal(answer, 400, 'INVALID_REQUEST');
 
 /** Both forms of the rate limit's headers, as on every answer to a call that was counted. */
 export function expectLimits(answer: RawAnswer | undefined): void {

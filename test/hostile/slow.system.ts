@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import {
   exchange,
+  expectBad,
   expectLimits,
   expectRefusal,
   hostileTarget,
@@ -100,7 +101,7 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     expect([what, closed]).toEqual([what, true]);
     expect(tookMs).toBeGreaterThan(8_000);
     expect([what, answers.length]).toEqual([what, 1]);
-    expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+    expectBad(answers[0]);
     // The head of these had arrived, with an id and a key in it: the call was counted.
     if (/body|chunk|continuation/.test(what)) {
       expect(answers[0]?.headers['x-request-id']).toBe('mine');
@@ -110,7 +111,7 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   }
   const [first, refusal] = (await second).answers;
   expect(first).toMatchObject({ status: 200 });
-  expectRefusal(refusal, 400, 'INVALID_REQUEST');
+  expectBad(refusal);
   expect(await tcp).toEqual({ closed: true, bytes: 0 });
   for (let tries = 0; tries < 50 && crowd.some((socket) => !socket.closed); tries += 1) await pause(100);
   expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
@@ -165,7 +166,7 @@ test('chunks without end are refused once they are too many, and the connection 
       socket.once('close', () => clearInterval(feed));
     },
   });
-  expectRefusal(answers[0], 400, 'INVALID_REQUEST');
+  expectBad(answers[0]);
   expect(answers).toHaveLength(1);
   expect(closed).toBe(true);
   expect(sent).toBeLessThan(20_000_000);

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import {
   addEndpoint,
@@ -21,15 +20,12 @@ const temporal = testTemporal();
 const PARTNERS = ['P100001', 'P100002', 'P100003'];
 const keys = newKeyRingText();
 const secrets = new Map<string, string>();
-let clone: TestDatabase;
-let database: Database;
+let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let worker: WorkerProcess | undefined;
 
 beforeAll(async () => {
-  clone = await createTestDatabase();
-  const connected = { url: clone.url, poolSize: 4, applicationName: 'test', statementTimeoutMs: 0 };
-  database = connectDatabase(connected);
+  database = await openTestDatabase({ statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver();
   for (const partnerId of PARTNERS) {
     await createPartner(database.db, { partnerId, name: partnerId });
@@ -46,13 +42,12 @@ afterEach(async () => {
 afterAll(async () => {
   await receiver?.close();
   await database?.close();
-  await clone?.close();
 });
 
 async function startSkewed(skewMs: number): Promise<WorkerProcess> {
   const targets = [...secrets.keys()].map((host) => `${host}:${receiver.port}`);
   worker = await startWorkerProcess({
-    databaseUrl: clone.url,
+    databaseUrl: database.url,
     temporal,
     taskQueue: randomTaskQueue('skewed'),
     receiver,

@@ -6,7 +6,7 @@ const temporal = testTemporal();
 let scene: Scene;
 
 beforeAll(async () => {
-  scene = await openScene(temporal, { timeZones: ['Pacific/Auckland', 'Europe/London'] });
+  scene = await openScene(temporal, ['Pacific/Auckland', 'Europe/London']);
   const { sql } = scene.database;
   // For every session that does not say otherwise.
   await sql`do $$ begin

@@ -1,5 +1,4 @@
 import { Agent, request } from 'undici';
-import type { Database } from '../../db/postgres/connect';
 import { issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
@@ -8,7 +7,7 @@ import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, newKeyRingText, setServiceClock, startServiceClock } from '../support/notifications';
 import { randomTaskQueue, type TestTemporal } from '../support/temporal';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { startWebhookReceiver } from '../support/webhook-receiver';
 
 export const PARTNER_ID = 'P100001';
 export const TEST_PATH = '/v1/notifications/test';
@@ -23,42 +22,13 @@ export interface Called {
   readonly body: any;
 }
 
-export interface MonthlyCount {
-  readonly month: string;
-  readonly delivered: number;
-  readonly failed: number;
-  readonly reserved: number;
-}
+export type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** One partner with a sandbox endpoint and four sandbox keys, two API processes, and a worker that can be away. */
-export interface Scene {
-  readonly database: Database;
-  readonly receiver: WebhookReceiver;
-  readonly keys: readonly string[];
-  /** Of the environment that has no endpoint. */
-  readonly liveKey: string;
-  /** That many test calls at once, by turns through the keys and the processes; `answered` hears of each answer at once. */
-  fire(calls: number, keys?: readonly string[], answered?: (called: Called) => void): Promise<Called[]>;
-  startWorker(): Promise<void>;
-  stopWorker(): Promise<void>;
-  counts(): Promise<MonthlyCount[]>;
-  /** Waits until no notification is under way. */
-  quiet(): Promise<void>;
-  /** Event ids that the receiver has answered with a 2xx. */
-  readonly taken: Set<string>;
-  /** The receiver answers by the event's id from now on; what it takes is counted. */
-  answer(status: (eventId: string) => number | Promise<number>): void;
-  /** Forgets notifications and counts, and lets the clock run on from a moment: null is the real one. */
-  begin(clock: string | null): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface SceneOptions {
-  /** Time zones of the two API processes. */
-  readonly timeZones?: readonly [string, string];
-}
-
-export async function openScene(temporal: TestTemporal, options: SceneOptions = {}): Promise<Scene> {
+/**
+ * One partner with a sandbox endpoint and four sandbox keys, two API processes, and a worker that can be away.
+ * @param timeZones of the two API processes
+ */
+export async function openScene(temporal: TestTemporal, timeZones = ['UTC', 'UTC']) {
   const database = await openTestDatabase({ statementTimeoutMs: 0 });
   const { db, sql } = database;
   const receiver = await startWebhookReceiver();
@@ -73,7 +43,7 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
   const liveKey = await newKey('live');
   await addEndpoint(database, { partnerId: PARTNER_ID, url: receiver.url, keyRing });
   const apis: ApiProcess[] = await Promise.all(
-    (options.timeZones ?? ['UTC', 'UTC']).map((TZ) =>
+    timeZones.map((TZ) =>
       startApiProcess({
         databaseUrl: database.url, // Only a call that a starved test machine cannot serve would take that long.
         environment: { LOG_LEVEL: 'warn', DATABASE_TIMEOUT_MS: '20000', TZ },
@@ -109,10 +79,17 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
   return {
     database,
     receiver,
-    keys: sandbox,
+    keys: sandbox as readonly string[],
+    /** Of the environment that has no endpoint. */
     liveKey,
+    /** Event ids that the receiver has answered with a 2xx. */
     taken,
-    fire: (calls, keys = sandbox, answered = () => undefined) =>
+    /** That many test calls at once, by turns through the keys and the processes; `answered` hears of each answer at once. */
+    fire: (
+      calls: number,
+      keys: readonly string[] = sandbox,
+      answered: (called: Called) => void = () => undefined,
+    ): Promise<Called[]> =>
       Promise.all(
         Array.from({ length: calls }, async (_, nth) => {
           const called = await call(nth, keys[nth % keys.length] ?? '');
@@ -135,15 +112,17 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
       worker = undefined;
     },
     counts: async () => [
-      ...(await sql<MonthlyCount[]>`
+      ...(await sql<{ month: string; delivered: number; failed: number; reserved: number }[]>`
         select month::text, delivered, failed, reserved from monthly_counts
         where delivered + failed + reserved > 0 order by month, environment`),
     ],
+    /** Waits until no notification is under way. */
     async quiet() {
       const open = () => sql`select 1 from notifications_now where state in ('queued', 'started') limit 1`;
       await until(async () => (await open()).length === 0, 'the end of every notification', 150_000);
     },
-    answer: (status) =>
+    /** The receiver answers by the event's id from now on; what it takes is counted. */
+    answer: (status: (eventId: string) => number | Promise<number>) =>
       receiver.behave((_nth, { headers }) => (response) => {
         const eventId = String(headers['webhook-id']);
         void (async () => {
@@ -152,7 +131,8 @@ export async function openScene(temporal: TestTemporal, options: SceneOptions = 
           response.writeHead(code).end();
         })();
       }),
-    async begin(clock) {
+    /** Forgets notifications and counts, and lets the clock run on from a moment: null is the real one. */
+    async begin(clock: string | null) {
       // It runs on: on a stopped one no lease ends, and nothing that was put off is ever due.
       if (clock === null) await setServiceClock(database, null);
       else await startServiceClock(database, clock);

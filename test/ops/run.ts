@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { checkWebhookUrl } from '../../domain/webhook-url';
+import { checkWebhookUrl } from '../../domain/webhook';
 import type { OpsDeps } from '../../ops/call';
 import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';

@@ -108,13 +108,11 @@ test('no IPv4 address becomes public by being carried in IPv6', () => {
 
 test('a guard allows its CIDRs besides, each in its own family', () => {
   const isAllowed = createAddressGuard(['127.0.0.0/8', 'fd00::/8']);
-  expect(['127.0.0.1', '127.255.0.1', 'fd00::1', '1.1.1.1'].map(isAllowed)).toEqual([true, true, true, true]);
-  expect(['10.0.0.1', '::1', '::ffff:127.0.0.1', 'fc00::1'].map(isAllowed)).toEqual([
-    false,
-    false,
-    false,
-    false,
-  ]);
+  const [within, outside] = [
+    ['127.0.0.1', '127.255.0.1', 'fd00::1', '1.1.1.1'],
+    ['10.0.0.1', '::1', '::ffff:127.0.0.1', 'fc00::1'],
+  ];
+  expect([...within, ...outside].filter(isAllowed)).toEqual(within);
 });
 
 test.each(['127.0.0.1', 'localhost', '127.0.0.0/33', '10/8', '::1/129'])('%s is no CIDR', (text) => {

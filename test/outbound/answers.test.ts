@@ -1,24 +1,8 @@
+import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import {
-  answering,
-  closeAll,
-  closeLater,
-  HOST,
-  post,
-  startRawReceiver,
-  startReceiver,
-  testSender,
-  rawServed,
-  served,
-} from './partner';
+import { closeAll, closeLater, eventually, HOST, post, sendOnce, served, startReceiver } from './partner';
 
 afterEach(closeAll);
-
-/** Sends once to a partner that answers these bytes. */
-async function sendTo(bytes: string) {
-  const { receiver, sender } = await rawServed(answering(bytes));
-  return { receiver, result: await sender.send(post(receiver.url)) };
-}
 
 test('the partner gets the body byte for byte, our headers, and its own name', async () => {
   let received: unknown;
@@ -61,18 +45,18 @@ it.each([
   [500, 'http_status'],
   [999, 'http_status'],
 ])('%d is a failure: %s, and its answer is kept', async (status, failure) => {
-  const { result } = await sendTo(`HTTP/1.1 ${status} X\r\nContent-Length: 4\r\n\r\noops`);
-  expect(result.outcome).toMatchObject({ kind: 'failed', failure, httpStatus: status, retryAfterMs: null });
-  expect(result.answer).toBe('oops');
+  const { outcome, answer } = await sendOnce(`HTTP/1.1 ${status} X\r\nContent-Length: 4\r\n\r\noops`);
+  expect(outcome).toMatchObject({ kind: 'failed', failure, httpStatus: status, retryAfterMs: null });
+  expect(answer).toBe('oops');
 });
 
 it.each([301, 302, 303, 307, 308])('%d is not followed, wherever it leads', async (status) => {
   const elsewhere = closeLater(await startReceiver((_request, response) => response.end()));
   for (const location of [elsewhere.url, 'https://169.254.169.254/latest/meta-data/', '/other']) {
-    const { result, receiver } = await sendTo(
+    const { outcome, receiver } = await sendOnce(
       `HTTP/1.1 ${status} X\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`,
     );
-    expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'redirect', httpStatus: status });
+    expect(outcome).toMatchObject({ kind: 'failed', failure: 'redirect', httpStatus: status });
     expect(receiver.connections()).toBe(1);
   }
   expect(elsewhere.connections()).toBe(0);
@@ -87,20 +71,9 @@ it.each([
   ['99999999999999', 20 * 86_400_000],
 ])('Retry-After: %s is read as %s ms', async (retryAfter, retryAfterMs) => {
   for (const status of [429, 503]) {
-    const receiver = closeLater(
-      await startRawReceiver(
-        answering(`HTTP/1.1 ${status} X\r\nRetry-After: ${retryAfter}\r\nContent-Length: 0\r\n\r\n`),
-      ),
-    );
-    const now = () => Date.UTC(2026, 10, 21, 12, 0, 0);
-    const sender = await testSender({ ports: [receiver.port], now });
-    const { outcome } = await sender.send(post(receiver.url));
-    expect(outcome).toMatchObject({
-      kind: 'failed',
-      failure: 'http_status',
-      httpStatus: status,
-      retryAfterMs,
-    });
+    const answer = `HTTP/1.1 ${status} X\r\nRetry-After: ${retryAfter}\r\nContent-Length: 0\r\n\r\n`;
+    const { outcome } = await sendOnce(answer, { now: () => Date.UTC(2026, 10, 21, 12, 0, 0) });
+    expect(outcome).toMatchObject({ failure: 'http_status', httpStatus: status, retryAfterMs });
   }
 });
 
@@ -111,9 +84,8 @@ it.each([
 ])('the Date of an answer, %s, tells how far our clock is ahead: %s ms', async (date, clockSkewMs) => {
   for (const status of [200, 401]) {
     const answer = `HTTP/1.1 ${status} X\r\nDate: ${date}\r\nContent-Length: 0\r\n\r\n`;
-    const receiver = closeLater(await startRawReceiver(answering(answer)));
-    const sender = await testSender({ ports: [receiver.port], now: () => Date.UTC(2026, 10, 21, 12, 10, 0) });
-    expect(await sender.send(post(receiver.url))).toMatchObject({ clockSkewMs });
+    const now = () => Date.UTC(2026, 10, 21, 12, 10, 0);
+    expect(await sendOnce(answer, { now })).toMatchObject({ clockSkewMs });
   }
 });
 
@@ -124,18 +96,17 @@ it.each([
   ['headers of more than 16 KiB', `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`],
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
 ])('%s is a failure of the protocol', async (_what, bytes) => {
-  const { result } = await sendTo(bytes);
-  expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
-  expect(result.answer).toBeNull();
+  const { outcome, answer } = await sendOnce(bytes);
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
+  expect(answer).toBeNull();
 });
 
 test('a connection that ends before an answer is a reset', async () => {
   for (const end of ['closed', 'reset', 'half a line']) {
-    const { receiver, sender } = await rawServed((socket, reset) => {
+    const { receiver, outcome } = await sendOnce((socket, reset) => {
       if (end === 'reset') reset();
       else socket.end(end === 'closed' ? '' : 'HTTP/1.1 200');
     });
-    const { outcome } = await sender.send(post(receiver.url));
     expect(outcome).toMatchObject({ kind: 'failed', failure: 'reset', httpStatus: null });
     // Sent once: the connection was a new one.
     expect(receiver.connections()).toBe(1);
@@ -143,10 +114,9 @@ test('a connection that ends before an answer is a reset', async () => {
 });
 
 test('a connection that ends in the body of a 2xx is a success', async () => {
-  const { receiver, sender } = await rawServed((socket, reset) => {
+  const { outcome } = await sendOnce((socket, reset) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf', () => setTimeout(reset, 50));
   });
-  const { outcome } = await sender.send(post(receiver.url));
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
 });
 
@@ -196,4 +166,77 @@ test('a header that cannot be sent is our fault, and is thrown', async () => {
   const input = { ...post(receiver.url), headers: { 'webhook-id': 'a\r\nb' } };
   await expect(sender.send(input)).rejects.toThrow('Invalid character in header');
   expect(receiver.connections()).toBe(0);
+});
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const hints = (times: number, bytes = 10) =>
+  `HTTP/1.1 103 Early Hints\r\nLink: ${'x'.repeat(bytes)}\r\n\r\n`.repeat(times);
+
+/** Writes the same for ever, as fast as it is taken. */
+const flooding = (text: string) => {
+  const chunk = text.repeat(Math.ceil(65_536 / text.length));
+  return (socket: TLSSocket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(chunk));
+    };
+    socket.on('drain', more);
+    more();
+  };
+};
+
+it.each([1, 19, 20])('%d informational answers before the final one are passed over', async (times) => {
+  const result = await sendOnce(hints(times) + OK);
+  expect(result).toMatchObject({ outcome: { kind: 'delivered', httpStatus: 200 }, answer: 'ok' });
+});
+
+it.each([
+  ['more than 20 of them', hints(21)],
+  ['16 KiB of them together', hints(9, 2_000)],
+  ['16 KiB of one alone', hints(1, 17_000)],
+])('%s before the final answer are a failure', async (_name, before) => {
+  const result = await sendOnce(before + OK);
+  expect(result).toMatchObject({
+    outcome: { kind: 'failed', failure: 'protocol', httpStatus: null },
+    answer: null,
+  });
+});
+
+test('just under 16 KiB of them are not', async () => {
+  const result = await sendOnce(hints(8, 2_000) + OK);
+  expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+});
+
+it.each([
+  ['100', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['102', 'HTTP/1.1 102 Processing\r\n\r\n'],
+  ['103', hints(1)],
+  ['blanks within a header', ' '],
+])('an endless flood of %s ends the attempt at once', async (name, text) => {
+  const begin = name === '100' || name === '102' || name === '103' ? '' : 'HTTP/1.1 200 OK\r\nX-Y:';
+  const flood = flooding(text);
+  const { outcome, receiver } = await sendOnce((socket) => {
+    socket.write(begin);
+    flood(socket);
+  });
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
+  await eventually(() => receiver.open(), 0);
+});
+
+test('what an endpoint sends on a connection that has nothing to do ends that connection', async () => {
+  let sent = 0;
+  const chunk = Buffer.alloc(16_384, 'x');
+  const { receiver, sender } = await served((_request, response) => {
+    const { socket } = response;
+    response.end('thank you', () => {
+      const more = () => {
+        while (socket !== null && !socket.destroyed && socket.write(chunk)) sent += chunk.length;
+      };
+      socket?.on('drain', more).on('error', () => {});
+      setTimeout(more, 50);
+    });
+  });
+  const { outcome } = await sender.send(post(receiver.url));
+  expect(outcome.kind).toBe('delivered');
+  await eventually(() => receiver.open(), 0);
+  expect(sent).toBeLessThan(50_000_000);
 });

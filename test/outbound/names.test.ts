@@ -3,14 +3,22 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import { checkRegistrationTarget } from '../../outbound/sender';
-import { openConnection } from '../../outbound/connect';
-import { createResolver } from '../../outbound/connect';
+import { createResolver, openConnection } from '../../outbound/connect';
 import { startDnsServer } from '../support/dns-server';
 import { certificateFor, closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
 
 afterEach(closeAll);
 
-const yes = (options = {}) => startReceiver((_request, response) => response.end(), options);
+/** An endpoint that takes what it gets. @param options of the sender to it, which may use its port */
+const yes = async (
+  options: Parameters<typeof testSender>[0] = {},
+  at: Parameters<typeof startReceiver>[1] = {},
+) => {
+  const receiver = closeLater(await startReceiver((_request, response) => response.end(), at));
+  return { receiver, sender: await testSender({ ports: [receiver.port], ...options }) };
+};
+
+const DELIVERED = { outcome: { kind: 'delivered' }, address: '127.0.0.1' };
 
 test.each([
   ['private', ['10.1.2.3']],
@@ -26,8 +34,7 @@ test.each([
   ['public and private', ['1.1.1.1', '127.0.0.1']],
   ['public, and private in the other family', ['1.1.1.1', '::1']],
 ])('a name that resolves to %s is refused before any connection', async (_what, addresses) => {
-  const receiver = closeLater(await yes());
-  const sender = await testSender({ ports: [receiver.port], allowedCidrs: [], dns: () => addresses });
+  const { receiver, sender } = await yes({ allowedCidrs: [], dns: () => addresses });
   const result = await sender.send(post(receiver.url));
   expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'blocked_address', httpStatus: null });
   expect(result.address).toBeNull();
@@ -49,8 +56,7 @@ test.each([
   `https://user:secret@${HOST}`,
   `http://${HOST}`,
 ])('%s is refused at the send, too, without a question to DNS', async (origin) => {
-  const receiver = closeLater(await yes());
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await yes();
   const { outcome } = await sender.send(post(`${origin}:${receiver.port}/`));
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'blocked_address' });
   expect(sender.questions).toEqual([]);
@@ -65,28 +71,22 @@ test.each(['/?a=b', '/#top'])('a URL with %s is refused at the send, too', async
 });
 
 test('a port that is not allowed is refused at the send, too', async () => {
-  const receiver = closeLater(await yes());
-  const sender = await testSender({ ports: [] });
+  const { receiver, sender } = await yes({ ports: [] });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'blocked_address' });
   expect(receiver.connections()).toBe(0);
 });
 
 test('the address connected to is the one that was checked, however the name changes', async () => {
-  const receiver = closeLater(await yes());
-  const inside = closeLater(await yes({ address: '127.0.0.2', port: receiver.port }));
   let asked = 0;
-  const sender = await testSender({
-    ports: [receiver.port],
+  const { receiver, sender } = await yes({
     allowedCidrs: ['127.0.0.1/32'],
     dns: (_name, type) => {
       if (type === 'A') asked += 1;
       return asked === 1 ? ['127.0.0.1'] : ['127.0.0.2'];
     },
   });
-  expect(await sender.send(post(receiver.url))).toMatchObject({
-    outcome: { kind: 'delivered' },
-    address: '127.0.0.1',
-  });
+  const { receiver: inside } = await yes({}, { address: '127.0.0.2', port: receiver.port });
+  expect(await sender.send(post(receiver.url))).toMatchObject(DELIVERED);
   expect(asked).toBe(1);
   sender.close();
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ failure: 'blocked_address' });
@@ -118,25 +118,16 @@ test('a socket that is connected to another address than allowed is closed befor
 });
 
 test('a second address is tried when the first refuses, within the same limit', async () => {
-  const receiver = closeLater(await yes());
-  const sender = await testSender({ ports: [receiver.port], dns: () => ['127.0.0.9', '127.0.0.1'] });
-  expect(await sender.send(post(receiver.url))).toMatchObject({
-    outcome: { kind: 'delivered' },
-    address: '127.0.0.1',
-  });
+  const { receiver, sender } = await yes({ dns: () => ['127.0.0.9', '127.0.0.1'] });
+  expect(await sender.send(post(receiver.url))).toMatchObject(DELIVERED);
 });
 
 test('IPv4 is tried before IPv6, and an address that this machine cannot reach is a failure to connect', async () => {
-  const receiver = closeLater(await yes());
-  const both = await testSender({
-    ports: [receiver.port],
+  const { receiver, sender: both } = await yes({
     dns: () => ['100::1', '127.0.0.1'],
     allowedCidrs: ['100::/64', '127.0.0.0/8'],
   });
-  expect(await both.send(post(receiver.url))).toMatchObject({
-    outcome: { kind: 'delivered' },
-    address: '127.0.0.1',
-  });
+  expect(await both.send(post(receiver.url))).toMatchObject(DELIVERED);
   const six = await testSender({
     ports: [receiver.port],
     dns: () => ['100::1'],
@@ -158,10 +149,8 @@ test.each([
 });
 
 test('one family that fails, or never answers, does not stop the other', async () => {
-  const receiver = closeLater(await yes());
   for (const answer of [{ rcode: 2 }, { rcode: 3 }, 'silence'] as const) {
-    const sender = await testSender({
-      ports: [receiver.port],
+    const { receiver, sender } = await yes({
       dns: (_name, type) => (type === 'A' ? ['127.0.0.1'] : answer),
     });
     expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
@@ -169,19 +158,16 @@ test('one family that fails, or never answers, does not stop the other', async (
 });
 
 test('a name that takes its time resolves, though the server was fast for all others', async () => {
-  const receiver = closeLater(await yes({ tls: await certificateFor('*.partner.test') }));
   let readyAtMs: number | undefined;
-  const sender = await testSender({
-    ports: [receiver.port],
-    dns: async (name) => {
-      if (name.startsWith('slow')) {
-        // As a recursive server does: it looks for the answer once, and gives it to whoever asks again.
-        readyAtMs ??= performance.now() + 2_500;
-        await delay(readyAtMs - performance.now());
-      }
-      return ['127.0.0.1'];
-    },
-  });
+  const dns = async (name: string) => {
+    if (name.startsWith('slow')) {
+      // As a recursive server does: it looks for the answer once, and gives it to whoever asks again.
+      readyAtMs ??= performance.now() + 2_500;
+      await delay(readyAtMs - performance.now());
+    }
+    return ['127.0.0.1'];
+  };
+  const { receiver, sender } = await yes({ dns }, { tls: await certificateFor('*.partner.test') });
   const to = (name: string) => sender.send(post(`https://${name}.partner.test:${receiver.port}/`));
   for (let nth = 0; nth < 20; nth += 1)
     expect((await to(`fast${nth}`)).outcome).toMatchObject({ kind: 'delivered' });
@@ -196,13 +182,12 @@ test('no DNS server at all is our fault, and is thrown', async () => {
 });
 
 test('names of our own are not asked for, and their addresses are guarded as any', async () => {
-  const receiver = closeLater(await yes());
   const hosts = new Map([
     [HOST, ['127.0.0.1']],
     ['receiver.localhost', ['127.0.0.1']],
     ['bad.localhost', ['127.0.0.1', '10.0.0.1']],
   ]);
-  const sender = await testSender({ ports: [receiver.port], hosts, dns: () => ({ rcode: 3 }) });
+  const { receiver, sender } = await yes({ hosts, dns: () => ({ rcode: 3 }) });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   const to = (name: string) => sender.send(post(`https://${name}:${receiver.port}/`));
   // Connected to, but the certificate is for another name.

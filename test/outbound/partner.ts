@@ -62,6 +62,13 @@ export async function startRawReceiver(
   return listen(server, options);
 }
 
+/** Writes the first text, then the second again and again until the connection ends. */
+export const dripping = (first: string, then: string, everyMs: number) => (socket: TLSSocket) => {
+  socket.write(first);
+  const drip = setInterval(() => socket.write(then), everyMs);
+  socket.once('close', () => clearInterval(drip));
+};
+
 /** Writes this as soon as a request has come in. */
 export function answering(text: string): (socket: TLSSocket) => void {
   return (socket) => void socket.write(text);
@@ -178,7 +185,24 @@ export async function served(...given: Parameters<typeof startReceiver>) {
 }
 
 /** The same, byte for byte. */
-export async function rawServed(...given: Parameters<typeof startRawReceiver>) {
-  const receiver = closeLater(await startRawReceiver(...given));
-  return { receiver, sender: await testSender({ ports: [receiver.port] }) };
+export async function rawServed(
+  onData: Parameters<typeof startRawReceiver>[0],
+  options: TestSenderOptions = {},
+) {
+  const receiver = closeLater(await startRawReceiver(onData));
+  return { receiver, sender: await testSender({ ports: [receiver.port], ...options }) };
+}
+
+/** Sends once to a partner that answers so. */
+export async function sendOnce(
+  answer: string | Parameters<typeof rawServed>[0],
+  options?: TestSenderOptions,
+) {
+  const { receiver, sender } = await rawServed(
+    typeof answer === 'string' ? answering(answer) : answer,
+    options,
+  );
+  const startedAt = performance.now();
+  const result = await sender.send(post(receiver.url));
+  return { ...result, receiver, tookMs: performance.now() - startedAt };
 }

@@ -4,6 +4,8 @@ import {
   answering,
   closeAll,
   closeLater,
+  dripping,
+  sendOnce,
   eventually,
   HOST,
   post,
@@ -21,8 +23,8 @@ const CONNECT = { connectMs: 300 };
 /** What a busy machine may add. */
 const SLACK_MS = 1_500;
 
-const sendTo = async (port: number, timeouts = {}) => {
-  const sender = await testSender({ ports: [port], timeouts: { ...SHORT, ...timeouts } });
+const sendTo = async (port: number, options: Parameters<typeof testSender>[0] = {}) => {
+  const sender = await testSender({ ports: [port], timeouts: { ...SHORT, ...CONNECT }, ...options });
   const startedAt = performance.now();
   const result = await sender.send(post(`https://${HOST}:${port}/hook`));
   return { ...result, tookMs: performance.now() - startedAt };
@@ -33,48 +35,28 @@ function expectAbout(tookMs: number, limitMs: number): void {
   expect(tookMs).toBeLessThan(limitMs + SLACK_MS);
 }
 
-test('a partner that never answers is given up at the limit for headers', async () => {
-  const receiver = closeLater(await startRawReceiver(() => {}));
-  const { outcome, address, tookMs } = await sendTo(receiver.port);
-  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout', httpStatus: null });
-  expect(address).toBe('127.0.0.1');
-  expectAbout(tookMs, SHORT.headersMs);
-});
-
-test('a partner that drips its headers is given up just the same', async () => {
-  const receiver = closeLater(
-    await startRawReceiver((socket) => {
-      socket.write('HTTP/1.1 200 OK\r\n');
-      const drip = setInterval(() => socket.write('X: y\r\n'), 20);
-      socket.once('close', () => clearInterval(drip));
-    }),
-  );
-  const { outcome, tookMs } = await sendTo(receiver.port);
-  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout' });
-  expectAbout(tookMs, SHORT.headersMs);
-});
-
-test('interim answers without end do not outlast the exchange', async () => {
-  const receiver = closeLater(
-    await startRawReceiver((socket) => {
-      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 100);
-      socket.once('close', () => clearInterval(drip));
-    }),
-  );
-  const { outcome, tookMs } = await sendTo(receiver.port, { headersMs: 60_000 });
-  expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout' });
-  expectAbout(tookMs, SHORT.totalMs);
-});
+test.each([
+  ['never answers', () => {}, SHORT],
+  ['drips its headers', dripping('HTTP/1.1 200 OK\r\n', 'X: y\r\n', 20), SHORT],
+  [
+    'sends interim answers without end',
+    dripping('', 'HTTP/1.1 102 Processing\r\n\r\n', 100),
+    { ...SHORT, headersMs: 60_000 },
+  ],
+])(
+  'a partner that %s is given up at the limit for headers or for the whole',
+  async (_what, onData, timeouts) => {
+    const { outcome, address, tookMs } = await sendOnce(onData, { timeouts });
+    expect(outcome).toMatchObject({ kind: 'failed', failure: 'timeout', httpStatus: null });
+    expect(address).toBe('127.0.0.1');
+    expectAbout(tookMs, Math.min(timeouts.headersMs, timeouts.totalMs));
+  },
+);
 
 test('a body that drips is a success, decided at the headers; it is read for no longer than its limit', async () => {
-  const receiver = closeLater(
-    await startRawReceiver((socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
-      const drip = setInterval(() => socket.write('x'), 20);
-      socket.once('close', () => clearInterval(drip));
-    }),
-  );
-  const { outcome, answer, tookMs } = await sendTo(receiver.port, { totalMs: 20_000 });
+  const drip = dripping('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x', 20);
+  const timeouts = { ...SHORT, totalMs: 20_000 };
+  const { receiver, outcome, answer, tookMs } = await sendOnce(drip, { timeouts });
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
   expect(outcome.durationMs).toBeLessThan(tookMs - SHORT.bodyMs + 20);
   expect(answer).toMatch(/^x+$/);
@@ -87,7 +69,7 @@ test('a handshake that never comes is given up at the limit for connecting', asy
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const closed = once(server, 'connection').then(([socket]) => once((socket as Socket).resume(), 'close'));
-  const { outcome, tookMs } = await sendTo(port, CONNECT);
+  const { outcome, tookMs } = await sendTo(port);
   await closed;
   server.close();
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
@@ -96,7 +78,7 @@ test('a handshake that never comes is given up at the limit for connecting', asy
 
 test('a connection that never comes is given up at the limit for connecting', async () => {
   const { port } = closeLater(await startDeafServer());
-  const { outcome, tookMs } = await sendTo(port, CONNECT);
+  const { outcome, tookMs } = await sendTo(port);
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
   expectAbout(tookMs, CONNECT.connectMs);
 });
@@ -111,11 +93,9 @@ test('a refused connection fails at once', async () => {
 });
 
 test('a DNS that does not answer is given up at its limit', async () => {
-  const sender = await testSender({ dns: () => 'silence', timeouts: { ...SHORT, dnsMs: 250 } });
-  const startedAt = performance.now();
-  const { outcome } = await sender.send(post(`https://${HOST}/hook`));
+  const { outcome, tookMs } = await sendTo(443, { dns: () => 'silence', timeouts: { ...SHORT, dnsMs: 250 } });
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'dns' });
-  expectAbout(performance.now() - startedAt, 250);
+  expectAbout(tookMs, 250);
 });
 
 test('a cancelled exchange throws the reason and leaves no connection behind', async () => {

@@ -5,11 +5,9 @@ import {
   authority,
   certificateFor,
   closeAll,
-  closeLater,
   EXPIRED,
   HOST,
   post,
-  startReceiver,
   testSender,
   VALID,
   type ReceiverOptions,
@@ -17,9 +15,6 @@ import {
 } from './partner';
 
 afterEach(closeAll);
-
-const yes = (tls: ReceiverOptions['tls'] = {}) =>
-  startReceiver((_request, response) => response.end(), { tls });
 
 async function expectTlsFailure(tls: ReceiverOptions['tls'], detail: string | RegExp): Promise<void> {
   let requests = 0;
@@ -36,32 +31,29 @@ async function expectTlsFailure(tls: ReceiverOptions['tls'], detail: string | Re
   expect(requests).toBe(0);
 }
 
-test('an expired certificate is refused', async () => {
-  await expectTlsFailure(await certificateFor(HOST, EXPIRED), 'CERT_HAS_EXPIRED');
-});
+const TOMORROW = {
+  notBefore: new Date(Date.now() + 86_400_000),
+  notAfter: new Date(Date.now() + 172_800_000),
+};
+const stranger = createAuthority('Partner authority', VALID);
+const ofStranger = async () => issueCertificate(await stranger, [{ type: 'dns', value: HOST }], VALID);
 
-test('a certificate that is not valid yet is refused', async () => {
-  const tomorrow = {
-    notBefore: new Date(Date.now() + 86_400_000),
-    notAfter: new Date(Date.now() + 172_800_000),
-  };
-  await expectTlsFailure(await certificateFor(HOST, tomorrow), 'CERT_NOT_YET_VALID');
-});
-
-test('a self-signed certificate is refused', async () => {
-  await expectTlsFailure(await createAuthority(HOST, VALID), /SELF_SIGNED|INVALID_PURPOSE/);
-});
-
-test('a certificate of an authority that is not trusted is refused, with its chain and without', async () => {
-  const stranger = await createAuthority('Partner authority', VALID);
-  const certificate = await issueCertificate(stranger, [{ type: 'dns', value: HOST }], VALID);
-  await expectTlsFailure(certificate, /UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/);
-  const chain = { key: certificate.key, cert: certificate.cert + stranger.cert };
-  await expectTlsFailure(chain, /SELF_SIGNED_CERT_IN_CHAIN|CERT_SIGNATURE_FAILURE|UNABLE_TO_VERIFY/);
-});
-
-test('a certificate for another host is refused', async () => {
-  await expectTlsFailure(await certificateFor('other.partner.test'), 'ERR_TLS_CERT_ALTNAME_INVALID');
+test.each([
+  ['that has expired', () => certificateFor(HOST, EXPIRED), 'CERT_HAS_EXPIRED'],
+  ['that is not valid yet', () => certificateFor(HOST, TOMORROW), 'CERT_NOT_YET_VALID'],
+  ['signed by itself', () => createAuthority(HOST, VALID), /SELF_SIGNED|INVALID_PURPOSE/],
+  ['of a stranger', ofStranger, /UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/],
+  [
+    'of a stranger, with its chain',
+    async () => {
+      const { key, cert } = await ofStranger();
+      return { key, cert: cert + (await stranger).cert };
+    },
+    /SELF_SIGNED_CERT_IN_CHAIN|CERT_SIGNATURE_FAILURE|UNABLE_TO_VERIFY/,
+  ],
+  ['for another host', () => certificateFor('other.partner.test'), 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])('a certificate %s is refused', async (_what, certificate, detail) => {
+  await expectTlsFailure(await certificate(), detail);
 });
 
 test('TLS 1.1 is refused, 1.2 is spoken', async () => {
@@ -71,8 +63,9 @@ test('TLS 1.1 is refused, 1.2 is spoken', async () => {
     { ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers },
     /ERR_SSL|EPROTO/,
   );
-  const receiver = closeLater(await yes({ ...certificate, maxVersion: 'TLSv1.2' }));
-  const sender = await testSender({ ports: [receiver.port] });
+  const { receiver, sender } = await served((_request, response) => response.end(), {
+    tls: { ...certificate, maxVersion: 'TLSv1.2' },
+  });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
 });
 

@@ -49,3 +49,9 @@ export async function callOver(
   where.check({ method, path }, { status: statusCode, headers, text });
   return { status: statusCode, headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
+
+/** What an answer has that refuses a call. */
+export const refusal = (status: number, code: string, details?: object) => ({
+  status,
+  body: { success: false, error: { code, ...(details && { details }) } },
+});

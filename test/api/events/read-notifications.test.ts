@@ -3,6 +3,7 @@ import type { NotificationItem } from '../../../contracts/notifications';
 import { startTestApi, type TestApi } from '../../support/api';
 import { openApplication, tell } from '../../support/applications';
 import { addPartner, addSilentEndpoint, attempt, storeRow } from '../../support/partner-events';
+import { refusal } from '../../support/http-call';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -224,8 +225,7 @@ describe('pages', () => {
     ['cursor', 'cursor=abc'],
   ])('a bad %s is 400 that names it: %s', async (field, query) => {
     const answer = await get(`${PATH}?${query}`);
-    expect(answer.status).toBe(400);
-    expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field } });
+    expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field }));
   });
 });
 
@@ -242,8 +242,7 @@ describe('a cursor', () => {
   });
   const refused = async (query: string, key?: string) => {
     const answer = await get(`${PATH}?${query}`, key);
-    expect(answer.status).toBe(400);
-    expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field: 'cursor' } });
+    expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field: 'cursor' }));
   };
 
   test('is good for the filters it was made with, whatever the limit', async () => {
@@ -312,7 +311,7 @@ describe('what belongs to others', () => {
       return { status, names: Object.keys(headers).toSorted(), length: headers['content-length'], body };
     };
     const nothing = await shape(`${PATH}/${missing}`);
-    expect(nothing).toMatchObject({ status: 404, body: { error: { code: 'NOTIFICATION_NOT_FOUND' } } });
+    expect(nothing).toMatchObject(refusal(404, 'NOTIFICATION_NOT_FOUND'));
     expect(await shape(`${PATH}/${theirs}`)).toEqual(nothing);
     expect(await shape(`${PATH}/${live}`)).toEqual(nothing);
     expect((await get(`${PATH}/${live}`, api.keys.live)).status).toBe(200);

@@ -2,6 +2,7 @@ import { ulid } from 'ulid';
 import { startTestApi, type TestApi } from '../../support/api';
 import { putInState } from '../../support/notifications';
 import { addPartner, addSilentEndpoint, storeRow } from '../../support/partner-events';
+import { refusal } from '../../support/http-call';
 
 /** There is no worker here: rows say what a worker would find. */
 let api: TestApi;
@@ -92,8 +93,7 @@ describe('resend', () => {
     const id = await store(wanted);
     const before = await rowOf(id);
     const answer = await resend(id);
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({ code: 'NOTIFICATION_NOT_RESENDABLE', details: { reason } });
+    expect(answer).toMatchObject(refusal(409, 'NOTIFICATION_NOT_RESENDABLE', { reason }));
     expect(await rowOf(id)).toEqual(before);
     expect(await changes(id)).toEqual([]);
   });
@@ -101,11 +101,7 @@ describe('resend', () => {
   test('without an active endpoint it is 409', async () => {
     const id = await store({ environment: 'live' });
     const answer = await resend(id, api.keys.live);
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({
-      code: 'WEBHOOK_NOT_REGISTERED',
-      details: { environment: 'live' },
-    });
+    expect(answer).toMatchObject(refusal(409, 'WEBHOOK_NOT_REGISTERED', { environment: 'live' }));
     expect(await rowOf(id)).toMatchObject({ state: 'failed', generation: 1 });
   });
 
@@ -113,7 +109,7 @@ describe('resend', () => {
     const theirs = await storeRow(api.database, { partnerId: other.partnerId, state: 'failed' });
     const live = await store({ environment: 'live' });
     const nothing = await resend(`ntf_${ulid()}`);
-    expect(nothing).toMatchObject({ status: 404, body: { error: { code: 'NOTIFICATION_NOT_FOUND' } } });
+    expect(nothing).toMatchObject(refusal(404, 'NOTIFICATION_NOT_FOUND'));
     await api.database.sql.begin(async (tx) => {
       // Their delivery is at work: who may not see it must not notice.
       await tx`select 1 from notifications for update`;
@@ -128,10 +124,7 @@ describe('resend', () => {
 
   it.each(['{}', ' ', 'x'])('a body such as %j is 400', async (body) => {
     const id = await store();
-    expect(await resend(id, api.keys.test, body)).toMatchObject({
-      status: 400,
-      body: { error: { code: 'INVALID_REQUEST' } },
-    });
+    expect(await resend(id, api.keys.test, body)).toMatchObject(refusal(400, 'INVALID_REQUEST'));
     expect(await rowOf(id)).toMatchObject({ state: 'failed' });
   });
 });
@@ -219,17 +212,14 @@ describe('recover', () => {
 
   test('without an active endpoint it is 409, and counting is not', async () => {
     const answer = await recover({}, api.keys.live);
-    expect(answer).toMatchObject({ status: 409, body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } } });
+    expect(answer).toMatchObject(refusal(409, 'WEBHOOK_NOT_REGISTERED'));
     expect((await recover({ dry_run: true }, api.keys.live)).status).toBe(200);
   });
 
   test('switched off it is 409, also to count', async () => {
     await api.database.sql`update partners set recovery = 'disabled' where partner_id = ${api.partnerId}`;
     for (const dry_run of [true, false])
-      expect(await recover({ dry_run })).toMatchObject({
-        status: 409,
-        body: { error: { code: 'RECOVERY_DISABLED' } },
-      });
+      expect(await recover({ dry_run })).toMatchObject(refusal(409, 'RECOVERY_DISABLED'));
     expect((await recover({ dry_run: true }, other.test)).status).toBe(200);
   });
 
@@ -246,8 +236,7 @@ describe('recover', () => {
     ['constructor', { constructor: 1 }],
   ])('a bad %s is 400 that names it: %j', async (field, fields) => {
     const answer = await recover(fields);
-    expect(answer.status).toBe(400);
-    expect(answer.body.error).toMatchObject({ code: 'INVALID_REQUEST', details: { field } });
+    expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field }));
     expect(await api.database.sql`select 1 from recoveries`).toHaveLength(0);
   });
 
@@ -309,7 +298,7 @@ describe('the progress of a recovery', () => {
   test("another's, or the other environment's, is 404 as one that is not there", async () => {
     const { recovery_id: id } = (await recover()).body.data;
     const nothing = await progress(`rcv_${ulid()}`);
-    expect(nothing).toMatchObject({ status: 404, body: { error: { code: 'RECOVERY_NOT_FOUND' } } });
+    expect(nothing).toMatchObject(refusal(404, 'RECOVERY_NOT_FOUND'));
     for (const key of [api.keys.live, other.test])
       expect(await progress(id, key)).toMatchObject({ status: 404, body: nothing.body });
     expect((await progress('rcv_1')).body.error.code).toBe('NOT_FOUND');

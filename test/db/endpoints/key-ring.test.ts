@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { KeyRingError, parseKeyRing } from '../../../db/endpoints/key-ring';
 import { generateWebhookSecret } from '../../../db/endpoints/secrets';
-import { decodeSecret } from '../../../domain/webhook-signature';
+import { decodeSecret } from '../../../domain/webhook';
 
 const key = () => randomBytes(32).toString('base64');
 const [oldKey, newKey] = [key(), key()];
