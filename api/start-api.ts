@@ -60,25 +60,13 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
   const tracing = openTracing(config, 'pfqs-api');
-  const shared = { url: databaseUrl, statementTimeoutMs: timeoutMs };
-  const database = connectDatabase({
-    ...shared,
-    poolSize: config.DATABASE_POOL_SIZE,
-    applicationName: 'pfqs api',
-  });
+  const connect = (applicationName: string, poolSize: number, byIndex = false) =>
+    connectDatabase({ url: databaseUrl, statementTimeoutMs: timeoutMs, applicationName, poolSize, byIndex });
+  const database = connect('pfqs api', config.DATABASE_POOL_SIZE);
   // Inserts have connections of their own, as many as statements run at a time: a slow read never delays an insert, and
   // each connection soon has every statement prepared.
-  const inserts = connectDatabase({
-    ...shared,
-    poolSize: QUOTE_STATEMENTS_AT_A_TIME,
-    applicationName: 'pfqs api quotes',
-  });
-  const pages = connectDatabase({
-    ...shared,
-    poolSize: PAGES_AT_A_TIME,
-    applicationName: 'pfqs api pages',
-    byIndex: true,
-  });
+  const inserts = connect('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME);
+  const pages = connect('pfqs api pages', PAGES_AT_A_TIME, true);
   closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 

@@ -1,4 +1,4 @@
-import { answeredAmount, answerSchema, inOurTime, text, textOrNull, wholeOrNull } from './fields';
+import { answeredAmount, answerSchema, sentMoment, text, textOrNull, wholeOrNull } from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
 import { APPLICATION_STATES } from '../domain/application-states';
@@ -148,17 +148,10 @@ export const lenderEventRequestSchema = z
     status: z
       .enum(APPLICATION_STATES, `status must be one of ${STATES}.`)
       .meta({ description: 'State that the application is in now, as the lender sees it.' }),
-    occurred_at: z.iso
-      .datetime({
-        offset: true,
-        error: 'occurred_at must be a moment of ISO 8601, such as 2026-11-21T12:00:00Z.',
-      })
-      .refine(inOurTime, 'occurred_at must lie between the years 2000 and 2099.')
-      .transform((text) => new Date(text))
-      .meta({
-        description: `When the lender says it happened, with Z or an offset; kept to the millisecond. At most ${MOST_MINUTES_AHEAD} minutes in the future.`,
-        examples: ['2026-11-21T11:59:58.000Z'],
-      }),
+    occurred_at: sentMoment(
+      'occurred_at',
+      `When the lender says it happened, with Z or an offset; kept to the millisecond. At most ${MOST_MINUTES_AHEAD} minutes in the future.`,
+    ).meta({ examples: ['2026-11-21T11:59:58.000Z'] }),
   })
   .meta({ id: 'LenderEventRequest', description: 'Other fields are ignored and not stored.' });
 

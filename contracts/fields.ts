@@ -28,7 +28,7 @@ export const momentField = (description: string) =>
   z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.120Z'] });
 
 /** A plausible year, which Postgres can store. */
-export const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
+const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** A moment that a partner sends, with Z or an offset. */
 export const sentMoment = (field: string, description: string) =>

@@ -2,7 +2,7 @@ import type { IncomingMessage, InformationEvent, ClientRequest } from 'node:http
 import { request as httpsRequest, Agent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { DeliveryFault, faultOfOpenConnection } from './delivery-fault';
+import { DeliveryFault, faultOfOpenConnection } from './connect';
 
 /** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;

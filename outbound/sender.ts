@@ -8,9 +8,14 @@ import {
   type SentWebhook,
 } from '../domain/delivery-outcome';
 import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlFault } from '../domain/webhook';
-import { createAddressGuard, openConnection, resolveTarget, type AddressResolver } from './connect';
+import {
+  createAddressGuard,
+  openConnection,
+  resolveTarget,
+  type AddressResolver,
+  DeliveryFault,
+} from './connect';
 import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
-import { DeliveryFault } from './delivery-fault';
 
 /** All in milliseconds. */
 interface SendTimeouts {
