@@ -1,29 +1,42 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { connectDatabase, type Database } from '../../../../db/postgres/connect';
 import { REPAIRED_RELEASE, type Sql } from '../../../../db/postgres/driver/client';
 import { createTestDatabase, type TestDatabase } from '../../../support/database';
 import { enableTls, startOwnPostgres } from '../../../support/postgres-server';
+import { startTcpProxy } from '../../../support/tcp-proxy';
 import { createTestTls } from '../../../support/tls';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
 
 let clone: TestDatabase;
 let other: Sql;
+/** Of one connection. */
+let shared: Database;
 const opened: Database[] = [];
+const uncaught: unknown[] = [];
+const note = (error: unknown) => void uncaught.push(error);
 
-function connect(poolSize: number, url = clone.url): Sql {
-  const database = connectDatabase({ url, poolSize, applicationName: 'test', statementTimeoutMs: 5_000 });
+function open(poolSize: number, url = clone.url, statementTimeoutMs = 5_000): Database {
+  const database = connectDatabase({ url, poolSize, applicationName: 'test', statementTimeoutMs });
   opened.push(database);
-  return database.sql;
+  return database;
 }
+const connect = (poolSize: number, url?: string): Sql => open(poolSize, url).sql;
 beforeAll(async () => {
   clone = await createTestDatabase();
   other = connect(1);
+  shared = open(1);
   await other`create table written (by text not null)`;
+  process.on('uncaughtException', note);
 });
-afterEach(() => other`delete from written`);
+afterEach(async () => {
+  await other`delete from written`;
+  expect(uncaught).toEqual([]);
+});
 afterAll(async () => {
+  process.off('uncaughtException', note);
   await Promise.all(opened.map((database) => database.close()));
   await clone.close();
 });
@@ -117,4 +130,86 @@ test('a transaction with large statements over TLS keeps its connection', async 
   expect(strangers).toEqual([]);
   await opened.pop()?.close();
   await server.close();
+});
+
+async function pidOf(tx: Pick<Database['db'], 'execute'>): Promise<number> {
+  const [row] = await tx.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+  return row?.pid ?? 0;
+}
+
+const endSession = async (pid: number) => {
+  await other`select pg_terminate_backend(${pid}, 10000)`;
+  // Its process has gone; the news is on its way here.
+  await sleep(200);
+};
+
+test('a connection that is lost between two statements rejects the transaction, and the pool goes on', async () => {
+  const lost = shared.db.transaction(async (tx) => {
+    await endSession(await pidOf(tx));
+    await tx.execute(sql`select 2`);
+  });
+  await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await sleep(50);
+  expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
+  expect(await shared.db.transaction((tx) => tx.execute(sql`select 3 as three`))).toEqual([{ three: 3 }]);
+});
+
+test.each([false, true])(
+  'so does one that is lost during a statement (in a savepoint: %s)',
+  async (nested) => {
+    const lost = shared.db.transaction(async (tx) => {
+      const pid = await pidOf(tx);
+      setTimeout(() => void endSession(pid), 100);
+      const wait = sql`select pg_sleep(4)`;
+      await (nested ? tx.transaction((inner) => inner.execute(wait)) : tx.execute(wait));
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+    await sleep(50);
+    // postgres.js hands the last words of the old connection to the first statement of the next one.
+    await shared.sql`select 1`.catch((error: { code: string }) => expect(error.code).toBe('57P01'));
+    expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
+  },
+);
+
+test('so does one whose server falls silent, whatever it would do afterwards', async () => {
+  const address = new URL(clone.url);
+  const proxy = await startTcpProxy({ port: Number(address.port) });
+  address.port = String(proxy.port);
+  const behind = open(1, address.href, 200);
+  const hung = behind.db.transaction(async (tx) => {
+    await tx.execute(sql`select 1`);
+    proxy.freeze();
+    await tx.execute(sql`select 2`).catch(() => sleep(50));
+    await tx.execute(sql`select 3`);
+  });
+  await expect(hung).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await sleep(200);
+  proxy.unfreeze();
+  expect(await behind.sql`select 1 as one`).toEqual([{ one: 1 }]);
+  await opened.pop()?.close();
+  await proxy.close();
+});
+
+test('what a transaction throws itself still rolls back', async () => {
+  const failing = shared.db.transaction(async (tx) => {
+    await tx.execute(sql`create table rolled_back (a int)`);
+    await tx.execute(sql`select 1 / 0`);
+  });
+  await expect(failing).rejects.toMatchObject({ cause: { code: '22012' } });
+  const thrown = shared.db.transaction(async (tx) => {
+    await tx.execute(sql`create table rolled_back (a int)`);
+    throw new Error('ours');
+  });
+  await expect(thrown).rejects.toThrow('ours');
+  expect(await shared.sql`select to_regclass('rolled_back') as found`).toEqual([{ found: null }]);
+});
+
+test.each([
+  [[]],
+  [['a']],
+  [['a', '', ' ', 'null', 'NULL', null]],
+  [['a,b', '{c}', '"', '\\', '\\"', "'", 'line\nfeed', 'ü€😀']],
+])('text comes back from an array as it was sent: %j', async (texts) => {
+  const [row] = await shared.sql`select ${texts}::text[] as texts, cardinality(${texts}::text[]) as count`;
+  expect(row).toEqual({ texts, count: texts.length });
 });
