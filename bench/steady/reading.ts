@@ -49,7 +49,13 @@ export async function readDatabase(sql: Sql): Promise<Figures> {
     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`;
   const bytes = { quote: 0, delivery: 0, other: 0 };
   for (const table of tables) bytes[GROWING[table.name] ?? 'other'] += table.bytes;
+  // It fills and empties with every delivery: autovacuum has to keep up.
+  const [churn] = await sql<{ kb: number; dead: number }[]>`
+    select pg_total_relation_size(relid)::float8 / 1024 as kb, n_dead_tup::float8 as dead
+    from pg_stat_user_tables where relname = 'deliveries'`;
   return {
+    deliveries_kb: churn?.kb ?? Number.NaN,
+    deliveries_dead_rows: churn?.dead ?? Number.NaN,
     sessions: sessions?.count ?? Number.NaN,
     quote_bytes: bytes.quote,
     delivery_bytes: bytes.delivery,
