@@ -117,10 +117,10 @@ export function keyChanges<S extends KeySummary>({ table: name, find, issueSucce
      * Issues a successor. The old key stays valid for the overlap, unless it expires before. Only an active, unexpired key
      * without a successor can be rotated.
      */
-    async rotate(
+    rotate: async (
       db: DbOrTransaction,
       { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
-    ): Promise<Issued<S> & { readonly replaced: S }> {
+    ): Promise<Issued<S> & { readonly replaced: S }> => {
       checkOverlap(overlapSeconds);
       return db.transaction(async (tx) => {
         const old = await locked(tx, keyId);

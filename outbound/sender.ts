@@ -66,7 +66,7 @@ export interface Sender {
    * POSTs once. A failure on the partner's side is an outcome.
    * @throws our own faults (no DNS server, too many open files), and the signal's reason when cancelled.
    */
-  send(input: SendInput): Promise<SentWebhook>;
+  readonly send: (input: SendInput) => Promise<SentWebhook>;
   /** Closes idle connections. Exchanges under way go on. */
   close(): void;
 }

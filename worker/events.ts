@@ -30,7 +30,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
   return {
     warn: (details: Details, message: string): void => logger.warn(withWorkflow(details), message),
     /** The workflow of a delivery was started. @param lagMs time from its commit. */
-    started(notification: ClaimedNotification, lagMs: number): void {
+    started: (notification: ClaimedNotification, lagMs: number): void => {
       const { ageMs, traceParent: _, ...about } = notification;
       metrics.observeStart(notification, lagMs);
       tracing?.record({
@@ -89,7 +89,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
     ended: ({ state, reason, eventType }: EndedNotification): void =>
       metrics.ended.inc({ state, reason, event: eventType === TEST_EVENT_TYPE ? 'test' : 'application' }),
     /** @param about one of the deliveries concerned. */
-    dispatchFailed(error: unknown, what: string, about?: ClaimedNotification): void {
+    dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
       metrics.dispatchErrors.inc();
       const { notificationId, generation, requestId } = about ?? {};
       repeats.warn(
@@ -245,7 +245,7 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
   };
   return {
     /** @param skewMs how far our clock is ahead of that host's. */
-    observe(host: string, skewMs: number): void {
+    observe: (host: string, skewMs: number): void => {
       // Deleted first, so that the map is in the order of the answers.
       answers.delete(host);
       answers.set(host, { skewMs, atMs: monotonicMs() });

@@ -62,7 +62,7 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
      * Takes the reserved slot.
      * @returns the endpoint that it was reserved for; null without a reservation, as after a crash or on another worker.
      */
-    enter(notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null {
+    enter: (notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null => {
       const nowMs = monotonicMs();
       dropExpired(nowMs);
       const reservation = reserved.get(notificationId);

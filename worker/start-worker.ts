@@ -145,7 +145,7 @@ function start(options: WorkerOptions, closers: Closers) {
   closers.add(() => {
     session.stopOpening();
     const starting = [session.dispatch()?.dispatcher, keeper, overdueEvents, recoverer];
-    return Promise.all(starting.map((one) => one?.stop()));
+    return Promise.all(starting.map(async (one) => one?.stop()));
   });
   const feed = openChangeFeed({
     database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },

@@ -9,7 +9,7 @@ import { testEvent, type TestLender } from '../../contracts/webhook-event';
 import type { NotificationProgress } from '../../db/notifications/notification';
 import { TEST_LIMIT_PER_MONTH, TestLimitReached } from '../../db/notifications/quota';
 import { Refused } from '../../db/refused';
-import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import { isOpen, TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { newEventId, newNotificationId } from '../../runtime/ids';
 import { answerer } from '../answers';
 import type { Caller } from '../checks';
@@ -109,17 +109,10 @@ function refusal(refused: Refused, environment: Caller['environment']): ApiError
 
 /** The status of a test as partners see it. @param progress null: unknown. */
 function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
-  switch (progress?.state) {
-    case undefined:
-      return 'queued';
-    case 'delivered':
-      return 'delivered';
-    case 'queued':
-    case 'started':
-      return progress?.attempt ? 'retrying' : 'queued';
-    default:
-      return 'failed';
-  }
+  if (progress === null) return 'queued';
+  if (progress.state === 'delivered') return 'delivered';
+  if (isOpen(progress.state)) return progress.attempt ? 'retrying' : 'queued';
+  return 'failed';
 }
 
 /** The reason for a notification's end as partners see it. Reasons that they cannot know are faults of ours. */

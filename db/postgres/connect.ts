@@ -219,7 +219,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
   });
   const db: Db = drizzle(sql, { schema });
   const hints = createHintSender(sql);
-  for (const pool of [sql, db]) takers.set(pool, hints.take);
+  for (const pool of [sql, db]) takers.set(pool, (one) => hints.take(one));
   const begin = db.transaction.bind(db);
   // Hints given through a transaction are sent after its commit, and dropped when it fails.
   db.transaction = async (work, options) => {

@@ -30,5 +30,5 @@ export function reasonOfAbsence(error: unknown, deadlineMs: number): string | nu
   const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
   if (!isGrpcServiceError(cause) || !UNREACHABLE.has(cause.code)) return null;
   // gRPC describes a missed deadline by its internal states.
-  return cause.code === DEADLINE_EXCEEDED ? `no answer within ${deadlineMs / 1_000} s` : cause.details;
+  return grpcStatus(cause) === DEADLINE_EXCEEDED ? `no answer within ${deadlineMs / 1_000} s` : cause.details;
 }

@@ -214,11 +214,11 @@ export function hostileRows() {
     scene,
     temporal,
     /** @param begin registers an endpoint, to which a test notification is then sent. */
-    row(
+    row: (
       name: string,
       begin: (partner: HostilePartner, scene: Scene) => Promise<void>,
       look: (seen: Seen, scene: Scene) => unknown,
-    ) {
+    ) => {
       const at =
         begins.push(async (current) => {
           const partner = await current.partner();

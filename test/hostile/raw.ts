@@ -145,7 +145,10 @@ export interface HostileTarget {
   api: TestApi;
   requests: Awaited<ReturnType<typeof goodRequests>>;
   /** The answer to a listener's good request, changed in these parts. */
-  send(parts: RequestParts, listener?: (typeof LISTENERS)[number]): Promise<RawAnswer | undefined>;
+  readonly send: (
+    parts: RequestParts,
+    listener?: (typeof LISTENERS)[number],
+  ) => Promise<RawAnswer | undefined>;
 }
 
 /** Starts it before the tests of a file. After them it still answers, and has logged no fault. */

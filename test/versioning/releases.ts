@@ -50,7 +50,7 @@ export async function openReleases(temporal: TestTemporal) {
       ),
     deployment: () => orders.describeDeployment(),
     /** Stores a test. @returns its id and its workflow */
-    async notify() {
+    notify: async () => {
       const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
       return { id, handle: temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };
     },
