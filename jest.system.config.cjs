@@ -2,4 +2,6 @@
 module.exports = {
   ...require('./jest.config.cjs'),
   testMatch: ['**/*.system.ts'],
+  // Their timing is what some of them test.
+  maxWorkers: 2,
 };

@@ -100,7 +100,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
     /** A row and its workflow disagreed. */
     repaired(notification: Details, what: string): void {
       metrics.reconciled.inc();
-      logger.warn(withWorkflow(notification), `a notification under way was mended: ${what}`);
+      logger.warn(withWorkflow(notification), `a notification under way was repaired: ${what}`);
     },
   };
 }

@@ -149,7 +149,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
   );
 
   const here = sharedGauges(registry, async () => deps.underWay());
-  here('pfqs_delivery_places', 'Most attempts that can be under way in this process.', () => deps.mostSends);
+  here('pfqs_delivery_slots', 'Most attempts that can be under way in this process.', () => deps.mostSends);
   here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
   here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
   here(

@@ -1,7 +1,9 @@
 import { listApplications } from '../../db/applications/applications';
 import { backlog, deliveryFigures } from '../../db/figures';
-import { listForPartner } from '../../db/notifications/partner';
+import { claimDue } from '../../db/notifications/claim';
 import { listNotifications } from '../../db/notifications/operator';
+import { listForPartner } from '../../db/notifications/partner';
+import { NOTIFICATION_STATUSES, type NotificationStatus } from '../../domain/notification-states';
 import { median, type Figures } from '../harness/rounds';
 import type { Side } from './side';
 
@@ -22,19 +24,27 @@ const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
     return listNotifications(owner.db, { ...ALL, undelivered: false, applicationId, sinceSeconds });
   },
   applications: ({ owner }) => listApplications(owner.db, { sinceSeconds: WEEK_SECONDS, limit: 50 }),
-  page_of_partner: ({ pages, partners: [partnerId = ''] }) =>
-    listForPartner(pages.sql, {
-      partnerId,
-      environment: 'live',
-      fromId: 'ntf_',
-      beforeId: 'ntf~',
-      limit: 25,
-    }),
+  page_of_partner: (side) => page(side),
+  ...Object.fromEntries(
+    NOTIFICATION_STATUSES.map((status) => [`page_${status}`, (side: Side) => page(side, status)]),
+  ),
+  claim_of_nothing: ({ prepared }) =>
+    claimDue(prepared.sql, { limit: 16, slots: 16, leaseMs: 10_000, turn: null }),
   metrics: async ({ prepared }) => {
     await backlog(prepared.sql);
     await deliveryFigures(prepared.sql);
   },
 };
+
+const page = ({ pages, partners: [partnerId = ''] }: Side, status?: NotificationStatus) =>
+  listForPartner(pages.sql, {
+    partnerId,
+    environment: 'live',
+    status,
+    fromId: 'ntf_',
+    beforeId: 'ntf~',
+    limit: 25,
+  });
 
 /** The median of some readings of each: `list_<name>_ms`. */
 export async function measureLists(side: Side): Promise<Figures> {

@@ -52,7 +52,7 @@ const apiSettings = {
   SHUTDOWN_DELAY_MS: whole(0, 600_000)
     .default(0)
     .describe(
-      'How long a stopping process serves on as before while `/ready` says 503: time for a proxy to stop sending. Before the grace.',
+      'How long a stopping process still serves while `/ready` answers 503, so that a proxy stops sending. The grace period begins after it.',
     ),
   LENDER_EVENT_WAIT_SECONDS: whole(1, 86_400)
     .default(600)
@@ -140,7 +140,7 @@ const deliverySettings = {
     .string()
     .optional()
     .describe(
-      'Authority that webhook endpoints are trusted by besides the well-known ones, PEM. Allowed in production too.',
+      'Authority, PEM, that webhook endpoints may be certified by in addition to the public ones. Allowed in production too.',
     ),
   DELIVERY_LADDER_SECONDS: ladder
     .optional()

@@ -72,7 +72,7 @@ test('SIGHUP does nothing to a worker', async () => {
     await until(async () => (await worker.readiness()).status === 503, 'it listens', 60_000);
     worker.child.kill('SIGHUP');
     await until(() => worker.output().includes('SIGHUP: nothing to do'), 'it has heard it');
-    expect(await worker.metrics()).toContain('pfqs_delivery_places');
+    expect(await worker.metrics()).toContain('pfqs_delivery_slots');
     expect(await worker.end('SIGTERM')).toBe(0);
   } finally {
     await worker.close();

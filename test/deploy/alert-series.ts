@@ -35,9 +35,9 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
     pfqs_lender_events_waiting: '0x300',
     pfqs_partition_months_ahead: '12x300',
   },
-  DeliveriesMended: { 'pfqs_delivery_reconciled_total{instance="a"}': ['0+1x300', '9x300'] },
-  DeliveryPlacesTaken: {
-    'pfqs_delivery_places{instance="a"}': '400x300',
+  DeliveriesRepaired: { 'pfqs_delivery_reconciled_total{instance="a"}': ['0+1x300', '9x300'] },
+  DeliverySlotsTaken: {
+    'pfqs_delivery_slots{instance="a"}': '400x300',
     'pfqs_deliveries_under_way{instance="a"}': ['380x300', '300x300'],
   },
   DeliveriesFail: {
