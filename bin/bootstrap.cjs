@@ -44,7 +44,7 @@ async function ensureInstalled() {
     const child = spawn('npm', ci, { cwd: root, stdio: ['ignore', process.stderr, process.stderr] });
     alsoHeldBy(child.pid);
     const [code, signal] = await ended(child, true);
-    if (code !== 0) throw failure(`npm ci ended with ${signal ?? code}: see above.`, code ?? 1);
+    if (code !== 0) throw failure(`npm ci ended with ${signal ?? code}, see above.`, code ?? 1);
     writeFileSync(stamp, wanted);
   });
 }
