@@ -43,6 +43,9 @@ type Operation = (typeof OPERATIONS)[number];
 /** What every key is answered for, and what this script stores. */
 const MERCHANTS = ['M000001', 'M000002', 'M000003', 'M000004', 'M000005', 'M100001', 'AB-1C2D-3E4F-5G6H'];
 
+/** Versions fixed here: a run of the same seed finds the same. They need Python 3.10 or later. */
+const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'];
+
 const root = join(__dirname, '../..');
 
 async function main(): Promise<void> {
@@ -193,9 +196,6 @@ export function printCounts(path: string, counts: Counts, before: Counts, second
     `fuzz: resident memory of the API ${mebibytes(before.residentBytes)} MiB before, ${mebibytes(counts.residentBytes)} MiB after`,
   );
 }
-
-/** Versions fixed here: a run of the same seed finds the same. They need Python 3.10 or later. */
-const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'];
 
 /**
  * The folder of the virtual environment's programs: in the user's cache, outside of the repository. Made on the first
