@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createPartner } from '../../db/catalogue/partners';
-import { createOpsUnderTest, type OpsUnderTest } from '../ops/run';
+import { useOps } from '../ops/run';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -10,13 +10,17 @@ import { judgeSignatures, startWebhookReceiver, type WebhookReceiver } from '../
 const temporal = testTemporal();
 const [oldKey, newKey] = ['old', 'new'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
 const PARTNERS = Array.from({ length: 8 }, (_, nth) => `P10000${nth}`);
-let ops: OpsUnderTest;
 let receiver: WebhookReceiver;
 const workers: TestWorker[] = [];
 const secrets = new Map<string, string>();
 
+// Before the database is dropped.
+afterAll(async () => {
+  await Promise.all(workers.map((one) => one.close()));
+  await receiver?.close();
+});
+const ops = useOps();
 beforeAll(async () => {
-  ops = await createOpsUnderTest();
   receiver = await startWebhookReceiver();
   for (const partnerId of PARTNERS) {
     await createPartner(ops.database.db, { partnerId, name: 'Example' });
@@ -25,11 +29,6 @@ beforeAll(async () => {
   // Three batches of secrets, most of them of endpoints that were replaced.
   for (let nth = 0; nth < 240; nth += 1) await register(PARTNERS[nth % PARTNERS.length] ?? '');
 }, 300_000);
-afterAll(async () => {
-  await Promise.all(workers.map((one) => one.close()));
-  await receiver?.close();
-  await ops?.close();
-});
 
 async function register(partnerId: string): Promise<void> {
   const wanted = { partnerId, url: receiver.url, keyRing: oldKey ?? '' };
@@ -39,7 +38,7 @@ async function register(partnerId: string): Promise<void> {
 const taskQueue = randomTaskQueue();
 async function startWorkerWith(...keys: (string | undefined)[]): Promise<TestWorker> {
   const worker = await startTestWorker({
-    databaseUrl: ops.url,
+    databaseUrl: ops.database.url,
     temporal,
     taskQueue,
     receiver,

@@ -3,17 +3,10 @@ import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { createPartner } from '../../db/catalogue/partners';
 import { newReference, openApplication, tell } from '../support/applications';
 import { advanceServiceClock } from '../support/notifications';
-import { PRODUCT_ROW } from './import-rows';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { PRODUCT_ROW, useOps } from './run';
 
-let ops: OpsUnderTest;
-
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-  await createPartner(ops.database.db, { partnerId: 'P100001', name: 'Example' });
-});
-
-afterAll(() => ops.close());
+const ops = useOps();
+beforeAll(() => createPartner(ops.database.db, { partnerId: 'P100001', name: 'Example' }));
 
 test('service keys: shows a key once, lists, rotates, switches off and on, revokes, and writes it down', async () => {
   const binding = { lender: 'lender_a', environment: 'live' };
@@ -28,35 +21,27 @@ test('service keys: shows a key once, lists, rotates, switches off and on, revok
   expect(await ops.json('service-keys deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
   expect(await ops.json('service-keys activate', rotated.key_id)).toMatchObject({ state: 'active' });
   expect(await ops.json('service-keys revoke', rotated.key_id)).toMatchObject({ changed: true });
-  const listed = await ops.run(['service-keys list']);
-  for (const text of [created.last_four, 'lender_a', 'live']) expect(listed.out).toContain(text);
+  const listed = await ops.text('service-keys list');
+  for (const text of [created.last_four, 'lender_a', 'live']) expect(listed).toContain(text);
   const details = await ops.column('details', 'changes list --subject', created.key_id);
   expect(details.at(-1)).toMatchObject(binding);
-  expect(await ops.actionsOn(rotated.key_id)).toEqual([
-    'service-keys.revoke',
-    'service-keys.activate',
-    'service-keys.deactivate',
-  ]);
+  const verbs = ['revoke', 'activate', 'deactivate'].map((verb) => `service-keys.${verb}`);
+  expect(await ops.actionsOn(rotated.key_id)).toEqual(verbs);
   expect(await ops.actionsOn(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
-  const everything = listed.out + JSON.stringify(await ops.json('changes list'));
+  const everything = listed + JSON.stringify(await ops.json('changes list'));
   for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
 });
 
 test('service keys: are issued for a lender that exists and one environment only, and nothing is written down otherwise', async () => {
-  const create = ['service-keys', 'create', '--name', 'Nobody', '--json'];
   const before = (await ops.json('service-keys list')).length;
-  const unknown = await ops.run([...create, '--lender', 'lender_z', '--environment', 'live']);
-  expect([unknown.code, unknown.json().error]).toEqual([
-    2,
-    { code: 'not_found', message: 'Lender lender_z does not exist: ops lenders list shows those that do.' },
-  ]);
-  for (const options of [
-    ['--lender', 'lender_a'],
-    ['--environment', 'live'],
-    ['--lender', 'lender_a', '--environment', 'both'],
-  ]) {
-    expect((await ops.run([...create, ...options])).code).toBe(2);
-  }
+  const missing = 'Lender lender_z does not exist: ops lenders list shows those that do.';
+  for (const [said, options] of [
+    [missing, '--lender lender_z --environment live'],
+    ['--environment', '--lender lender_a'],
+    ['--lender', '--environment live'],
+    ['both', '--lender lender_a --environment both'],
+  ] as const)
+    await ops.refuses(2, said, 'service-keys create --name Nobody', ...options.split(' '));
   expect(await ops.json('service-keys list')).toHaveLength(before);
 });
 
@@ -85,10 +70,8 @@ test('lenders: two are there; others are added and changed, with formats that ca
   const add = ['lenders', 'add', 'lender_c', '--name', 'Lender C', '--format'];
   expect(await ops.json(...add, '[A-Z]{2}-\\d{4,6}')).toMatchObject({ name: 'Lender C' });
   expect((await ops.run([...add, '\\d{7}'])).code).toBe(1);
-  expect(await ops.json('lenders set lender_c --format', '\\d{9}')).toMatchObject({
-    name: 'Lender C',
-    reference_format: '\\d{9}',
-  });
+  const changed = await ops.json('lenders set lender_c --format', '\\d{9}');
+  expect(changed).toMatchObject({ name: 'Lender C', reference_format: '\\d{9}' });
   for (const [args, code] of [
     [['lenders', 'add', 'Lender D', '--name', 'D', '--format', '\\d{9}'], 'usage'],
     [['lenders', 'add', 'lender_d', '--name', 'D', '--format', '(a+)+'], 'invalid'],
@@ -115,7 +98,7 @@ test('lenders: a rename is a new version of the products of that lender, with th
     lender,
     active: at !== 1,
   }));
-  await ops.run(['products import -'], JSON.stringify(rows));
+  await ops.import('products', rows);
   const versionsOf = async (product: string) =>
     (await ops.json('products show M310001', product)).versions.map(
       ({ version, lender_name, changed }: Record<string, unknown>) => [version, lender_name, changed],
@@ -132,20 +115,16 @@ test('lenders: a rename is a new version of the products of that lender, with th
   expect(await versionsOf('Product 2')).toEqual([[1, 'Lender A', null]]);
   // Nothing is left to rename, and an import of the same file changes nothing.
   expect(await ops.json(...rename)).toMatchObject({ new_versions: 0 });
-  const again = await ops.run(['products import - --json'], JSON.stringify(rows));
-  expect(again.json()).toMatchObject({ unchanged: 3 });
+  expect((await ops.import('products', rows)).json()).toMatchObject({ unchanged: 3 });
   const { product_id: productId } = await ops.json('products show M310001', 'Product 0');
   expect(await ops.actionsOn(productId)).toEqual(['lenders.set', 'products.import']);
 });
 
 test('applications: lists and shows what was told and what is sent', async () => {
   const lenderReference = newReference();
-  const { applicationId, quoteId } = await openApplication(
-    ops.database,
-    { partnerId: 'P100001' },
-    { lenderReference },
-  );
-  const other = await openApplication(ops.database, { partnerId: 'P100001', environment: 'live' });
+  const quote = { partnerId: 'P100001' };
+  const { applicationId, quoteId } = await openApplication(ops.database, quote, { lenderReference });
+  const other = await openApplication(ops.database, { ...quote, environment: 'live' });
   await tell(ops.database, applicationId, 'paid_out', { lenderEventId: 'le-early' });
   await tell(ops.database, applicationId, 'activated', { lenderEventId: 'le-late' });
 
@@ -173,10 +152,9 @@ test('applications: lists and shows what was told and what is sent', async () =>
     ],
     notifications: [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, state: 'held' }],
   });
-  const { out } = await ops.run(['applications show', applicationId]);
+  const out = await ops.text('applications show', applicationId);
   for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
-  expect((await ops.run(['applications show app_1'])).code).toBe(2);
 });
 
 test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {
@@ -194,11 +172,11 @@ test('applications: shows what waits, since when and until when, and `events` wh
   expect(await ops.json('applications list --waiting')).toMatchObject([
     { credit_application_id: applicationId, state: 'accepted', waiting: [waiting] },
   ]);
-  const listed = (await ops.run(['applications list --waiting --wide'])).out;
+  const listed = await ops.text('applications list --waiting --wide');
   expect(listed).toContain(`paid_out since ${waiting.received_at} until ${waiting.waits_until}`);
   const shown = await ops.json('applications show', applicationId);
   expect(shown.lender_events[1]).toMatchObject({ outcome_on_arrival: 'waiting', ...waiting });
-  const text = (await ops.run(['applications show', applicationId])).out;
+  const text = await ops.text('applications show', applicationId);
   expect(text).toContain('waits until');
   expect(text).toContain(String(waiting.waits_until).slice(0, 19).replace('T', ' '));
 
@@ -208,5 +186,5 @@ test('applications: shows what waits, since when and until when, and `events` wh
   expect(await ops.json('events list --kind lender_steps_missing')).toMatchObject([
     { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
   ]);
-  expect((await ops.run(['events list --wide'])).out).toContain('without activated; ask lender_a');
+  expect(await ops.text('events list --wide')).toContain('without activated; ask lender_a');
 });

@@ -1,53 +1,27 @@
-import { createPartner } from '../../db/catalogue/partners';
-import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { claimDue } from '../../db/notifications/claim';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
-import { addEndpoint, putInState, storeStatus, storeTest } from '../support/notifications';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { newPartner, putInState, storeStatus, storeTest } from '../support/notifications';
+import { attempt } from '../support/partner-events';
+import { FAILED } from '../support/values';
+import { useOps } from './run';
 
-let ops: OpsUnderTest;
+const ops = useOps();
 let partnerId = '';
-let partners = 700_000;
 
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-});
 beforeEach(async () => {
-  partnerId = `P${(partners += 1)}`;
-  await createPartner(ops.database.db, { partnerId, name: 'Example' });
-  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
-  await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
+  ({ partnerId } = await newPartner(ops.database, ops.webhookKeys ?? ''));
 });
-afterAll(() => ops.close());
 
-const claim = (limit = 100) =>
-  claimDue(ops.database.db, {
-    limit,
-    leaseMs: 60_000,
-    slots: SENDS_PER_ENDPOINT,
-    turn: null,
-  });
+const claim = () =>
+  claimDue(ops.database.db, { limit: 100, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT, turn: null });
 
 /** A first attempt that was answered with 503, and the next in some time. */
-async function failedOnce(notificationId: string, retryInMs: number): Promise<void> {
-  const opened = await openAttempt(ops.database.db, { notificationId, generation: 1 });
-  if (opened.kind !== 'open') throw new Error(opened.kind);
-  const outcome = {
-    kind: 'failed',
-    failure: 'http_status',
-    httpStatus: 503,
-    durationMs: 35,
-    retryAfterMs: null,
-  } as const;
-  const ref = { notificationId, attemptNumber: opened.attemptNumber };
-  await recordAttempt(ops.database.db, ref, { outcome, address: '192.0.2.1' }, null, retryInMs);
-}
+const failedOnce = (notificationId: string, retryInMs: number) =>
+  attempt(ops.database, notificationId, FAILED, retryInMs);
 
 const show = (id: string) => ops.json('notifications show', id);
-const showText = async (id: string) => (await ops.run(['notifications show', id])).out;
-const listText = async (...more: string[]) =>
-  (await ops.run(['notifications list --partner', partnerId, ...more])).out;
+const showText = (id: string) => ops.text('notifications show', id);
+const listText = (...more: string[]) => ops.text('notifications list --partner', partnerId, ...more);
 
 test('one that waits for its next attempt says when, and what was answered last', async () => {
   const { notificationId } = await storeTest(ops.database, { partnerId });
@@ -60,7 +34,7 @@ test('one that waits for its next attempt says when, and what was answered last'
     last_attempt: { http_status: 503, attempt_number: 1 },
   });
   expect(await showText(notificationId)).toMatch(
-    /^Now: waits for its next attempt at \S+ \S+Z\.\nLast answer: attempt 1 at [^,]+, failed: http_status 503 in 35 ms\.\n/,
+    /^Now: waits for its next attempt at \S+ \S+Z\.\nLast answer: attempt 1 at [^,]+, failed: http_status 503 in 7 ms\.\n/,
   );
   expect(await listText()).toMatch(/next attempt .*http_status 503/);
 });
@@ -86,13 +60,8 @@ test('a paused one says by whom and since when, can be listed, and is counted at
   expect(pausedIds).toEqual([notificationId]);
   expect(await listText('--paused')).toMatch(/paused \d+ \w+ by tester/);
   const [endpoint] = await ops.json('webhooks list --partner', partnerId, '--paused');
-  expect(endpoint).toMatchObject({
-    pending: 1,
-    retrying: 0,
-    paused: 1,
-    paused_since: shown.paused_at,
-    held: 0,
-  });
+  const counts = { pending: 1, retrying: 0, paused: 1, held: 0 };
+  expect(endpoint).toMatchObject({ ...counts, paused_since: shown.paused_at });
   await ops.json('notifications resume', notificationId);
   expect((await show(notificationId)).now.doing).toBe('waiting_for_attempt');
   expect(await ops.json('webhooks list --partner', partnerId, '--paused')).toEqual([]);
@@ -114,10 +83,8 @@ test('a later event of an application names the earlier one that it waits for', 
   const { now } = await show(second.notificationId);
   expect(now).toMatchObject({ doing: 'waiting_for_earlier', waits_for: first.notificationId });
   expect(now.until).toEqual(expect.any(String));
-  const refused = await ops.run(['notifications retry-now', second.notificationId]);
-  expect(refused.err).toContain(
-    `waits for the earlier event ${first.notificationId} of its application, until`,
-  );
+  const waits = `waits for the earlier event ${first.notificationId} of its application, until`;
+  await ops.refuses(1, waits, 'notifications retry-now', second.notificationId);
   expect(await listText()).toContain(`after ${first.notificationId}`);
   // As the claim has it: a minute after the earlier one's first attempt it goes.
   await ops.database.sql`update deliveries set first_attempt_at = first_attempt_at - interval '2 minutes'

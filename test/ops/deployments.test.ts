@@ -1,12 +1,8 @@
 import { Refused } from '../../db/refused';
 import type { DeploymentState } from '../../ops/temporal';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { useOps } from './run';
 
-let ops: OpsUnderTest;
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-});
-afterAll(() => ops.close());
+const ops = useOps();
 beforeEach(() => {
   ops.temporal = {};
 });
@@ -32,10 +28,10 @@ function deploymentOf(...builds: string[]): void {
 
 test('shows builds, ramps one and makes it current; the log has both', async () => {
   deploymentOf('one', 'two');
-  expect((await ops.run(['deployments show'])).out).toContain('Current: workers without a build id');
+  expect(await ops.text('deployments show')).toContain('Current: workers without a build id');
   await ops.json('deployments set-current one');
   await ops.json('deployments ramp two --percent 5');
-  expect((await ops.run(['deployments show'])).out).toContain('Current: one, two gets 5 %');
+  expect(await ops.text('deployments show')).toContain('Current: one, two gets 5 %');
   await ops.json('deployments ramp --end');
   expect(await ops.json('deployments show')).toEqual({
     current: 'one',
@@ -45,19 +41,15 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
       { build_id: 'two', status: 'inactive' },
     ],
   });
-  const changes = await ops.json('changes list');
-  expect(changes.map(({ action }: { action: string }) => action)).toEqual([
-    'deployments.ramp',
-    'deployments.ramp',
-    'deployments.set-current',
-  ]);
+  const verbs = ['ramp', 'ramp', 'set-current'];
+  expect(await ops.column('action', 'changes list')).toEqual(verbs.map((verb) => `deployments.${verb}`));
 });
 
 test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
   deploymentOf('one');
   await ops.refuses(2, 'Build nobody does not exist', 'deployments set-current nobody');
-  expect((await ops.run(['deployments ramp one'])).code).toBe(1);
-  expect((await ops.run(['deployments ramp one --percent 101'])).code).toBe(2);
+  await ops.refuses(1, '', 'deployments ramp one');
+  await ops.refuses(2, '', 'deployments ramp one --percent 101');
   ops.temporal = {};
-  expect((await ops.run(['deployments show'])).code).toBe(3);
+  await ops.refuses(3, '', 'deployments show');
 });

@@ -1,22 +1,22 @@
 import { checkProducts } from '../../ops/import/products';
-import { faultsOf, importRows, PRODUCT_ROW } from './import-rows';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { PRODUCT_ROW as GOOD, useOps } from './run';
 
-const GOOD = PRODUCT_ROW;
-
-let ops: OpsUnderTest;
-
+const ops = useOps();
 beforeAll(async () => {
-  ops = await createOpsUnderTest();
   await ops.json('partners create --name Example --id P100001');
   await ops.json('merchants create M300001 --trading-name', 'Example Shop');
 });
 
-afterAll(() => ops.close());
+/** Faults of a refused import as `row field message`. */
+async function faultsOf(noun: 'products' | 'merchants', rows: unknown): Promise<string[]> {
+  const outcome = await ops.import(noun, rows);
+  expect(outcome.code).toBe(1);
+  const { faults } = outcome.json().error as Record<'faults', Record<'row' | 'field' | 'message', string>[]>;
+  return faults.map(({ row, field, message }) => `${row} ${field} ${message}`);
+}
 
 describe('a CSV file with faults', () => {
-  const HEAD =
-    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+  const HEAD = Object.keys(GOOD).join();
   const line = (...changed: string[]) => {
     const [name = 'A', apr = '9.9', repayments = '12', lowest = '250.00'] = changed;
     return `M200001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
@@ -64,36 +64,58 @@ describe('a CSV file with faults', () => {
 
   test('merchants, which come as JSON only, say so', async () => {
     const outcome = await ops.run(['merchants import -'], 'merchant_id,trading_name\nM200001,Shop');
-    expect(outcome).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('merchants are imported from JSON'),
-    });
+    const said = expect.stringContaining('merchants are imported from JSON');
+    expect(outcome).toMatchObject({ code: 1, err: said });
   });
 
-  test('a field of JSON has a hint too', async () => {
-    const [fault] = await faultsOf(ops, 'merchants', [{ merchant_id: 'M200009', tradingName: 'Shop' }]);
-    expect(fault).toContain('did you mean trading_name?');
-  });
-
-  test('an inner field has a hint as well, in JSON and in a heading', async () => {
-    const [floor] = await faultsOf(ops, 'merchants', [
-      { merchant_id: 'M200009', deposit_floor: { percnt: '10' } },
-    ]);
-    expect(floor).toContain(
+  test('a field of JSON has a hint too, and an inner field, in JSON and in a heading', async () => {
+    const merchant = { merchant_id: 'M200009', tradingName: 'Shop', deposit_floor: { percnt: '10' } };
+    const faults = (await faultsOf('merchants', [merchant])).join('\n');
+    expect(faults).toContain('did you mean trading_name?');
+    expect(faults).toContain(
       'deposit_floor.percnt is not a field of this format: did you mean deposit_floor.percent?',
     );
-    const example = await faultsOf(ops, 'products', [
-      { ...GOOD, representative_example: { loanAmount: '1000.00', monthly_repayment: '90.00' } },
-    ]);
+    const representative_example = { loanAmount: '1000.00', monthly_repayment: '90.00' };
+    const example = await faultsOf('products', [{ ...GOOD, representative_example }]);
     expect(example.join('\n')).toContain('did you mean representative_example.loan_amount?');
     const said = await refused(`${HEAD},minimum_deposit.Percent`, `${line()},10`);
     expect(said).toContain('did you mean minimum_deposit.percent?');
   });
 });
 
+describe('a merchants file with faults', () => {
+  test('names every fault, and writes nothing', async () => {
+    const faults = await faultsOf('merchants', [
+      { merchant_id: 'M300010', trading_name: 'Fine' },
+      { merchant_id: 'M12345', fca_authorised: 'yes' },
+      { merchant_id: 'M300011', partners: ['P100001'] },
+      { merchant_id: 'M300012', partner_access: 'restricted' },
+      { merchant_id: 'M300013', partner_access: 'restricted', partners: ['P999999', 'P1'] },
+      { merchant_id: 'M300014', partner_access: 'restricted', partners: ['P999999'] },
+      { merchant_id: 'M300010' },
+      { merchant_id: 'M000005' },
+      { merchant_id: 'M300015', deposit_floor: {}, trading_name: ' ' },
+    ]);
+    expect(faults).toEqual([
+      expect.stringMatching(/^2 merchant_id must be M and six or seven digits/),
+      '2 fca_authorised must be true or false',
+      '3 partner_access must be restricted when partners are named',
+      '4 partners must name at least one partner when partner_access is restricted',
+      '5 partners.1 must be the letter P and six digits',
+      '6 partners P999999 does not exist',
+      '7 merchant_id is the same as in row 1',
+      '8 merchant_id is a designated test merchant, whose answers are fixed',
+      '9 trading_name must not be empty',
+      '9 trading_name must not begin or end with white space',
+      '9 deposit_floor must have percent, amount or both',
+    ]);
+    await ops.refuses(2, '', 'merchants show M300010');
+  });
+});
+
 describe('a products file with faults', () => {
   test('names every fault with row and field, and writes nothing', async () => {
-    const faults = await faultsOf(ops, 'products', [
+    const faults = await faultsOf('products', [
       { ...GOOD, credit_product: 'Fine' },
       { ...GOOD, apr: 9.9, minimum_loan_amount: '1,000.00', colour: 'red' },
       { ...GOOD, credit_product: 'Twice' },
@@ -140,15 +162,15 @@ describe('a products file with faults', () => {
 
   test('takes a maximum deposit of 0 as a share, and refuses it as a fixed sum', async () => {
     const none = { ...GOOD, credit_product: 'No deposit', maximum_deposit: { percent: '0' } };
-    expect((await importRows(ops, 'products', [none])).json()).toMatchObject({ created: 1 });
+    expect((await ops.import('products', [none])).json()).toMatchObject({ created: 1 });
     expect(await ops.json('products show M300001', 'No deposit')).toMatchObject({
       maximum_deposit: { percent: '0' },
     });
     const tooMuch = { ...none, minimum_deposit: { amount: '0.01' } };
-    expect(await faultsOf(ops, 'products', [tooMuch])).toEqual([
+    expect(await faultsOf('products', [tooMuch])).toEqual([
       expect.stringMatching(/^1 minimum_deposit is above maximum_deposit/),
     ]);
-    expect(await faultsOf(ops, 'products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
+    expect(await faultsOf('products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
       '1 maximum_deposit.amount must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
     ]);
   });
@@ -163,7 +185,7 @@ describe('a products file with faults', () => {
 
   test('is refused when a published example is not reproduced', async () => {
     const representative_example = { loan_amount: '1200.00', monthly_repayment: '105.22' };
-    const faults = await faultsOf(ops, 'products', [{ ...GOOD, representative_example }]);
+    const faults = await faultsOf('products', [{ ...GOOD, representative_example }]);
     expect(faults).toEqual([expect.stringMatching(/^1 representative_example .*105\.2/)]);
   });
 
@@ -187,7 +209,7 @@ describe('a products file with faults', () => {
 
   test('does not let __proto__ pass as a field', async () => {
     const text = JSON.stringify([GOOD]).replace('{', '{"__proto__":{"apr":"1.0"},');
-    expect(await faultsOf(ops, 'products', text)).toEqual(['1 __proto__ is not a field of this format']);
+    expect(await faultsOf('products', text)).toEqual(['1 __proto__ is not a field of this format']);
   });
 
   test('that cannot be read says so', async () => {
@@ -199,7 +221,7 @@ describe('a products file with faults', () => {
 
 /** Fields at fault in a products file of one row. */
 const fieldsAtFault = (changes: object) =>
-  checkProducts([{ ...PRODUCT_ROW, ...changes }]).faults.map(({ field }) => field);
+  checkProducts([{ ...GOOD, ...changes }]).faults.map(({ field }) => field);
 
 const monthly = { rate_basis: 'monthly_rate' };
 

@@ -1,38 +1,19 @@
 import { ulid } from 'ulid';
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
-import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { keepAnswer, recordAttempt, openAttempt } from '../../db/notifications/attempt';
-import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, putInState, storeTest } from '../support/notifications';
-import { createOpsUnderTest, unreachable, type OpsUnderTest } from './run';
+import { keepAnswer, recordAttempt } from '../../db/notifications/attempt';
+import { newPartner, openedAttempt, putInState, storeTest } from '../support/notifications';
+import { FAILED } from '../support/values';
+import { unreachable, useOps } from './run';
 
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 35,
-  retryAfterMs: 120_000,
-};
-let ops: OpsUnderTest;
+const ops = useOps();
 let partnerId = '';
-let partners = 100_000;
-
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-});
 
 // A partner of its own for each test.
 beforeEach(async () => {
-  partners += 1;
-  partnerId = `P${partners}`;
-  await ops.json('partners create --name Example --id', partnerId);
-  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
-  await addEndpoint(ops.database, { partnerId, url: 'https://partner.example/hooks', keyRing });
+  ({ partnerId } = await newPartner(ops.database, ops.webhookKeys ?? ''));
   ops.orders.length = 0;
   ops.onOrder = async () => true;
 });
-
-afterAll(() => ops.close());
 
 const stored = async () => (await storeTest(ops.database, { partnerId })).notificationId;
 
@@ -41,16 +22,16 @@ async function attempted(
   notificationId: string,
   end: { state: 'failed'; reason: string } | null = null,
 ): Promise<string> {
-  const opened = await openAttempt(ops.database.db, { notificationId, generation: 1 });
-  if (opened.kind !== 'open') throw new Error(opened.kind);
-  const ref = { notificationId, attemptNumber: opened.attemptNumber };
-  await recordAttempt(ops.database.db, ref, { outcome: FAILED, address: '192.0.2.1' }, end);
-  await keepAnswer(ops.database.db, ref, 'Oh no.\u001b[2J\u009b2J\nSecond\u202E line\u{E0041}');
+  const opened = await openedAttempt(ops.database, { notificationId, generation: 1 });
+  const outcome = { ...FAILED, durationMs: 35, retryAfterMs: 120_000 };
+  await recordAttempt(ops.database.db, opened, { outcome, address: '192.0.2.1' }, end);
+  await keepAnswer(ops.database.db, opened, 'Oh no.\u001b[2J\u009b2J\nSecond\u202E line\u{E0041}');
   return notificationId;
 }
 
 const stateOf = async (notificationId: string) =>
   (await ops.json('notifications show', notificationId)).state as string;
+
 test('lists by partner, environment, state and age, newest first', async () => {
   for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
     const daysAgo = at + 1;
@@ -77,12 +58,14 @@ test('lists by partner, environment, state and age, newest first', async () => {
   expect(await list('--since', '9d', '--state', 'failed,held')).toEqual([3, 5, 8]);
   // Not what was cancelled, nor what was delivered before a second send of it failed.
   expect(await list('--since', '9d', '--undelivered')).toEqual([1, 2, 3, 5, 7]);
-  expect((await ops.run(['notifications list --partner', partnerId])).out).toContain('held');
+  expect(await ops.text('notifications list --partner', partnerId)).toContain('held');
 });
 
 test('shows the facts and every attempt, and lets no answer move the cursor', async () => {
   const id = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
+  const story = `http://temporal.example/namespaces/quotes/workflows/notification%2F${id}%2F1`;
   expect(await ops.json('notifications show', id)).toMatchObject({
+    story,
     state: 'failed',
     end_reason: 'exhausted',
     attempts: 1,
@@ -97,20 +80,11 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
       },
     ],
   });
-  const story = `http://temporal.example/namespaces/quotes/workflows/notification%2F${id}%2F1`;
-  expect(await ops.json('notifications show', id)).toMatchObject({ story });
   const listed = await ops.json('notifications list --partner', partnerId);
   expect(listed).toContainEqual(expect.objectContaining({ notification_id: id, story }));
   const human = await ops.run(['notifications show', id]);
-  expect(human.out).toContain(story);
-  for (const told of [
-    'exhausted',
-    '192.0.2.1',
-    '120 s',
-    '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second\uFFFD line\uFFFD',
-  ]) {
-    expect(human.out).toContain(told);
-  }
+  const answer = '  | Oh no.\uFFFD[2J\uFFFD2J\n  | Second\uFFFD line\uFFFD';
+  for (const told of [story, 'exhausted', '192.0.2.1', '120 s', answer]) expect(human.out).toContain(told);
   const scripted = await ops.run(['notifications show', id, '--json']);
   for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]|\p{Cf}/u);
 });
@@ -131,17 +105,10 @@ describe('orders to a delivery under way', () => {
   test('end with 3, name the setting, and are not logged when Temporal is away', async () => {
     const id = await attempted(await stored());
     ops.onOrder = unreachable;
-    for (const verb of ['retry-now', 'pause', 'resume', 'cancel']) {
-      const away = await ops.run(['notifications', verb, id, '--json']);
-      expect(away.code).toBe(3);
-      expect(away.json()).toEqual({
-        error: {
-          code: 'temporal_unreachable',
-          message:
-            'Temporal cannot be reached at 192.0.2.9:7233 (no answer within 1.5 s): check TEMPORAL_ADDRESS.',
-        },
-      });
-    }
+    const away =
+      'Temporal cannot be reached at 192.0.2.9:7233 [(]no answer within 1.5 s[)]: check TEMPORAL_ADDRESS.';
+    for (const verb of ['retry-now', 'pause', 'resume', 'cancel'])
+      await ops.refuses(3, away, 'notifications', verb, id);
     expect(await ops.actionsOn(id)).toEqual([]);
     expect(await stateOf(id)).toBe('started');
   });
@@ -186,9 +153,8 @@ describe('orders to many', () => {
     await stored();
     const counted = await ops.json('notifications retry-now --partner', partnerId);
     expect(counted).toEqual({ dry_run: true, order: 'retry-now', found: 3 });
-    const dry = await ops.run(['notifications retry-now --partner', partnerId, '--yes', '--dry-run']);
-    expect(dry.out).toContain('3 deliveries of');
-    expect(dry.out).toContain('no order was given: add --yes');
+    const dry = await ops.text('notifications retry-now --partner', partnerId, '--yes', '--dry-run');
+    expect(dry).toMatch(/3 deliveries of.*no order was given: add --yes/s);
     expect(ops.orders).toEqual([]);
 
     const [endpoint] = await ops.json('webhooks list --partner', partnerId);
@@ -202,8 +168,8 @@ describe('orders to many', () => {
     ops.orders.length = 0;
     const live = ['--partner', partnerId, '--environment', 'live', '--yes'];
     expect(await ops.json('notifications resume', ...live)).toMatchObject({ found: 0 });
-    const resumed = await ops.run(['notifications resume --partner', partnerId, '--yes', ...FAST]);
-    expect(resumed.out).toBe('resume: 2 of 2 given.\n');
+    const resumed = await ops.text('notifications resume --partner', partnerId, '--yes', ...FAST);
+    expect(resumed).toBe('resume: 2 of 2 given.\n');
     expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
     expect(await ops.actionsOn(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
   });
@@ -220,8 +186,7 @@ describe('orders to many', () => {
     });
     expect(given()).toEqual(ids.map((id) => [id, 'retryNow']));
     // One that is mistyped: nothing is ordered.
-    const none = await ops.run(['notifications retry-now', ...ids, 'ntf_x']);
-    expect(none).toMatchObject({ code: 2, err: expect.stringContaining('ntf_x does not exist') });
+    await ops.refuses(2, 'ntf_x does not exist', 'notifications retry-now', ...ids, 'ntf_x');
     expect(given()).toHaveLength(2);
   });
 
@@ -232,16 +197,14 @@ describe('orders to many', () => {
       return true;
     };
     const all = ['notifications', 'retry-now', '--partner', partnerId, '--yes'];
-    const stopped = await ops.run([...all, ...FAST]);
-    expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('Interrupted: 2 of 3 given') });
+    await ops.refuses(1, 'Interrupted: 2 of 3 given', ...all, ...FAST);
     ops.interruption = new AbortController();
     ops.onOrder = async () => true;
     const startedAt = performance.now();
     await ops.json(...all, '--per-second', '10');
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(200);
     ops.onOrder = unreachable;
-    const away = await ops.run([...all, ...FAST]);
-    expect(away).toMatchObject({ code: 3, err: expect.stringContaining('0 of 3 given before this') });
+    await ops.refuses(3, '0 of 3 given before this', ...all, ...FAST);
   });
 
   test('need somebody to be for', async () => {
@@ -259,13 +222,12 @@ test('what is pending, held or has ended takes no orders; pending and held can b
   const held = await stored();
   const ended = await attempted(await stored(), { state: 'failed', reason: 'exhausted' });
   await putInState(ops.database, held, 'held');
-  const told = async (verb: string, id: string) => (await ops.run(['notifications', verb, id])).err;
   for (const verb of ['retry-now', 'pause', 'resume']) {
-    expect(await told(verb, pending)).toContain('is queued');
-    expect(await told(verb, held)).toContain('is held');
-    expect(await told(verb, ended)).toContain('has ended (failed): resend it');
+    await ops.refuses(1, 'is queued', 'notifications', verb, pending);
+    await ops.refuses(1, 'is held', 'notifications', verb, held);
+    await ops.refuses(1, /has ended \(failed\): resend it/, 'notifications', verb, ended);
   }
-  expect(await told('cancel', ended)).toContain('has ended already');
+  await ops.refuses(1, 'has ended already', 'notifications cancel', ended);
   for (const id of [pending, held]) {
     await ops.json('notifications cancel', id);
     expect(await stateOf(id)).toBe('cancelled');
@@ -289,7 +251,7 @@ test('resends with the same event id, says when the limit forbids it, and writes
     state: 'queued',
   });
   expect(await ops.actionsOn(id)).toEqual(['notifications.resend']);
-  expect((await ops.run(['notifications resend', id])).err).toContain('under way');
+  await ops.refuses(1, 'under way', 'notifications resend', id);
 });
 
 test('usage: counts of a month by environment and event type, with the limit of tests', async () => {
@@ -300,25 +262,18 @@ test('usage: counts of a month by environment and event type, with the limit of 
       (${partnerId}, 'live', '2026-04-01', 'credit_application.accepted', 7, 0, 0)`;
   const month = ['usage', '--partner', partnerId, '--month', '2026-03'];
   const test = { event_type: 'credit_application.test', limit: 100 };
+  const accepted = { event_type: 'credit_application.accepted', limit: null };
   expect(await ops.json(...month)).toEqual({
     partner_id: partnerId,
     month: '2026-03',
     quotes: { live: 0, sandbox: 0 },
     sent_again: {},
     counts: [
-      {
-        environment: 'live',
-        event_type: 'credit_application.accepted',
-        delivered: 1200,
-        failed: 2,
-        reserved: 0,
-        limit: null,
-        left: null,
-      },
+      { environment: 'live', ...accepted, delivered: 1200, failed: 2, reserved: 0, left: null },
       { environment: 'live', ...test, delivered: 0, failed: 0, reserved: 0, left: 100 },
       { environment: 'sandbox', ...test, delivered: 90, failed: 4, reserved: 3, left: 7 },
     ],
   });
   expect((await ops.json(...month, '--environment', 'sandbox')).counts).toHaveLength(1);
-  expect((await ops.run(month)).out).toContain('2026-03 (UTC)');
+  expect(await ops.text(...month)).toContain('2026-03 (UTC)');
 });

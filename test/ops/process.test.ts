@@ -4,26 +4,19 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { asRole } from '../support/roles';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { useOps } from './run';
 
 const execute = promisify(execFile);
 const root = join(__dirname, '../..');
-let ops: OpsUnderTest;
-
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-});
-
-afterAll(() => ops.close());
-
-const start = (args: string[], databaseUrl: string, more: Record<string, string> = {}) =>
-  execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args], {
+const ops = useOps();
+const start = (args: string, { url = ops.database.url, ...more }: Record<string, string> = {}) =>
+  execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args.split(' ')], {
     cwd: root,
-    env: { ...process.env, DATABASE_URL: asRole(databaseUrl, 'ops'), OPS_ACTOR: 'jane.doe', ...more },
+    env: { ...process.env, DATABASE_URL: asRole(url, 'ops'), OPS_ACTOR: 'jane.doe', ...more },
   });
 
 test('as a process it changes the database, prints JSON alone, and signs with OPS_ACTOR', async () => {
-  const { stdout, stderr } = await start(['partners', 'create', '--name', 'Process', '--json'], ops.url);
+  const { stdout, stderr } = await start('partners create --name Process --json');
   expect(stderr).toBe('');
   expect(JSON.parse(stdout)).toMatchObject({ partner_id: 'P100001', name: 'Process' });
   const [change] = await ops.json('changes list --subject P100001');
@@ -34,8 +27,7 @@ test('as a process it changes the database, prints JSON alone, and signs with OP
 const shared = userInfo().username === 'root' ? ['', 'node'] : ['node'];
 
 it.each(shared)('in production nothing is changed by the shared account %j', async (OPS_ACTOR) => {
-  const create = ['partners', 'create', '--name', 'Nobody', '--json'];
-  await expect(start(create, ops.url, { OPS_ACTOR })).rejects.toMatchObject({
+  await expect(start('partners create --name Nobody --json', { OPS_ACTOR })).rejects.toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/is an account that may be anybody's[^"]*set OPS_ACTOR to your own name/),
@@ -45,26 +37,19 @@ it.each(shared)('in production nothing is changed by the shared account %j', asy
 
 test('the actor is checked before an order reaches Temporal; a dry run needs none', async () => {
   const anybody = { OPS_ACTOR: 'node', TEMPORAL_ADDRESS: '127.0.0.1:1' };
-  await expect(start(['deployments', 'set-current', 'x'], ops.url, anybody)).rejects.toMatchObject({
+  await expect(start('deployments set-current x', anybody)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining("may be anybody's"),
   });
-  const { stdout } = await start(['retention', 'run'], ops.url, anybody);
+  const { stdout } = await start('retention run', anybody);
   expect(stdout).toContain('Nothing was removed');
-});
-
-test('a name that is not visible text is refused', async () => {
-  await expect(start(['partners', 'list'], ops.url, { OPS_ACTOR: 'a\u001B[31m' })).rejects.toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('OPS_ACTOR: must be 1 to 120 visible characters'),
-  });
 });
 
 test.each([
   ['cannot be reached', () => 'postgres://postgres@127.0.0.1:1/x', '[^\\n]*'],
-  ['has no TLS that is asked for', () => `${ops.url}?sslmode=require`, 'Postgres has no TLS'],
+  ['has no TLS that is asked for', () => `${ops.database.url}?sslmode=require`, 'Postgres has no TLS'],
 ])('as a process it ends with 3, without a stack trace, when the database %s', async (_why, url, said) => {
-  await expect(start(['keys', 'list'], url())).rejects.toMatchObject({
+  await expect(start('keys list', { url: url() })).rejects.toMatchObject({
     code: 3,
     stdout: '',
     stderr: expect.stringMatching(new RegExp(`^error: The database cannot be reached: ${said}\\n$`)),
@@ -77,13 +62,11 @@ test('as a process it seals with WEBHOOK_KEYS, and ends with 3 within seconds wh
   const { notificationId } = await storeTest(ops.database, { partnerId: 'P100001' });
   await ops.database.sql`update deliveries set state = 'started' where notification_id = ${notificationId}`;
 
-  const rotate = 'webhooks secrets rotate --partner P100001 --environment sandbox --json'.split(' ');
-  const { stdout, stderr } = await start(rotate, ops.url, { WEBHOOK_KEYS: keys });
+  const rotate = 'webhooks secrets rotate --partner P100001 --environment sandbox --json';
+  const { stdout, stderr } = await start(rotate, { WEBHOOK_KEYS: keys });
   expect([JSON.parse(stdout).live, stderr]).toEqual([expect.arrayContaining([expect.anything()]), '']);
 
-  const away = start(['notifications', 'pause', notificationId], ops.url, {
-    TEMPORAL_ADDRESS: '127.0.0.1:1',
-  });
+  const away = start(`notifications pause ${notificationId}`, { TEMPORAL_ADDRESS: '127.0.0.1:1' });
   await expect(away).rejects.toMatchObject({
     code: 3,
     stdout: '',

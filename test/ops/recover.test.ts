@@ -1,62 +1,22 @@
-import type { NotificationState } from '../../domain/notification-states';
-import { ulid } from 'ulid';
-import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { createPartner } from '../../db/catalogue/partners';
 import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recovery';
 import { listRecoverable } from '../../db/notifications/recoverable';
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { addEndpoint, putInState } from '../support/notifications';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { newPartner, putInState } from '../support/notifications';
+import { storeRow, type StoredRow } from '../support/partner-events';
+import { useOps } from './run';
 
-const TEST = 'credit_application.test';
-let ops: OpsUnderTest;
+const ops = useOps();
 let partnerId = '';
-let partners = 500_000;
 let endpointId = '';
 
-beforeAll(async () => {
-  ops = await createOpsUnderTest();
-});
 beforeEach(async () => {
-  partners += 1;
-  partnerId = `P${partners}`;
-  await createPartner(ops.database.db, { partnerId, name: 'Example' });
-  const keyRing = parseKeyRing(ops.webhookKeys ?? '');
-  const environment = 'live';
-  const url = 'https://partner.example/hooks';
-  ({ endpointId } = await addEndpoint(ops.database, { partnerId, environment, url, keyRing }));
+  ({ partnerId, endpointId } = await newPartner(ops.database, undefined, 'live'));
   ops.interruption = new AbortController();
 });
-afterAll(() => ops.close());
 
-interface Stored {
-  readonly state: NotificationState;
-  readonly hoursAgo?: number;
-  readonly type?: string;
-  readonly environment?: string;
-  readonly application?: string;
-  readonly sequence?: number;
-  readonly delivered?: boolean;
-}
-
-/** A notification as it may lie there; the body serves, as nothing here looks into it. */
-async function store(one: Stored): Promise<string> {
-  const { state, hoursAgo = 1, type = 'credit_application.accepted', environment = 'live' } = one;
-  const id = `ntf_${ulid(Date.now() - hoursAgo * 3_600_000)}`;
-  await ops.database.sql`insert into notifications ${ops.database.sql({
-    notification_id: id,
-    event_id: `evt_${ulid()}`,
-    event_type: type,
-    partner_id: partnerId,
-    environment,
-    body: '{}',
-    created_at: new Date(Date.now() - hoursAgo * 3_600_000).toISOString(),
-    application_id: one.application ?? null,
-    sequence: one.application === undefined ? null : (one.sequence ?? 1),
-    ...(one.delivered && { delivered_at: new Date().toISOString() }),
-  })}`;
-  await putInState(ops.database, id, state);
-  return id;
+function store({ hoursAgo = 1, ...row }: Partial<StoredRow> & { readonly hoursAgo?: number }) {
+  const at = new Date(Date.now() - hoursAgo * 3_600_000);
+  return storeRow(ops.database, { partnerId, environment: 'live', at, ...row });
 }
 
 const recover = (...more: string[]) => ['notifications', 'recover', '--partner', partnerId, ...more];
@@ -68,13 +28,16 @@ const states = async () =>
         select notification_id as id, state, generation from notifications_now where partner_id = ${partnerId}`
     ).map(({ id, state, generation }) => [id, `${state} ${generation}`]),
   );
+
 test('without --yes it counts by what it would do, and sends nothing', async () => {
   for (const state of ['failed', 'failed', 'expired', 'held', 'cancelled', 'started', 'queued'] as const)
     await store({ state });
-  await store({ state: 'failed', type: TEST });
+  await store({ state: 'failed', eventType: 'credit_application.test' });
   await store({ state: 'held', environment: 'sandbox' });
-  await store({ state: 'failed', delivered: true });
-  await store({ state: 'delivered', delivered: true });
+  await store({ state: 'delivered' });
+  const deliveredBefore = await store({ state: 'failed' });
+  await ops.database
+    .sql`update notifications set delivered_at = now() where notification_id = ${deliveredBefore}`;
   await store({ state: 'failed', hoursAgo: 5 });
   const before = await states();
   const counted = await ops.json(...recover('--since', '3h'));
@@ -95,8 +58,7 @@ test('without --yes it counts by what it would do, and sends nothing', async () 
       'sandbox held no_endpoint 1',
     ]),
   );
-  const human = await ops.run(recover('--since', '3h'));
-  expect(human.out).toContain('Nothing was sent: add --yes.');
+  expect(await ops.text(...recover('--since', '3h'))).toContain('Nothing was sent: add --yes.');
   expect(await states()).toEqual(before);
 });
 
@@ -114,17 +76,17 @@ test('sends what failed, expired or is held once more, and writes each down', as
   const [priority] = await ops.database.sql`
     select distinct priority from notifications_now where notification_id in ${ops.database.sql(sent)}`;
   expect(priority).toEqual({ priority: 1 });
-  expect((await ops.run(['notifications recover --resume', done.recovery_id])).err).toContain('is done');
+  await ops.refuses(1, 'is done', 'notifications recover --resume', done.recovery_id);
   expect((await ops.json('notifications recoveries --partner', partnerId))[0]).toMatchObject({ sent: 3 });
 });
 
 test('goes application by application, by sequence, whatever the ids say', async () => {
   // Ids of several processes need not follow the sequence.
   const ids = {
-    b2: await store({ state: 'failed', application: 'app_B', sequence: 2, hoursAgo: 4 }),
-    a1: await store({ state: 'failed', application: 'app_A', sequence: 1, hoursAgo: 2 }),
-    b1: await store({ state: 'held', application: 'app_B', sequence: 1, hoursAgo: 3 }),
-    a2: await store({ state: 'failed', application: 'app_A', sequence: 2, hoursAgo: 1 }),
+    b2: await store({ state: 'failed', applicationId: 'app_B', sequence: 2, hoursAgo: 4 }),
+    a1: await store({ state: 'failed', applicationId: 'app_A', sequence: 1, hoursAgo: 2 }),
+    b1: await store({ state: 'held', applicationId: 'app_B', sequence: 1, hoursAgo: 3 }),
+    a2: await store({ state: 'failed', applicationId: 'app_A', sequence: 2, hoursAgo: 1 }),
   };
   const span = { partnerId, environment: null, since: '2000-01-01T00:00Z', until: '2100-01-01T00:00Z' };
   const none = { application: '', sequence: 0, notificationId: '' };
@@ -155,12 +117,8 @@ test('an interrupted one says how to continue, and continues without sending any
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
   const now = await states();
   expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
-  expect(await ops.actionsOn(recoveryId)).toEqual([
-    'recoveries.finish',
-    'recoveries.resume',
-    'recoveries.interrupt',
-    'recoveries.begin',
-  ]);
+  const verbs = ['finish', 'resume', 'interrupt', 'begin'].map((verb) => `recoveries.${verb}`);
+  expect(await ops.actionsOn(recoveryId)).toEqual(verbs);
 });
 
 test('stops when the endpoint is disabled meanwhile, loses nothing, and can be resumed', async () => {
@@ -196,19 +154,18 @@ test('keeps to its rate', async () => {
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(600);
 });
 
-test('refuses a span that is empty, too long or not said, and an unknown partner', async () => {
-  const refusal = async (...args: string[]) => (await ops.run(args)).err;
-  expect(await refusal(...recover('--since', '31d'))).toContain('at most 30 days');
-  expect(await refusal(...recover('--since', '1h', '--until', '2h'))).toContain('The span is empty');
-  expect(await refusal(...recover())).toContain('Say --partner and --since');
-  expect(await refusal(...recover('--since', 'yesterday'))).toContain('It must be a span such as 36h');
-  expect(await refusal('notifications', 'recover', '--partner', 'P999999', '--since', '1d')).toContain(
-    'P999999 does not exist',
-  );
+test('refuses a span that is empty, too long or not said', async () => {
+  for (const [said, ...span] of [
+    ['at most 30 days', '--since', '31d'],
+    ['The span is empty', '--since', '1h', '--until', '2h'],
+    ['Say --partner and --since'],
+    ['It must be a span such as 36h', '--since', 'yesterday'],
+  ] as const)
+    expect((await ops.run(recover(...span))).err).toContain(said);
 });
 
 test('lists what is undelivered with age and last outcome, page by page', async () => {
-  const ids = [];
+  const ids: string[] = [];
   for (let hoursAgo = 5; hoursAgo >= 1; hoursAgo -= 1) ids.unshift(await store({ state: 'held', hoursAgo }));
   await ops.database.sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, failure, http_status,
@@ -218,8 +175,7 @@ test('lists what is undelivered with age and last outcome, page by page', async 
   expect(await page('notification_id')).toEqual(ids.slice(0, 3));
   expect((await page('last_outcome'))[0]).toBe('http_status 503');
   expect(await page('notification_id', '--after', ids[2] ?? '')).toEqual(ids.slice(3));
-  const human = await ops.run(['notifications list --partner', partnerId, '--limit', '3']);
-  expect(human.out).toContain(
+  expect(await ops.text('notifications list --partner', partnerId, '--limit', '3')).toContain(
     `There may be more: ops notifications list --partner ${partnerId} --limit 3 --after ${ids[2]}`,
   );
 });

@@ -1,15 +1,12 @@
 import { Refused } from '../../db/refused';
 import { makePastMonth, monthOf, storeOldQuote } from '../support/old-rows';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { useOps } from './run';
 
-let ops: OpsUnderTest;
+const ops = useOps();
 beforeAll(async () => {
-  ops = await createOpsUnderTest();
   await makePastMonth(ops.database, monthOf(3_000));
   await storeOldQuote(ops.database, 3_000);
 });
-afterAll(() => ops.close());
-
 const quotes = () => ops.database.sql`select quote_id from quotes`;
 const runs = () => ops.database.sql`select actor from change_log where action = 'retention.run'`;
 
@@ -27,7 +24,7 @@ test('counts what is past its time, with rights to read alone', async () => {
 });
 
 test('show names the whole months that the next run removes', async () => {
-  const { out } = await ops.run(['retention show']);
+  const out = await ops.text('retention show');
   expect(out).toContain('The next run removes this: every day at 03:15 UTC');
   expect(out).toContain(`Whole months of quotes: quotes_${monthOf(3_000)}.`);
 });
@@ -40,14 +37,10 @@ test('--yes lets a worker remove it, and says in the change log who wanted that;
 });
 
 test('one that is under way, or a Temporal that is away, is said, and leaves no line', async () => {
-  const startRetention = async () => {
-    throw new Refused('conflict', 'A removal is still under way.');
+  ops.temporal = {
+    startRetention: () => Promise.reject(new Refused('conflict', 'A removal is still under way.')),
   };
-  ops.temporal = { startRetention };
-  expect(await ops.run(['retention run --yes'])).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('still under way') as string,
-  });
+  await ops.refuses(1, 'still under way', 'retention run --yes');
   ops.temporal = {};
   await ops.refuses(3, '', 'retention run --yes');
   expect(await runs()).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { connectDatabase } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { checkWebhookUrl } from '../../domain/webhook';
 import type { OpsDeps } from '../../ops/call';
@@ -7,7 +7,7 @@ import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';
 import type { DeliveryOrder, DeliveryRef, TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
-import { createTestDatabase, openDatabaseAt } from '../support/database';
+import { useDatabase, type OpenTestDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 import { asRole } from '../support/roles';
 
@@ -20,9 +20,19 @@ export interface Outcome {
   json(): any;
 }
 
+/** A product as an import file has it. */
+export const PRODUCT_ROW = {
+  merchant_id: 'M300001',
+  credit_product: 'Classic 12',
+  lender: 'lender_a',
+  number_of_repayments: 12,
+  apr: '9.9',
+  minimum_loan_amount: '250.00',
+  maximum_loan_amount: '25000.00',
+};
+
 export interface OpsUnderTest {
-  readonly url: string;
-  readonly database: Database;
+  readonly database: OpenTestDatabase;
   /** The setting WEBHOOK_KEYS; null: there are none. */
   webhookKeys: string | null;
   /** Every order so far, oldest first. */
@@ -35,7 +45,9 @@ export interface OpsUnderTest {
   interruption: AbortController;
   /** Runs one command in this process; its first argument may be several words. */
   run(args: readonly string[], stdin?: string | Buffer): Promise<Outcome>;
-  /** The same with --json, which must succeed. */
+  /** What a command prints for people. */
+  text(...args: string[]): Promise<string>;
+  /** Runs one command with --json, which must succeed. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
   json(...args: string[]): Promise<any>;
   /** A command that must end with this code and say this. */
@@ -45,7 +57,8 @@ export interface OpsUnderTest {
   column(field: string, ...args: string[]): Promise<any[]>;
   /** Actions of the changes of a subject, newest first. */
   actionsOn(subject: string): Promise<string[]>;
-  close(): Promise<void>;
+  /** Imports rows, or a file's text, from standard input. */
+  import(noun: 'products' | 'merchants', rows: unknown, ...options: string[]): Promise<Outcome>;
 }
 
 export const unreachable = async (): Promise<never> => {
@@ -107,53 +120,49 @@ export async function opsJson(databaseUrl: string, ...args: string[]): Promise<a
   return succeeded(args, await runWith(deps, [...args, '--json']));
 }
 
-/** The command line over a database of its own. */
-export async function createOpsUnderTest(): Promise<OpsUnderTest> {
-  const clone = await createTestDatabase();
-  const database = openDatabaseAt(clone.url, { poolSize: 3, statementTimeoutMs: 10_000 });
-  const state: Pick<OpsUnderTest, 'webhookKeys' | 'orders' | 'onOrder' | 'interruption' | 'temporal'> = {
+/** The command line over a database of its own, for the tests of a file. */
+export function useOps(): OpsUnderTest {
+  const database = useDatabase({ poolSize: 3 });
+  const ops: OpsUnderTest = {
+    database,
     webhookKeys: newKeyRingText(),
     orders: [],
     onOrder: async () => true,
     interruption: new AbortController(),
     temporal: {},
+    run: (args, stdin = '') =>
+      runWith(
+        {
+          ...OTHER_DEPS,
+          ...(ops.webhookKeys !== null && { keyRing: () => parseKeyRing(ops.webhookKeys ?? '') }),
+          temporal: async () => ({
+            ...AWAY,
+            async orderDelivery(delivery, order) {
+              ops.orders.push({ ...delivery, order });
+              return ops.onOrder();
+            },
+            ...ops.temporal,
+          }),
+          connect: connectAsOps(database.url),
+          stdin: Readable.from([Buffer.from(stdin)]),
+          interruptible: () => ops.interruption.signal,
+          now: () => new Date('2026-11-21T12:00:00Z'),
+        },
+        args,
+      ),
+    text: async (...args) => (await ops.run(args)).out,
+    json: async (...args) => succeeded(args, await ops.run([...args, '--json'])),
+    async refuses(code, said, ...args) {
+      expect(await ops.run(args)).toMatchObject({ code, err: expect.stringMatching(said) });
+    },
+    column: async (field, ...args) =>
+      ((await ops.json(...args)) as Record<string, unknown>[]).map((one) => one[field]),
+    actionsOn: (subject) => ops.column('action', 'changes list --subject', subject),
+    import: (noun, rows, ...options) =>
+      ops.run(
+        [noun, 'import', '-', '--json', ...options],
+        typeof rows === 'string' ? rows : JSON.stringify(rows),
+      ),
   };
-  const run = (args: readonly string[], stdin: string | Buffer = '') =>
-    runWith(
-      {
-        ...OTHER_DEPS,
-        ...(state.webhookKeys !== null && { keyRing: () => parseKeyRing(state.webhookKeys ?? '') }),
-        temporal: async () => ({
-          ...AWAY,
-          async orderDelivery(delivery, order) {
-            state.orders.push({ ...delivery, order });
-            return state.onOrder();
-          },
-          ...state.temporal,
-        }),
-        connect: connectAsOps(clone.url),
-        stdin: Readable.from([Buffer.from(stdin)]),
-        interruptible: () => state.interruption.signal,
-        now: () => new Date('2026-11-21T12:00:00Z'),
-      },
-      args,
-    );
-  const json = async (...args: string[]) => succeeded(args, await run([...args, '--json']));
-  const column = async (field: string, ...args: string[]) =>
-    ((await json(...args)) as Record<string, unknown>[]).map((one) => one[field]);
-  return Object.assign(state, {
-    url: clone.url,
-    database,
-    run,
-    json,
-    async refuses(code: number, said: string | RegExp, ...args: string[]) {
-      expect(await run(args)).toMatchObject({ code, err: expect.stringMatching(said) });
-    },
-    column,
-    actionsOn: (subject: string) => column('action', 'changes list --subject', subject) as Promise<string[]>,
-    async close() {
-      await database.close();
-      await clone.close();
-    },
-  });
+  return ops;
 }

@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { liveSecrets } from '../../db/endpoints/secrets';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { createOpsUnderTest, type OpsUnderTest } from './run';
+import { attempt } from '../support/partner-events';
+import { DELIVERED, FAILED } from '../support/values';
+import { useOps } from './run';
 
 const URL_A = 'https://partner.example/hooks';
-let ops: OpsUnderTest;
-
+const ops = useOps();
 beforeAll(async () => {
-  ops = await createOpsUnderTest();
   for (const id of ['P100001', 'P100002', 'P100003'])
     await ops.json('partners create --name', id, '--id', id);
 });
-
-afterAll(() => ops.close());
 
 const live = (partner: string) => ['--partner', partner, '--environment', 'live'];
 const register = (partner: string, ...more: string[]) =>
@@ -23,10 +20,7 @@ const opened = async (endpointId: string) => {
   const ring = parseKeyRing(ops.webhookKeys ?? '');
   return (await liveSecrets(ops.database.db, endpointId)).map((sealed) => ring.open(sealed, sealed));
 };
-const changesOf = async (subject: string) =>
-  ((await ops.json('changes list --subject', subject)) as { action: string; details: unknown }[]).map(
-    ({ action, details }) => [action, details] as const,
-  );
+const changesOf = (subject: string) => ops.json('changes list --subject', subject);
 
 test('registers, shows the secret once, and replaces only when told to, with a new secret', async () => {
   const first = await register('P100001');
@@ -41,9 +35,9 @@ test('registers, shows the secret once, and replaces only when told to, with a n
 
   const again = ['webhooks', 'register', ...live('P100001'), '--url', 'https://other.example/'];
   await ops.refuses(1, '--replace', ...again);
-  const human = await ops.run([...again, '--replace']);
-  const secret = /\n {2}(whsec_\S{44})\n/.exec(human.out)?.[1];
-  expect(human.out).toContain(`in place of ${first.endpoint_id}`);
+  const human = await ops.text(...again, '--replace');
+  const secret = /\n {2}(whsec_\S{44})\n/.exec(human)?.[1];
+  expect(human).toContain(`in place of ${first.endpoint_id}`);
   const [now] = await ops.json('webhooks list --partner P100001');
   expect(now).toMatchObject({ url: 'https://other.example/' });
   expect(await opened(now.endpoint_id)).toEqual([secret]);
@@ -56,8 +50,8 @@ test('registers, shows the secret once, and replaces only when told to, with a n
     await ops.json('webhooks secrets list', first.endpoint_id),
   ]);
   expect(everything).not.toContain('whsec_');
-  expect(await changesOf(now.endpoint_id)).toEqual([
-    ['webhooks.register', expect.objectContaining({ replaced: first.endpoint_id, environment: 'live' })],
+  expect(await changesOf(now.endpoint_id)).toMatchObject([
+    { action: 'webhooks.register', details: { replaced: first.endpoint_id, environment: 'live' } },
   ]);
 });
 
@@ -68,11 +62,7 @@ test.each([
   'https://partner.example:8443/',
   'https://127.0.0.1/',
 ])('refuses the URL %s, and stores nothing', async (url) => {
-  const refused = await ops.run(['webhooks register', ...live('P100002'), '--url', url, '--json']);
-  expect(refused.code).toBe(1);
-  expect(refused.json()).toMatchObject({
-    error: { code: 'invalid', message: expect.stringMatching(/^The URL/) },
-  });
+  await ops.refuses(1, /^error: The URL/, 'webhooks register', ...live('P100002'), '--url', url);
   expect(await ops.json('webhooks list --partner P100002')).toEqual([]);
 });
 
@@ -80,7 +70,7 @@ test('disables and enables, by id or by partner and environment, and says what c
   const { endpoint_id: id } = await register('P100002');
   expect(await ops.json('webhooks disable', id)).toMatchObject({ state: 'disabled', changed: true });
   expect(await ops.json('webhooks disable', ...live('P100002'))).toMatchObject({ changed: false });
-  expect((await ops.run(['webhooks show', ...live('P100002')])).out).toContain('operator');
+  expect(await ops.text('webhooks show', ...live('P100002'))).toContain('operator');
   await ops.refuses(1, 'no active live endpoint', 'webhooks test', ...live('P100002'));
   expect(await ops.json('webhooks enable', ...live('P100002'))).toMatchObject({
     state: 'active',
@@ -102,19 +92,15 @@ test('rotates a secret with an overlap, lists who signs, and stops at three', as
   const leftMs = new Date(listed[1].expires_at).getTime() - new Date(listed[0].created_at).getTime();
   expect(Math.round(leftMs / 3_600_000)).toBe(48);
 
-  const third = await ops.run(['webhooks secrets rotate', id]);
-  expect(third.out).toMatch(/Older ones sign on until .*\n\n {2}whsec_/);
+  expect(await ops.text('webhooks secrets rotate', id)).toMatch(/Older ones sign on until .*\n\n {2}whsec_/);
   await ops.refuses(1, 'at most 3', 'webhooks secrets rotate', id);
   await ops.refuses(1, '', 'webhooks secrets rotate', id, '--overlap', '8d');
   const alone = await ops.json('webhooks secrets rotate', id, '--overlap', '0');
   expect(await opened(id)).toEqual([alone.secret]);
   expect(alone.live).toHaveLength(1);
-  const changes = await changesOf(id);
-  expect(changes.map(([action]) => action)).toEqual([
-    ...Array.from({ length: 3 }, () => 'webhooks.secrets.rotate'),
-    'webhooks.register',
-  ]);
-  expect(JSON.stringify(changes)).not.toContain('whsec_');
+  const rotations = ['secrets.rotate', 'secrets.rotate', 'secrets.rotate', 'register'];
+  expect(await ops.actionsOn(id)).toEqual(rotations.map((verb) => `webhooks.${verb}`));
+  expect(JSON.stringify(await changesOf(id))).not.toContain('whsec_');
 });
 
 test('sends a test as the API does: a place in the month, an event, an entry in the log', async () => {
@@ -140,7 +126,7 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
 });
 
 /** Makes the first attempt of the next test that is stored, as a worker would. */
-async function attemptNext(httpStatus: number): Promise<void> {
+async function attemptNext(httpStatus: 200 | 503): Promise<void> {
   for (;;) {
     const [row] = await ops.database.sql`
       select notification_id as id from notifications_now where state = 'queued' and attempts = 0
@@ -149,16 +135,8 @@ async function attemptNext(httpStatus: number): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 20));
       continue;
     }
-    const notificationId = row['id'] as string;
-    const attempt = await openAttempt(ops.database.db, { notificationId, generation: 1 });
-    if (attempt.kind !== 'open') throw new Error(attempt.kind);
-    const ref = { notificationId, attemptNumber: attempt.attemptNumber };
-    const took = { httpStatus, durationMs: 35 };
-    const outcome =
-      httpStatus === 200
-        ? ({ kind: 'delivered', ...took } as const)
-        : ({ kind: 'failed', failure: 'http_status', retryAfterMs: null, ...took } as const);
-    await recordAttempt(ops.database.db, ref, { outcome, address: '192.0.2.1' }, null);
+    const result = httpStatus === 200 ? DELIVERED : { ...FAILED, httpStatus };
+    await attempt(ops.database, row['id'] as string, result, 60_000);
     return;
   }
 }
@@ -166,30 +144,22 @@ async function attemptNext(httpStatus: number): Promise<void> {
 test('waits for the first attempt: 0 and its status when it delivered, else 1 and what was answered', async () => {
   const wait = ['webhooks', 'test', ...live('P100002'), '--wait'];
   const [delivered] = await Promise.all([ops.json(...wait), attemptNext(200)]);
-  expect(delivered).toMatchObject({ status: 'delivered', attempt: { http_status: 200, duration_ms: 35 } });
-  const [failed] = await Promise.all([ops.run(wait), attemptNext(503)]);
-  expect(failed).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/ntf_\w+ is not delivered.*answered 503/),
-  });
+  expect(delivered).toMatchObject({ status: 'delivered', attempt: { http_status: 200, duration_ms: 12 } });
+  const failed = ops.refuses(1, /ntf_\w+ is not delivered.*answered 503/, ...wait);
+  await Promise.all([failed, attemptNext(503)]);
 
   const shown = await ops.json('webhooks show', ...live('P100002'));
   expect(shown.last_attempts).toMatchObject([
     { http_status: 503, outcome: 'failed', failure: 'http_status' },
     { http_status: 200, outcome: 'delivered', notification_id: delivered.notification_id },
   ]);
-  expect((await ops.run(['webhooks show', ...live('P100002')])).out).toContain(
-    'failed: http_status 503 in 35 ms',
-  );
+  expect(await ops.text('webhooks show', ...live('P100002'))).toContain('failed: http_status 503 in 7 ms');
 });
 
 test('refuses a test past the limit, and says when the month ends', async () => {
   await ops.database.sql`update monthly_counts set delivered = 100 - reserved where partner_id = 'P100002'`;
-  const refused = await ops.run(['webhooks test', ...live('P100002')]);
-  expect(refused).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/limit of 100 .* ends at \d{4}-\d\d-01T/),
-  });
+  const limit = /limit of 100 .* ends at \d{4}-\d\d-01T/;
+  await ops.refuses(1, limit, 'webhooks test', ...live('P100002'));
 });
 
 test('re-encrypts under a new first key: dry run, then for good, then nothing is left to do', async () => {
@@ -199,18 +169,15 @@ test('re-encrypts under a new first key: dry run, then for good, then nothing is
   const [{ count: found } = { count: 0 }] = await ops.database.sql<{ count: number }[]>`
     select (select count(*) from webhook_secrets)::int + (select count(*) from webhook_key_pairs)::int as count`;
   ops.webhookKeys = `next:${randomBytes(32).toString('base64')},${old}`;
-  expect(await ops.json('secrets reencrypt --dry-run')).toMatchObject({
-    found,
-    resealed: found,
-    dry_run: true,
-  });
-  expect(await ops.json('secrets reencrypt --dry-run')).toMatchObject({ found });
+  const dry = { found, resealed: found, dry_run: true };
+  expect(await ops.json('secrets reencrypt --dry-run')).toMatchObject(dry);
+  expect(await ops.json('secrets reencrypt --dry-run')).toMatchObject(dry);
   const human = await ops.run(['secrets reencrypt']);
   expect(human).toMatchObject({ code: 0, err: expect.stringMatching(`${found} of ${found}\n$`) });
   expect(human.out).toContain('under key next');
-  const changes = (await changesOf('next')) as [string, { resealed: number }][];
-  expect(changes.map(([action]) => action)).toEqual(['secrets.reencrypt', 'secrets.reencrypt']);
-  expect(changes.reduce((sum, [, { resealed }]) => sum + resealed, 0)).toBe(found);
+  expect(await ops.actionsOn('next')).toEqual(['secrets.reencrypt', 'secrets.reencrypt']);
+  const [some, rest] = await ops.column('details', 'changes list --subject next');
+  expect(some.resealed + rest.resealed).toBe(found);
   expect(await ops.json('secrets reencrypt')).toMatchObject({ found: 0, resealed: 0 });
   expect(await ops.json('secrets check')).toEqual({ found, by_key: { next: found } });
 
@@ -220,9 +187,8 @@ test('re-encrypts under a new first key: dry run, then for good, then nothing is
 });
 
 test('re-encrypting leaves what cannot be opened as it is, names it, and ends with 1', async () => {
-  await ops.refuses(1, /whs_\w+: .*no key with the id next/, 'secrets check');
-  const lost = await ops.run(['secrets reencrypt']);
-  expect(lost).toMatchObject({ code: 1, err: expect.stringMatching(/whs_\w+: .*no key with the id next/) });
+  for (const command of ['secrets check', 'secrets reencrypt'])
+    await ops.refuses(1, /whs_\w+: .*no key with the id next/, command);
   const ids = await ops.database.sql`
     select key_id from webhook_secrets union select key_id from webhook_key_pairs`;
   expect(ids).toEqual([{ key_id: 'next' }]);
@@ -230,13 +196,9 @@ test('re-encrypting leaves what cannot be opened as it is, names it, and ends wi
 
 test('only commands that need the keys fail for their absence', async () => {
   ops.webhookKeys = null;
-  const outcomes = [
-    await ops.run(['webhooks list']),
-    await ops.run(['webhooks secrets list', ...live('P100003')]),
-    await ops.run(['webhooks test', ...live('P100003')]),
-    await ops.run(['webhooks secrets rotate', ...live('P100003'), '--overlap', '0']),
-    await ops.run(['secrets reencrypt']),
-  ];
-  expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 1, 1]);
-  expect(outcomes.at(-1)?.err).toContain('WEBHOOK_KEYS');
+  await ops.json('webhooks list');
+  await ops.json('webhooks secrets list', ...live('P100003'));
+  await ops.json('webhooks test', ...live('P100003'));
+  await ops.refuses(1, 'WEBHOOK_KEYS', 'webhooks secrets rotate', ...live('P100003'), '--overlap', '0');
+  await ops.refuses(1, 'WEBHOOK_KEYS', 'secrets reencrypt');
 });

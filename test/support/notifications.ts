@@ -46,11 +46,13 @@ let partners = 200_000;
 export async function newPartner(
   database: Database,
   keyRing: KeyRing | string = newKeyRingText(),
+  environment: 'sandbox' | 'live' = 'sandbox',
 ): Promise<{ partnerId: string; endpointId: string }> {
   partners += 1;
   const partnerId = `P${partners}`;
   await createPartner(database.db, { partnerId, name: 'Example' });
-  const { endpointId } = await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing });
+  const url = 'https://hook.example/x';
+  const { endpointId } = await addEndpoint(database, { partnerId, environment, url, keyRing });
   return { partnerId, endpointId };
 }
 
