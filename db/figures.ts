@@ -2,6 +2,7 @@ import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { WARN_AFTER_HOURS } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
+import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
 import { oneRow, runPrepared, type Reader } from './postgres/connect';
 
@@ -70,14 +71,16 @@ const BACKLOG = `
         limit ${SENDS_PER_ENDPOINT}) s) as slow
     from queued q)
   select coalesce(sum(pending), 0)::int as pending, coalesce(sum(due) filter (where of_queue.capped), 0)::int as capped,
-    coalesce(extract(epoch from service_now() - (
-      select created_at from notifications where notification_id = min(oldest) filter (where not slow))) * 1000, 0)::float8
-      as "oldestMs",
+    min(oldest) filter (where not slow) as oldest, extract(epoch from service_now())::float8 * 1000 as now,
     coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
   from of_queue`;
 
-/** Reads all rows of deliveries. */
-export const backlog = (reader: Reader) => oneRow<Backlog>(reader, BACKLOG);
+/** Reads all rows of deliveries, and no others: that a notification is old is in its id. */
+export async function backlog(reader: Reader): Promise<Backlog> {
+  type Row = Omit<Backlog, 'oldestMs'> & { readonly oldest: string | null; readonly now: number };
+  const { oldest, now, ...figures } = await oneRow<Row>(reader, BACKLOG);
+  return { ...figures, oldestMs: oldest === null ? 0 : Math.max(0, now - createdMs(oldest)) };
+}
 
 export interface HealthFigures {
   readonly held: number;

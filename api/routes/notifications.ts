@@ -22,8 +22,8 @@ import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
 import { shownReason } from './send-test-notification';
 
-/** Above every ULID. */
-const END = 'ntf_~';
+/** Above every id. */
+const END = lowestNotificationId(2 ** 48 - 1);
 
 /** `GET /v1/notifications`. */
 export function listNotifications(app: FastifyInstance, queries: ApiQueries): void {

@@ -1,6 +1,7 @@
 import { listApplications } from '../../db/applications/applications';
 import { backlog, deliveryFigures } from '../../db/figures';
 import { claimDue } from '../../db/notifications/claim';
+import { lowestNotificationId } from '../../db/notifications/notification';
 import { listNotifications } from '../../db/notifications/operator';
 import { listForPartner } from '../../db/notifications/partner';
 import { NOTIFICATION_STATUSES, type NotificationStatus } from '../../domain/notification-states';
@@ -42,7 +43,7 @@ const page = ({ pages, partners: [partnerId = ''] }: Side, status?: Notification
     environment: 'live',
     status,
     fromId: 'ntf_',
-    beforeId: 'ntf~',
+    beforeId: lowestNotificationId(2 ** 48 - 1),
     limit: 25,
   });
 

@@ -7,6 +7,7 @@ import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import {
+  advanceServiceClock,
   newKeyRingText,
   newPartner as addPartner,
   openedAttempt,
@@ -142,7 +143,7 @@ describe('slots of an endpoint', () => {
   it('hides from the age of the backlog what waits behind a slow endpoint, and nothing of others', async () => {
     const [slow, other] = [await newPartner(), await newPartner()];
     await store(slow, 20);
-    await database.sql`update notifications set created_at = service_now() - interval '20 min'`;
+    await advanceServiceClock(database, 20 * 60);
     const oldestMinutes = async () => Math.round((await backlog(database.db)).oldestMs / 60_000);
     const { claimed } = await claim();
     // Taken, and not started: that is Temporal's absence.
@@ -150,8 +151,7 @@ describe('slots of an endpoint', () => {
     await markStarted(database.db, claimed);
     expect(await oldestMinutes()).toBe(0);
     await store(other, 1);
-    await database.sql`
-      update notifications set created_at = service_now() - interval '7 min' where partner_id = ${other}`;
+    await advanceServiceClock(database, 7 * 60);
     expect(await oldestMinutes()).toBe(7);
   });
 

@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 import { ulid } from 'ulid';
+import { cancelNotification } from '../../../db/notifications/attempt';
 import { listForPartner, MOST_SCANNED, pageQuery, type PageWanted } from '../../../db/notifications/partner';
+import { lowestNotificationId } from '../../../db/notifications/notification';
 import { deliveryStatus, endedStatus } from '../../../db/schema';
 import {
   DELIVERY_STATES,
@@ -47,7 +49,7 @@ const all: PageWanted = {
   partnerId: PARTNER_ID,
   environment: 'sandbox',
   fromId: 'ntf_',
-  beforeId: 'ntf_~',
+  beforeId: lowestNotificationId(2 ** 48 - 1),
   limit: 25,
 };
 
@@ -242,6 +244,43 @@ describe('among 60,000 in four months', () => {
         expect(new Set(scans.map(indexOf))).toEqual(new Set([index]));
       }
     }
+  });
+
+  test.each<Partial<PageWanted>>([
+    { limit: 100, fromId: inTheMiddle },
+    { limit: 2, ...of('failed') },
+    { limit: 2, ...of('held') },
+    { limit: 2, ...of('held'), eventType: 'credit_application.signed' },
+    { limit: 100, eventType: 'credit_application.paid_out', fromId: inTheMiddle },
+    { limit: 3, ...of('held'), beforeId: inTheMiddle },
+    { limit: 3, ...of('failed'), beforeId: inTheMiddle },
+  ])('the pages of %j are all that there is', async (filter) => {
+    const { fromId, beforeId, status = null, eventType = null } = { ...all, ...filter };
+    const rows = await database.sql<{ id: string }[]>`
+      select notification_id as id from notifications n left join deliveries d using (notification_id)
+      where n.partner_id = ${PARTNER_ID} and notification_id >= ${fromId} and notification_id < ${beforeId}
+        and coalesce(${status}::text, n.end_state, d.state) = coalesce(d.state, n.end_state)
+        and coalesce(${eventType}::text, n.event_type) = n.event_type
+      order by 1 desc`;
+    expect(rows.length).toBeGreaterThan(3);
+    expect(await pagesOf({ ...all, ...filter })).toEqual(rows.map(({ id }) => id));
+  });
+
+  test('a notification that ends while its page is read does not end the list', async () => {
+    const wanted = { ...all, ...of('held'), limit: 2 };
+    const before = await pagesOf(wanted);
+    let statements = 0;
+    const unsafe = async (...statement: Parameters<typeof pages.sql.unsafe>) => {
+      const rows = await pages.sql.unsafe(...statement);
+      statements += 1;
+      if (statements === 1) await database.db.transaction((tx) => cancelNotification(tx, before[0] ?? ''));
+      return rows;
+    };
+    const reader = Object.assign(() => undefined, { unsafe }) as unknown as typeof pages.sql;
+    const { notifications, next } = await listForPartner(reader, wanted);
+    expect(notifications.map(({ notificationId }) => notificationId)).toEqual(before.slice(1, 3));
+    expect(statements).toBe(2);
+    expect(next).toBe(before[2]);
   });
 
   test('several filters read no more than a bound, and every one is found all the same', async () => {
