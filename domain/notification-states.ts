@@ -126,12 +126,6 @@ export const ENDS = {
   expired: { from: ['held'], end: 'expired', countsAsFailed: true },
 } as const satisfies Record<EndState, End>;
 
-/** Whether an event may happen to a notification in this state. */
-export function mayHappen(event: DeliveryEvent | EndState, state: NotificationState): boolean {
-  const { from } = event in ENDS ? ENDS[event as EndState] : DELIVERY_CHANGES[event as DeliveryEvent];
-  return (from as readonly NotificationState[]).includes(state);
-}
-
 /**
  * What partners see of a notification's state: `pending` until an attempt of its generation has failed, then `retrying`
  * until it ends. What was delivered once and is not under way again is `delivered`, however a later resend ended.

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { applicationEventText } from '../../contracts/webhook-event';
+import { applicationEventSchema, applicationEventText } from '../../contracts/webhook-event';
 import type { Database } from '../../db/postgres/connect';
 import { findApplication, type Application } from '../../db/applications/applications';
 import { createApplication, type NewApplication } from '../../db/applications/create';
@@ -47,6 +47,23 @@ let references = 0;
 /** Eight alphanumerics that no other test has. */
 export const newReference = () => `REF${String((references += 1)).padStart(5, '0')}`;
 
+/** What a lender's integration asks for, by default of `lender_a` in the sandbox, with amounts of `storeQuote`. */
+export function newApplication(quoteId: string, fields: Partial<NewApplication> = {}): NewApplication {
+  const { lender = 'lender_a' } = fields;
+  return {
+    lender,
+    lenderReference: newReference(),
+    quoteId,
+    loanPence: 90_000,
+    depositPence: 10_000,
+    creditProduct: 'Classic 12',
+    merchantReference: null,
+    service: { keyId: 'svk_test', lender, environment: 'sandbox' },
+    requestId: 'rq_test',
+    ...fields,
+  };
+}
+
 /** Opens an application of `lender_a` from a new quote. */
 export async function openApplication(
   database: Database,
@@ -56,22 +73,9 @@ export async function openApplication(
   const { lender = 'lender_a' } = fields;
   const { environment = 'sandbox' } = quote;
   const { quoteId } = await storeQuote(database, { lender, ...quote });
-  const answer = await createApplication(
-    database.db,
-    {
-      lender,
-      lenderReference: newReference(),
-      quoteId,
-      loanPence: 90_000,
-      depositPence: 10_000,
-      creditProduct: 'Classic 12',
-      merchantReference: null,
-      service: { keyId: 'svk_test', lender, environment },
-      requestId: 'rq_test',
-      ...fields,
-    },
-    applicationEventText,
-  );
+  const service = { keyId: 'svk_test', lender, environment };
+  const wanted = newApplication(quoteId, { service, ...fields });
+  const answer = await createApplication(database.db, wanted, applicationEventText);
   if (answer.kind !== 'created') throw new Error(answer.kind);
   return answer.application;
 }
@@ -91,4 +95,11 @@ export async function tell(
     { applicationId, lenderEventId, status, occurredAt, service, requestId: 'rq_test' },
     { write: applicationEventText, waitSeconds: 600 },
   );
+}
+
+/** The events of an application that were stored for its partner, in order. */
+export async function eventsOf({ sql }: Pick<Database, 'sql'>, applicationId: string) {
+  const rows = await sql<{ body: string }[]>`
+    select body from notifications_now where application_id = ${applicationId} order by sequence`;
+  return rows.map(({ body }) => applicationEventSchema.strict().parse(JSON.parse(body)));
 }

@@ -40,9 +40,10 @@ export interface OpenTestDatabase extends Database {
 /** A connection to a database that stays. */
 export function openDatabaseAt(
   url: string,
-  limits: { readonly poolSize: number; readonly statementTimeoutMs: number },
+  more: Partial<Parameters<typeof connectDatabase>[0]> = {},
 ): Database & { readonly url: string } {
-  return { ...connectDatabase({ url, applicationName: 'test', ...limits }), url };
+  const usual = { poolSize: 1, applicationName: 'test', statementTimeoutMs: 10_000 };
+  return { ...connectDatabase({ url, ...usual, ...more }), url };
 }
 
 /** @param options.statementTimeoutMs 0: no limit. */

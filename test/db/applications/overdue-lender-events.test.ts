@@ -1,4 +1,4 @@
-import { applicationEventText, applicationEventSchema } from '../../../contracts/webhook-event';
+import { applicationEventText } from '../../../contracts/webhook-event';
 import { findApplication } from '../../../db/applications/applications';
 import { applyOverdueEvents, overdueApplications } from '../../../db/applications/lender-events';
 import { waitingFigures } from '../../../db/figures';
@@ -6,7 +6,7 @@ import { listOperatorEvents } from '../../../db/audit/operator-events';
 import { createPartner } from '../../../db/catalogue/partners';
 import type { ApplicationState } from '../../../domain/application-states';
 import { describeOperatorEvent } from '../../../domain/operator-event';
-import { openApplication, tell } from '../../support/applications';
+import { eventsOf, openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
 import { setServiceClock } from '../../support/notifications';
 
@@ -36,14 +36,9 @@ const applyAll = async () => {
   const ids = await overdueApplications(database.db, 1_000);
   return Promise.all(ids.map((id) => applyOverdueEvents(database.db, id, applicationEventText)));
 };
-async function bodiesOf(id: string) {
-  const rows = await database.sql<{ body: string }[]>`
-    select body from notifications_now where application_id = ${id} order by sequence`;
-  return rows.map(({ body }) => applicationEventSchema.strict().parse(JSON.parse(body)));
-}
 /** What the partner is sent: `status<previous`, after having held the sequence and the row against it. */
 async function sentOf(id: string): Promise<string[]> {
-  const bodies = await bodiesOf(id);
+  const bodies = await eventsOf(database, id);
   expect(bodies.map(({ sequence }) => sequence)).toEqual(bodies.map((_body, at) => at + 1));
   expect(bodies.map(({ data }) => data.previous_status)).toEqual([
     null,
@@ -83,7 +78,7 @@ test('`paid_out` on `accepted` waits, and is applied without `activated` when th
   expect(await waitingFigures(database.db)).toMatchObject({ waiting: 1, overdueSeconds: 30 });
   expect(await applyAll()).toHaveLength(1);
   expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out']);
-  const last = (await bodiesOf(id)).at(-1);
+  const last = (await eventsOf(database, id)).at(-1);
   expect(last).toMatchObject({
     created_at: moment(12.5).toISOString(),
     data: { previous_status: 'accepted', occurred_at: moment(1).toISOString() },
@@ -102,17 +97,6 @@ test('`paid_out` on `accepted` waits, and is applied without `activated` when th
   );
 });
 
-test('a missing step that comes within the wait is applied in its order, and nothing is said to operators', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 5);
-  await clock(9);
-  expect(await told(id, 'activated', 4)).toMatchObject({ event: { stateAfter: 'paid_out' } });
-  await clock(30);
-  expect(await applyAll()).toEqual([]);
-  expect(await sentOf(id)).toEqual(['created', 'accepted', 'activated', 'paid_out']);
-  expect(await operatorEventsOf(id)).toEqual([]);
-});
-
 type Told = readonly [clock: number, status: ApplicationState, minute: number];
 test.each<[string, ApplicationState, Told[], ApplicationState[], string[]]>([
   [
@@ -126,16 +110,6 @@ test.each<[string, ApplicationState, Told[], ApplicationState[], string[]]>([
     ['activated'],
   ],
   [
-    'what follows by the table with it, though its own wait is not over',
-    'ready',
-    [
-      [0, 'paid_out', 1],
-      [9, 'refunded', 8],
-    ],
-    ['paid_out', 'refunded'],
-    ['activated'],
-  ],
-  [
     'nothing after an end that came meanwhile',
     'accepted',
     [
@@ -144,16 +118,6 @@ test.each<[string, ApplicationState, Told[], ApplicationState[], string[]]>([
     ],
     ['cancelled'],
     [],
-  ],
-  [
-    'the same state once',
-    'accepted',
-    [
-      [0, 'paid_out', 1],
-      [0, 'paid_out', 2],
-    ],
-    ['paid_out'],
-    ['activated'],
   ],
 ])('once a wait is over, applies %s', async (_what, state, events, sent, missing) => {
   const id = await openedIn(state);
@@ -171,19 +135,6 @@ test.each<[string, ApplicationState, Told[], ApplicationState[], string[]]>([
   expect(await told(id, 'activated', 1)).toMatchObject({
     event: { verdict: 'not_applied', waitsUntil: null },
   });
-});
-
-test('a repetition answers as it did, before and after the wait', async () => {
-  const id = await openedIn('accepted');
-  const once = { lenderEventId: `${id}-early`, occurredAt: moment(1) };
-  await tell(database, id, 'paid_out', once);
-  await clock(10);
-  await applyAll();
-  expect(await tell(database, id, 'paid_out', once)).toMatchObject({
-    isNew: false,
-    event: { verdict: 'waiting', stateAfter: 'accepted' },
-  });
-  expect(await sentOf(id)).toHaveLength(3);
 });
 
 test('many workers and the lender at once apply it once, in one history', async () => {

@@ -1,24 +1,23 @@
-import { TestLimitReached } from '../../../db/notifications/quota';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { restartNotification } from '../../../db/notifications/claim';
 import type { NotificationRef } from '../../../db/notifications/notification';
 import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
 import {
+  cancelNotification,
   endNotification,
   forgetAttempt,
   openAttempt,
   recordAttempt,
   type AttemptRef,
 } from '../../../db/notifications/attempt';
-import { setEndpointState } from '../../../db/endpoints/endpoints';
+import { resendNotification } from '../../../db/notifications/resend';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
-import { openDatabaseAt, type OpenTestDatabase, useDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import {
   addEndpoint,
+  claimAll,
   newKeyRingText,
   newPartner as addPartner,
   openedAttempt,
-  putInState,
   setServiceClock,
   storeStatus,
   storeTest,
@@ -39,14 +38,13 @@ async function stored(partnerId: string) {
   return { notificationId, generation: 1 };
 }
 
-const opened = (ref: NotificationRef, on: Pick<OpenTestDatabase, 'db'> = database) => openedAttempt(on, ref);
+const opened = (ref: NotificationRef) => openedAttempt(database, ref);
 
 const record = (
   ref: { notificationId: string; attemptNumber: number },
   outcome: DeliveryOutcome,
   end: Parameters<typeof recordAttempt>[3] = null,
-  { db }: Pick<OpenTestDatabase, 'db'> = database,
-) => recordAttempt(db, ref, { outcome, address: '192.0.2.1' }, end);
+) => recordAttempt(database.db, ref, { outcome, address: '192.0.2.1' }, end);
 
 const row = async (notificationId: string) =>
   (await database.sql`select * from notifications_now where notification_id = ${notificationId}`)[0];
@@ -57,7 +55,7 @@ const countsOf = (partnerId: string) =>
   database.sql`select month::text, delivered, failed, reserved from monthly_counts
     where partner_id = ${partnerId} order by month`;
 
-describe('a place in the month', () => {
+describe('a slot of the month', () => {
   test('is taken with the row, becomes a count with the first 2xx, and is counted once', async () => {
     await setServiceClock(database, '2026-11-21T12:00:00Z');
     const { partnerId } = await newPartner();
@@ -74,26 +72,6 @@ describe('a place in the month', () => {
       attempts: 1,
       end_reason: null,
     });
-  });
-
-  test('is given back when the ladder is exhausted, and the failure is counted apart', async () => {
-    const { partnerId } = await newPartner();
-    const ref = await opened(await stored(partnerId));
-    const end = { state: 'failed', reason: 'exhausted' } as const;
-    for (let times = 0; times < 2; times += 1) await record(ref, FAILED, end);
-    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 0, failed: 1, reserved: 0 }]);
-    expect(await row(ref.notificationId)).toMatchObject({ state: 'failed', end_reason: 'exhausted' });
-  });
-
-  test('exists a hundred times: of 130 at once 100 are stored, and the refused leave nothing', async () => {
-    const { partnerId } = await newPartner();
-    const answers = await Promise.all(Array.from({ length: 130 }, () => storeTest(database, { partnerId })));
-    expect(answers.filter(({ refused }) => refused === null)).toHaveLength(100);
-    expect(answers.filter(({ refused }) => refused instanceof TestLimitReached)).toHaveLength(30);
-    const [{ count } = { count: 0 }] = await database.sql<{ count: number }[]>`
-      select count(*)::int as count from notifications_now where partner_id = ${partnerId}`;
-    expect(count).toBe(100);
-    expect(await countsOf(partnerId)).toMatchObject([{ reserved: 100 }]);
   });
 
   test('is taken by whoever is refused while one under way fails: what it is told would not be true', async () => {
@@ -118,26 +96,6 @@ describe('a place in the month', () => {
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 99, reserved: 1 }]);
   });
 
-  test('moves to the month that the attempt starts in, by the clock of UTC', async () => {
-    await setServiceClock(database, '2026-11-30T23:59:59.9Z');
-    const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    await setServiceClock(database, '2026-12-01T00:00:00.1Z');
-    const elsewhere = openDatabaseAt(database.url, { poolSize: 1, statementTimeoutMs: 10_000 });
-    await elsewhere.sql`set time zone 'Pacific/Auckland'`;
-    const attempt = await opened(ref, elsewhere);
-    expect(await countsOf(partnerId)).toMatchObject([
-      { month: '2026-11-01', reserved: 0 },
-      { month: '2026-12-01', reserved: 1 },
-    ]);
-    await record(attempt, DELIVERED, null, elsewhere);
-    await elsewhere.close();
-    expect(await countsOf(partnerId)).toMatchObject([
-      { month: '2026-11-01', delivered: 0, reserved: 0 },
-      { month: '2026-12-01', delivered: 1, reserved: 0 },
-    ]);
-  });
-
   test('that a full new month does not have ends the notification unsent', async () => {
     await setServiceClock(database, '2026-11-30T23:59:00Z');
     const { partnerId } = await newPartner();
@@ -156,11 +114,12 @@ describe('an attempt', () => {
     const { partnerId } = await newPartner();
     const first = await opened(await stored(partnerId));
     await record(first, FAILED);
-    const before = [
+    const stands = async () => [
       await row(first.notificationId),
       await attemptsOf(first.notificationId),
       await countsOf(partnerId),
     ];
+    const before = await stands();
     await expect(record(first, DELIVERED)).rejects.toThrow(/attempt 1 of ntf_\w+ is recorded as failed/);
     await expect(record({ ...first, attemptNumber: 2 }, DELIVERED)).rejects.toThrow(
       /attempt 2 of ntf_\w+ has no row/,
@@ -168,33 +127,7 @@ describe('an attempt', () => {
     await expect(
       record({ ...first, attemptNumber: 2 }, FAILED, { state: 'failed', reason: 'exhausted' }),
     ).rejects.toThrow('has no row');
-    const after = [
-      await row(first.notificationId),
-      await attemptsOf(first.notificationId),
-      await countsOf(partnerId),
-    ];
-    expect(after).toEqual(before);
-  });
-
-  test('left open by a process that died is unknown, and the next one has the next number', async () => {
-    const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    await opened(ref);
-    const second = await opened(ref);
-    expect(second.attemptNumber).toBe(2);
-    await record(second, DELIVERED);
-    expect(await attemptsOf(ref.notificationId)).toEqual([
-      { attempt_number: 1, outcome: 'unknown', failure: null, http_status: null },
-      { attempt_number: 2, outcome: 'delivered', failure: null, http_status: 200 },
-    ]);
-  });
-
-  test('is refused to another generation, and after the end', async () => {
-    const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    expect(await openAttempt(database.db, { ...ref, generation: 2 })).toEqual({ kind: 'superseded' });
-    await record(await opened(ref), DELIVERED);
-    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'over', state: 'delivered', reason: null });
+    expect(await stands()).toEqual(before);
   });
 
   test('goes to the endpoint of now, with the secrets of now', async () => {
@@ -205,25 +138,6 @@ describe('an attempt', () => {
     const { attempt } = await opened(ref);
     expect(attempt.endpoint).toEqual({ endpointId: next.endpointId, url: 'https://other.example/y' });
     expect(attempt.secrets.map((sealed) => keyRing.open(sealed, sealed))).toEqual([next.secret]);
-  });
-
-  test('is not made without an active endpoint', async () => {
-    const { partnerId, endpointId } = await newPartner();
-    const ref = await stored(partnerId);
-    await database.db.transaction((tx) =>
-      setEndpointState(tx, endpointId, { state: 'disabled', reason: 'operator' }),
-    );
-    expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'no_endpoint' });
-    expect((await storeTest(database, { partnerId })).refused).toMatchObject({ why: 'no_endpoint' });
-  });
-
-  test('that delivers what had failed before takes the failure out of the count', async () => {
-    const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    await record(await opened(ref), FAILED, { state: 'failed', reason: 'exhausted' });
-    await putInState(database, ref.notificationId, 'queued', { generation: 2 });
-    await record(await opened({ ...ref, generation: 2 }), DELIVERED);
-    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
   });
 });
 
@@ -259,17 +173,78 @@ describe('of a workflow', () => {
     const type = await endNotification(database.db, { notificationId, generation: 1 }, end);
     expect(type).toBe('credit_application.accepted');
   });
+});
 
-  test('one that replaces another is told what is planned, again when that answer was lost, and may then send', async () => {
+describe('sending again', () => {
+  const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;
+  const resend = (notificationId: string) =>
+    database.db.transaction((tx) => resendNotification(tx, notificationId));
+  const attempt = async (notificationId: string, generation: number, outcome: DeliveryOutcome) =>
+    void (await record(await opened({ notificationId, generation }), outcome, EXHAUSTED));
+  /** A notification of an application's status, after one attempt. */
+  async function attempted(outcome: DeliveryOutcome) {
     const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    const next = { ...ref, generation: 2 };
-    await database.sql`update deliveries set state = 'started', step = 3, paused_at = service_now(),
-      next_attempt_at = service_now() + interval '1 hour' where notification_id = ${ref.notificationId}`;
-    expect(await restartNotification(database.db, ref)).toBe(true);
-    const plan = { kind: 'wait', step: 3, paused: true, waitMs: expect.any(Number) };
-    expect(await openAttempt(database.db, next, { told: false })).toEqual(plan);
-    expect(await openAttempt(database.db, next, { told: false })).toEqual(plan);
-    expect(await openAttempt(database.db, next)).toMatchObject({ kind: 'open', step: 3 });
+    const { notificationId } = await storeStatus(database, { partnerId });
+    await attempt(notificationId, 1, outcome);
+    return { partnerId, notificationId };
+  }
+
+  test('makes one that failed due under the next generation, with the same event and body', async () => {
+    const { partnerId, notificationId } = await attempted(FAILED);
+    const before = await row(notificationId);
+    expect(await resend(notificationId)).toMatchObject({ was: { state: 'failed' }, generation: 2 });
+    const after = await row(notificationId);
+    expect(after).toMatchObject({ state: 'queued', generation: 2, end_reason: null, ended_at: null });
+    for (const same of ['event_id', 'body', 'attempts']) expect(after?.[same]).toEqual(before?.[same]);
+    const claimed = await claimAll(database);
+    expect(claimed).toContainEqual(expect.objectContaining({ notificationId, generation: 2 }));
+    await attempt(notificationId, 2, DELIVERED);
+    expect(await row(notificationId)).toMatchObject({ state: 'delivered', attempts: 2 });
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
   });
+
+  test('counts one that was delivered before as delivered, although it fails this time', async () => {
+    const { partnerId, notificationId } = await attempted(DELIVERED);
+    const { delivered_at: first } = (await row(notificationId)) ?? {};
+    await resend(notificationId);
+    await attempt(notificationId, 2, FAILED);
+    expect(await row(notificationId)).toMatchObject({ state: 'failed', delivered_at: first });
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
+  });
+
+  test('is not ended by what is left of the generation before', async () => {
+    const { partnerId } = await newPartner();
+    const { notificationId } = await storeStatus(database, { partnerId });
+    const late = await opened({ notificationId, generation: 1 });
+    await endNotification(database.db, late, EXHAUSTED);
+    await resend(notificationId);
+    await record(late, FAILED, EXHAUSTED);
+    expect(await row(notificationId)).toMatchObject({ state: 'queued', generation: 2 });
+  });
+
+  test('takes a test a slot of the month, and is refused once that was delivered', async () => {
+    const { partnerId } = await newPartner();
+    const { notificationId } = await stored(partnerId);
+    await attempt(notificationId, 1, FAILED);
+    await resend(notificationId);
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 0, failed: 1, reserved: 1 }]);
+    await attempt(notificationId, 2, DELIVERED);
+    expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
+    await expect(resend(notificationId)).rejects.toThrow('send a new one');
+  });
+});
+
+test('a test that is cancelled before its workflow gives its slot back, and leaves the workflow nothing to do', async () => {
+  const { partnerId } = await newPartner();
+  const ref = await stored(partnerId);
+  const cancel = () => database.db.transaction((tx) => cancelNotification(tx, ref.notificationId, null));
+  expect(await cancel()).toEqual({ kind: 'cancelled', was: 'queued', partnerId });
+  expect(await row(ref.notificationId)).toMatchObject({
+    state: 'cancelled',
+    end_reason: 'operator',
+    ended_at: expect.any(String),
+  });
+  expect(await countsOf(partnerId)).toMatchObject([{ delivered: 0, failed: 0, reserved: 0 }]);
+  expect(await openAttempt(database.db, ref)).toMatchObject({ kind: 'over' });
+  await expect(cancel()).rejects.toThrow('has ended already: cancelled');
 });

@@ -1,5 +1,4 @@
 import type { Tenant } from '../../../domain/tenant';
-import { ulid } from 'ulid';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import {
   expireHeld,
@@ -11,9 +10,8 @@ import {
 } from '../../../db/notifications/hold';
 import { healthFigures } from '../../../db/figures';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
-import type { Application } from '../../../db/applications/applications';
-import { insertStatusNotification } from '../../../db/notifications/create';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
+import { openApplication } from '../../support/applications';
 import { useDatabase } from '../../support/database';
 import {
   addEndpoint,
@@ -91,23 +89,7 @@ describe('holding', () => {
 
   test('a new notification is held without an endpoint, and queued with one', async () => {
     const birth = async (wanted: Tenant) => {
-      const at = new Date();
-      const applicationId = `app_${ulid()}`;
-      const application = {
-        ...wanted,
-        applicationId,
-        sequence: 1,
-        state: 'created',
-        updatedAt: at,
-        stateOccurredAt: at,
-      };
-      const cause = { requestId: null, write: () => '{}' };
-      await insertStatusNotification(
-        database.db,
-        { merchantReference: null, ...application } as Application,
-        null,
-        cause,
-      );
+      const { applicationId } = await openApplication(database, wanted);
       const [row] = await database.sql`
         select state, end_reason as reason, held_at is not null as since from notifications_now
         where application_id = ${applicationId}`;
@@ -221,7 +203,7 @@ describe('expiring', () => {
   const day = (nth: number) =>
     setServiceClock(database, new Date(Date.parse('2026-11-01T06:00:00Z') + nth * 86_400_000).toISOString());
 
-  test('comes after 30 days, counts as failed once, and tells operators', async () => {
+  test('comes after 30 days without an endpoint, counts as failed once, and tells operators', async () => {
     await day(0);
     const [first, , third] = await store(3);
     await set('disabled');
@@ -229,6 +211,9 @@ describe('expiring', () => {
     await day(29.99);
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
     await day(30);
+    await set('active');
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
+    await set('disabled');
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([
       {
         kind: 'notifications_expired',
@@ -263,17 +248,6 @@ describe('expiring', () => {
     const sums =
       await database.sql`select sum(delivered)::int as delivered, sum(failed)::int as failed from monthly_counts`;
     expect(sums).toEqual([{ delivered: 1, failed: 0 }]);
-  });
-
-  test('is none of what has an active endpoint', async () => {
-    await day(0);
-    await store(2);
-    await set('disabled');
-    await hold();
-    await day(40);
-    await set('active');
-    expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
-    expect(await rows()).toMatchObject([{ state: 'held', since: true, count: 2 }]);
   });
 
   test('is warned of seven days before, once a day, by one of many keepers', async () => {
