@@ -1,11 +1,8 @@
 import postgres from 'postgres';
 import { serverSocket } from './server-socket';
 
-/**
- * Release of postgres.js that the repairs of this folder were written for. They use fields and an order of events that it does not
- * promise to keep, so package.json pins it; README.md says what to check before another takes its place.
- */
-export const REPAIRED_RELEASE = '3.4.9';
+// The repairs of this folder use fields and an order of events that postgres.js does not promise to keep, so package.json pins its
+// release; README.md says what to check before another takes its place.
 
 export type Sql = postgres.Sql<Record<string, never>>;
 

@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { connectDatabase } from '../../../db/postgres/connect';
 import { loadMerchant, loadMerchants } from '../../../db/catalogue/merchants';
 import { createPartner } from '../../../db/catalogue/partners';
 import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
-import { useDatabase } from '../../support/database';
+import { openDatabaseAt, useDatabase } from '../../support/database';
 import { TERMS } from '../../support/values';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
@@ -88,12 +87,7 @@ test.each([
 });
 
 test('reads a merchant in one statement, prepared once', async () => {
-  const one = connectDatabase({
-    url: database.url,
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  const one = openDatabaseAt(database.url);
   for (let turn = 0; turn < 3; turn++) await loadMerchant(one.sql, 'M300001');
   const prepared = await one.sql`
     select generic_plans + custom_plans as runs from pg_prepared_statements where statement like '%from merchants m%'

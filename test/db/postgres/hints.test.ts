@@ -39,7 +39,7 @@ test('a transaction that is rolled back gives none', async () => {
 
 test('of many at once the first goes alone, the others together, and equal ones as one', async () => {
   // A pool of its own: after a hint of an earlier test the next would be gathered, too.
-  const quiet = openDatabaseAt(database.url, { poolSize: 1, statementTimeoutMs: 10_000 });
+  const quiet = openDatabaseAt(database.url);
   for (let nth = 0; nth < 1_000; nth += 1) {
     hint(quiet.sql, { channel, payload: 'same' });
     hint(quiet.db, { channel, payload: `other ${nth % 3}` });
@@ -60,7 +60,7 @@ test('one that cannot be sent fails nobody, and later ones go', async () => {
 });
 
 test('the last ones go before the pool is closed', async () => {
-  const other = openDatabaseAt(database.url, { poolSize: 1, statementTimeoutMs: 10_000 });
+  const other = openDatabaseAt(database.url);
   hint(other.db, { channel, payload: 'first' });
   hint(other.db, { channel, payload: 'second' });
   await other.close();

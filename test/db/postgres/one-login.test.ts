@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
-import { PROCESSES, roleOf, type Process } from '../../../db/postgres/roles';
+import { PROCESSES, roleOf } from '../../../db/postgres/roles';
 import { reportLogin } from '../../../runtime/process';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
@@ -68,7 +68,7 @@ test('a login without the rights of its process is named in the log, with what t
     { LOG_LEVEL: 'info' },
     new Writable({ write: (line: Buffer, _, done) => (lines.push(String(line)), done()) }),
   );
-  const database = openDatabaseAt(urlOf('plain', 'other'), { poolSize: 1, statementTimeoutMs: 5_000 });
+  const database = openDatabaseAt(urlOf('plain', 'other'));
   await reportLogin(database.sql, 'worker', { logger, production: true, timeoutMs: 5_000 });
   await database.close();
   expect(lines).toEqual([
@@ -94,18 +94,6 @@ test('roles that come later are taken up by the next migration, by the same logi
   expect(await worker`select count(*)::int as n from webhook_secrets`).toEqual([{ n: 0 }]);
   await expect(worker`create table mine (id int)`).rejects.toThrow('permission denied');
   await worker.end();
-});
-
-test('a login that opens all of its connections leaves the others theirs', async () => {
-  await administrator`alter role quotes_api connection limit 3`;
-  const open = (process: Process) =>
-    postgres(asRole(urlOf('one'), process), { max: 1, onnotice: () => undefined });
-  const mine = Array.from({ length: 3 }, () => open('api'));
-  for (const sql of mine) await sql`select 1`;
-  const others = [open('api'), open('worker'), open('ops')] as const;
-  await expect(others[0]`select 1`).rejects.toMatchObject({ code: '53300' });
-  for (const sql of others.slice(1)) expect(await sql`select 1 as works`).toEqual([{ works: 1 }]);
-  await Promise.all([...mine, ...others].map((sql) => sql.end()));
 });
 
 test('the limits of the logins are together fewer than the connections of the compose file and of the cluster', () => {

@@ -1,32 +1,20 @@
-import { connectDatabase, type Database } from '../../../db/postgres/connect';
+import type { Database } from '../../../db/postgres/connect';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/store';
-import { createTestDatabase, type TestDatabase } from '../../support/database';
+import { openDatabaseAt, useDatabase } from '../../support/database';
 import { quoteRow } from '../../support/values';
 
-let clone: TestDatabase;
-let reader: Database;
+const reader = useDatabase();
 let inserts: Database;
 let writer: ReturnType<typeof createQuoteWriter>;
 
-const connect = (applicationName: string) =>
-  connectDatabase({
-    url: clone.url,
+beforeAll(() => {
+  inserts = openDatabaseAt(reader.url, {
     poolSize: QUOTE_STATEMENTS_AT_A_TIME,
-    applicationName,
-    statementTimeoutMs: 10_000,
+    applicationName: 'test quotes',
   });
-
-beforeAll(async () => {
-  clone = await createTestDatabase();
-  reader = connect('test');
-  inserts = connect('test quotes');
   writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: 10_000 });
 });
-afterAll(async () => {
-  await inserts.close();
-  await reader.close();
-  await clone.close();
-});
+afterAll(() => inserts.close());
 
 async function stored(...numbers: number[]): Promise<string[]> {
   const ids = numbers.map((number) => quoteRow(number).quoteId);

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { connectDatabase, type Database } from '../../../../db/postgres/connect';
-import { REPAIRED_RELEASE, type Sql } from '../../../../db/postgres/driver/client';
-import { createTestDatabase, type TestDatabase } from '../../../support/database';
-import { enableTls, startOwnPostgres } from '../../../support/postgres-server';
+import type { Database } from '../../../../db/postgres/connect';
+import type { Sql } from '../../../../db/postgres/driver/client';
+import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
 import { startTcpProxy } from '../../../support/tcp-proxy';
-import { createTestTls } from '../../../support/tls';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
 
@@ -19,7 +16,7 @@ const uncaught: unknown[] = [];
 const note = (error: unknown) => void uncaught.push(error);
 
 function open(poolSize: number, url = clone.url, statementTimeoutMs = 5_000): Database {
-  const database = connectDatabase({ url, poolSize, applicationName: 'test', statementTimeoutMs });
+  const database = openDatabaseAt(url, { poolSize, statementTimeoutMs });
   opened.push(database);
   return database;
 }
@@ -44,15 +41,6 @@ afterAll(async () => {
 const openTransactions = async () => [
   ...(await other`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`),
 ];
-
-test('the installed release of postgres.js is the one that was repaired', () => {
-  const { version } = JSON.parse(readFileSync('node_modules/postgres/package.json', 'utf8')) as {
-    version: string;
-  };
-  const advice =
-    version === REPAIRED_RELEASE ? '' : `postgres.js ${version}: see db/postgres/driver/README.md`;
-  expect(advice).toBe('');
-});
 
 test.each(['commit', 'rollback'])(
   'a transaction that was lost does not %s the next one of its connection',
@@ -102,35 +90,6 @@ test.each([1, 2])(
     expect(await other`select by from written`).toHaveLength(1);
   },
 );
-
-test('a transaction with large statements over TLS keeps its connection', async () => {
-  const server = await startOwnPostgres();
-  await enableTls(server, await createTestTls([{ type: 'dns', value: 'localhost' }]));
-  const sql = connect(1, `${server.url}?sslmode=require`);
-  const strangers: unknown[] = [];
-  for (let round = 0; round < 20; round += 1) {
-    let under = true;
-    const one = sql.begin(async (tx) => {
-      await tx`select set_config('pfqs.tx', 'one', true)`;
-      for (let size = 1; size < 4_000_000; size *= 4) {
-        await tx`select length(${'x'.repeat(size)})`;
-        await sleep(1);
-      }
-    });
-    const stranger = (async () => {
-      while (under) {
-        const [row] = await sql`select current_setting('pfqs.tx', true) as tx`;
-        if (row?.['tx']) strangers.push(row['tx']);
-        await sleep(1);
-      }
-    })();
-    await one.finally(() => (under = false));
-    await stranger;
-  }
-  expect(strangers).toEqual([]);
-  await opened.pop()?.close();
-  await server.close();
-});
 
 async function pidOf(tx: Pick<Database['db'], 'execute'>): Promise<number> {
   const [row] = await tx.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -188,20 +147,6 @@ test('so does one whose server falls silent, whatever it would do afterwards', a
   expect(await behind.sql`select 1 as one`).toEqual([{ one: 1 }]);
   await opened.pop()?.close();
   await proxy.close();
-});
-
-test('what a transaction throws itself still rolls back', async () => {
-  const failing = shared.db.transaction(async (tx) => {
-    await tx.execute(sql`create table rolled_back (a int)`);
-    await tx.execute(sql`select 1 / 0`);
-  });
-  await expect(failing).rejects.toMatchObject({ cause: { code: '22012' } });
-  const thrown = shared.db.transaction(async (tx) => {
-    await tx.execute(sql`create table rolled_back (a int)`);
-    throw new Error('ours');
-  });
-  await expect(thrown).rejects.toThrow('ours');
-  expect(await shared.sql`select to_regclass('rolled_back') as found`).toEqual([{ found: null }]);
 });
 
 test.each([

@@ -1,60 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDatabase, type Database, type Sql } from '../../../../db/postgres/connect';
-import { createTestDatabase, type TestDatabase } from '../../../support/database';
+import { openDatabaseAt, useDatabase } from '../../../support/database';
 
 const STATEMENT_TIMEOUT_MS = 100;
 /** After that a silent connection is closed: db/postgres/connect.ts. */
 const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
-let clone: TestDatabase;
-let database: Database;
+const database = useDatabase({ poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
 
-beforeAll(async () => {
-  clone = await createTestDatabase();
-  database = connectDatabase({
-    url: clone.url,
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
+  await database.sql`select 1`;
+  const made = new Promise((settled) => {
+    setTimeout(() => void database.sql`select 1`.then(settled, settled), QUIET_MS + 50);
   });
-});
-afterAll(async () => {
-  await database.close();
-  await clone.close();
-});
-
-/**
- * Freezes this process for longer than a silent connection is kept, so that it finds two timers due at once: first its connection is
- * given up, then it is used.
- * @param quietMs after which a silent connection of `sql` is closed (db/postgres/connect.ts)
- * @returns whether a statement that is made just then is answered or refused
- */
-async function statementAfterFreeze(sql: Sql, quietMs: number): Promise<'answered' | 'refused'> {
-  await sql`select 1`;
-  const made = new Promise<'answered' | 'refused'>((resolve) => {
-    const make = () => {
-      sql`select 1`.then(
-        () => resolve('answered'),
-        () => resolve('refused'),
-      );
-    };
-    setTimeout(make, quietMs + 50);
-  });
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, quietMs + 500);
-  return made;
-}
-
-test('a statement made while its connection is being closed is not lost', async () => {
-  expect(await statementAfterFreeze(database.sql, QUIET_MS)).toMatch(/answered|refused/);
+  // This process is frozen for longer than a silent connection is kept, and finds two timers due at once: first its connection is
+  // given up, then it is used.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
+  await made;
   await expect(database.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
 }, 15_000);
 
 test('statements made up to the moment a connection closes do not keep it from opening again', async () => {
-  const other = connectDatabase({
-    url: clone.url,
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: 5_000,
-  });
+  const other = openDatabaseAt(database.url);
   const { sql } = database;
   const refused = new Set<string>();
   const refuse = (error: { code: string }) => void refused.add(error.code);

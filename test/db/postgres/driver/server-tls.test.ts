@@ -2,9 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
-import { connectDatabase, type Database } from '../../../../db/postgres/connect';
+import type { Database } from '../../../../db/postgres/connect';
 import { readConfig } from '../../../../runtime/config/config';
 import { startTestApi } from '../../../support/api';
+import { openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
 import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
@@ -41,12 +42,7 @@ const urlOf = ({ url }: OwnPostgres, query: string, host = 'localhost') => {
   return `${address.href}${query.replace(/(ca|other)\.pem/, (file) => join(directory, file))}`;
 };
 function connect(url: string): Database {
-  const database = connectDatabase({
-    url,
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
+  const database = openDatabaseAt(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
   opened.push(database);
   return database;
 }
@@ -104,14 +100,7 @@ test('a server that hangs holds a connection no longer than without TLS, and is 
   // A new connection does not come about either.
   await expect(sql`select 1`).rejects.toThrow('Postgres did not answer within 5000 ms');
   await server.unfreeze();
-  await until(
-    () =>
-      sql`select 1`.then(
-        () => true,
-        () => false,
-      ),
-    'answers again',
-  );
+  await until(() => sql`select true`.then(Boolean, () => false), 'answers again');
 }, 30_000);
 
 test('killed and started again, it is connected to again', async () => {

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import postgres from 'postgres';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
-import { connectDatabase, type Database } from '../../../../db/postgres/connect';
+import type { Database } from '../../../../db/postgres/connect';
 import { migrateDatabase } from '../../../../db/postgres/migrate';
+import { openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
 
@@ -39,7 +40,7 @@ const urlOf = (servers: readonly { readonly port: number }[], parameters = '') =
   `postgres://twin:twin@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres${parameters}`;
 
 function connect(url: string, poolSize = 3): Database {
-  const database = connectDatabase({ url, poolSize, applicationName: 'test', statementTimeoutMs: 2_000 });
+  const database = openDatabaseAt(url, { poolSize, statementTimeoutMs: 2_000 });
   opened.push(database);
   return database;
 }
