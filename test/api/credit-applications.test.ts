@@ -1,15 +1,14 @@
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { addMerchant, SHOP } from '../support/merchants';
 import { refusal } from '../support/http-call';
 
-let api: TestApi;
+const api = useApi();
 let lender: InternalClient;
 let lenderB: InternalClient;
 
 beforeAll(async () => {
-  api = await startTestApi();
   lender = await internalClient(api);
   lenderB = await internalClient(api, { lender: 'lender_b' });
   const percent = (share: number) => ({ depositMin: { basisPoints: share * 100, fixedPence: 0 } });
@@ -18,13 +17,11 @@ beforeAll(async () => {
   await addMerchant(api.database, 'M100003', { fcaAuthorised: false });
   await addMerchant(api.database, 'M100004', { depositFloor: { basisPoints: 5_000, fixedPence: 0 } });
 });
-afterAll(() => api.close());
 
 /** A quote of the shop, and what an integration reads off its links. */
 async function quoted(fields: Record<string, unknown> = {}, key = api.keys.test) {
-  const { data } = (
-    await api.quote({ merchant_id: SHOP, merchant_reference: 'basket 2041', ...fields }, { key })
-  ).body;
+  const request = { merchant_id: SHOP, merchant_reference: 'basket 2041', ...fields };
+  const { data } = (await api.quote(request, { key })).body;
   return { quoteId: data.service_quote_id as string, products: data.products, data };
 }
 
@@ -39,8 +36,18 @@ const byParameters = (quoteId: string, fields: Record<string, unknown> = {}) => 
   ...fields,
 });
 
-/** The link of a summary, as a browser reads it. */
-const learnMore = (html: string) => /href="([^"]*)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? '';
+/** The link of a quote's summary, as a browser reads it. */
+const learnMore = (data: { summary: { finance_offer_summary: string } }) =>
+  /href="([^"]*)"/.exec(data.summary.finance_offer_summary)?.[1]?.replaceAll('&amp;', '&') ?? '';
+const openByLink = (finance_link: string) =>
+  lender.open({ lender: 'lender_a', lender_reference: newReference(), finance_link });
+
+const event = (status: string, fields: Record<string, unknown> = {}) => ({
+  lender_event_id: `le-${newReference()}`,
+  status,
+  occurred_at: '2026-11-21T12:00:00+01:00',
+  ...fields,
+});
 
 describe('opening an application', () => {
   test('takes every link of a quote as it was returned', async () => {
@@ -49,29 +56,25 @@ describe('opening an application', () => {
     });
     const links: string[] = [
       ...products.map(({ merchant_finance_url: link }: { merchant_finance_url: string }) => link),
-      learnMore(data.summary.finance_offer_summary),
+      learnMore(data),
     ];
     expect(links).toHaveLength(4);
     for (const [at, link] of links.entries()) {
       // The second product is the other lender's.
-      const name = at === 1 ? 'lender_b' : 'lender_a';
-      const reference = at === 1 ? '7654321' : newReference();
-      const answer = await (at === 1 ? lenderB : lender).open({
-        lender: name,
-        lender_reference: reference,
-        finance_link: link,
-      });
+      const [client, name, reference] =
+        at === 1 ? [lenderB, 'lender_b', '7654321'] : [lender, 'lender_a', newReference()];
+      const request = { lender: name, lender_reference: reference };
+      const answer = await client.open({ ...request, finance_link: link });
       expect(answer).toMatchObject({
         status: 200,
         body: {
           data: {
+            ...request,
             environment: 'sandbox',
             partner_id: api.partnerId,
             merchant_id: SHOP,
             service_quote_id: quoteId,
             merchant_reference: 'basket 2041',
-            lender: name,
-            lender_reference: reference,
             loan_amount: '900.00',
             customer_deposit: '100.00',
             credit_product: products[at]?.credit_product ?? null,
@@ -87,9 +90,7 @@ describe('opening an application', () => {
     ['M100001', 'whose amounts no product has'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
-    const link = learnMore(data.summary.finance_offer_summary);
-    const request = { lender: 'lender_a', lender_reference: newReference() };
-    expect(await lender.open({ ...request, finance_link: link })).toMatchObject({ status: 200 });
+    expect(await openByLink(learnMore(data))).toMatchObject({ status: 200 });
   });
 
   test.each([
@@ -109,16 +110,9 @@ describe('opening an application', () => {
 
   test('takes the links of the longest finance page, although they are longer', async () => {
     const page = 'https://shop.example/?a=';
-    const { products, data } = await quoted({
-      merchant_finance_url: page + 'b'.repeat(2_048 - page.length),
-    });
-    for (const finance_link of [
-      products[0].merchant_finance_url,
-      learnMore(data.summary.finance_offer_summary),
-    ]) {
-      const request = { lender: 'lender_a', lender_reference: newReference() };
-      expect(await lender.open({ ...request, finance_link })).toMatchObject({ status: 200 });
-    }
+    const { products, data } = await quoted({ merchant_finance_url: page.padEnd(2_048, 'b') });
+    for (const link of [products[0].merchant_finance_url, learnMore(data)])
+      expect(await openByLink(link)).toMatchObject({ status: 200 });
   });
 
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {
@@ -145,11 +139,7 @@ describe('opening an application', () => {
     const body = byParameters(quoteId);
     const first = await lender.open(body);
     const id = first.body.data.credit_application_id;
-    await lender.tell(id, {
-      lender_event_id: 'again-1',
-      status: 'submitted',
-      occurred_at: '2026-11-21T12:00:00Z',
-    });
+    await lender.tell(id, event('submitted'));
     const again = await Promise.all(Array.from({ length: 5 }, () => lender.open(body)));
     for (const answer of again) expect([answer.status, answer.text]).toEqual([first.status, first.text]);
     for (const fields of [
@@ -181,12 +171,7 @@ describe('opening an application', () => {
     [400, 'INVALID_REQUEST', 'finance_link', { finance_link: 7 }],
     [400, 'INVALID_REQUEST', 'service_quote_id', { finance_link: 'https://shop.example/' }],
     [400, 'INVALID_LENDER_REFERENCE', 'lender_reference', { lender_reference: 'AB12CD3' }],
-    [
-      400,
-      'INVALID_LENDER_REFERENCE',
-      'lender_reference',
-      { lender: 'lender_b', lender_reference: 'AB12CD34' },
-    ],
+    [400, 'INVALID_LENDER_REFERENCE', 'lender_reference', { lender: 'lender_b' }],
     [404, 'LENDER_NOT_FOUND', 'lender', { lender: 'lender_z' }],
     [404, 'QUOTE_NOT_FOUND', 'service_quote_id', { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
     [404, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '24 months' }],
@@ -203,40 +188,26 @@ describe('opening an application', () => {
 
   test('refuses a link that says something twice', async () => {
     const link = 'https://shop.example/?loan_amount=900.00&loan_amount=1.00&service_quote_id=qte_1';
-    const reference = { lender: 'lender_a', lender_reference: newReference() };
-    expect(await lender.open({ ...reference, finance_link: link })).toMatchObject(
-      refusal(400, 'INVALID_REQUEST', { field: 'finance_link' }),
-    );
+    const twice = refusal(400, 'INVALID_REQUEST', { field: 'finance_link' });
+    expect(await openByLink(link)).toMatchObject(twice);
   });
 
   test('opens more than 20 from one quote, and warns of it once', async () => {
     const { quoteId } = await quoted();
     const openSome = async (count: number) => {
-      const answers = await Promise.all(
-        Array.from({ length: count }, () => lender.open(byParameters(quoteId))),
-      );
-      return answers.map(({ status }) => status);
+      const all = Array.from({ length: count }, () => lender.open(byParameters(quoteId)));
+      for (const { status } of await Promise.all(all)) expect(status).toBe(200);
     };
-    const metric = async () => {
-      const metrics = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-      return Number(/^pfqs_crowded_quote_applications_total (\d+)$/m.exec(metrics)?.[1]);
-    };
-    const warnings = () => api.logs.filter((line) => line.includes('"kind":"quote_crowded"'));
-    expect(await openSome(20)).toEqual(Array.from({ length: 20 }, () => 200));
+    const metric = () => api.metric('pfqs_crowded_quote_applications_total');
+    const warnings = () => api.logged('"kind":"quote_crowded"');
+    await openSome(20);
     expect([await metric(), warnings()]).toEqual([0, []]);
-    expect(await openSome(5)).toEqual([200, 200, 200, 200, 200]);
+    await openSome(5);
     expect(await metric()).toBe(5);
-    expect(warnings().map((line) => JSON.parse(line))).toMatchObject([
-      { level: 40, service_quote_id: quoteId },
-    ]);
+    expect(warnings()).toMatchObject([{ level: 40, service_quote_id: quoteId }]);
     const events = await api.database.sql`select partner_id, environment, details from operator_events`;
-    expect(events).toMatchObject([
-      {
-        partner_id: api.partnerId,
-        environment: 'sandbox',
-        details: { service_quote_id: quoteId, merchant_id: SHOP, lender: 'lender_a' },
-      },
-    ]);
+    const details = { service_quote_id: quoteId, merchant_id: SHOP, lender: 'lender_a' };
+    expect(events).toMatchObject([{ partner_id: api.partnerId, environment: 'sandbox', details }]);
   });
 
   test('stores no field that it does not know', async () => {
@@ -244,8 +215,7 @@ describe('opening an application', () => {
     const person = { name: 'Ada Lovelace', address: { street: '12 St James’s Square' }, iban: 'GB33BUKB' };
     const answer = await lender.open({ ...byParameters(quoteId), ...person, applicant: person });
     const id = answer.body.data.credit_application_id;
-    const event = { lender_event_id: 'person-1', status: 'submitted', occurred_at: '2026-11-21T12:00:00Z' };
-    expect((await lender.tell(id, { ...event, ...person })).status).toBe(200);
+    expect((await lender.tell(id, { ...event('submitted'), ...person })).status).toBe(200);
     const rows = await api.database.sql`
       select a::text || coalesce(string_agg(e::text, ''), '') || coalesce(string_agg(n::text, ''), '') as "all"
       from credit_applications a left join lender_events e using (application_id)
@@ -258,12 +228,6 @@ describe('opening an application', () => {
 });
 
 describe('telling a status', () => {
-  const event = (status: string, fields: Record<string, unknown> = {}) => ({
-    lender_event_id: `le-${newReference()}`,
-    status,
-    occurred_at: '2026-11-21T12:00:00+01:00',
-    ...fields,
-  });
   const opened = async () => {
     const { quoteId } = await quoted();
     return (await lender.open(byParameters(quoteId))).body.data.credit_application_id as string;
@@ -363,9 +327,8 @@ describe('telling a status', () => {
     const id = await opened();
     const dated = (minutes: number) =>
       event('submitted', { occurred_at: new Date(Date.now() + minutes * 60_000).toISOString() });
-    expect(await lender.tell(id, dated(6))).toMatchObject(
-      refusal(400, 'INVALID_REQUEST', { field: 'occurred_at' }),
-    );
+    const tooLate = refusal(400, 'INVALID_REQUEST', { field: 'occurred_at' });
+    expect(await lender.tell(id, dated(6))).toMatchObject(tooLate);
     expect(await lender.tell(id, dated(4.9))).toMatchObject({ body: { data: { outcome: 'applied' } } });
   });
 
@@ -382,12 +345,10 @@ describe('telling a status', () => {
 test('every request is logged once with its service key, and counted by its route', async () => {
   const answer = await lender.call({ body: {}, headers: { 'x-request-id': 'find-me' } });
   expect(answer.status).toBe(400);
-  const lines = api.logs.filter((line) => line.includes('"requestId":"find-me"'));
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { msg: 'request', route: APPLICATIONS, status: 400, keyId: lender.keyId },
-  ]);
-  const metrics = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  expect(metrics).toContain(`pfqs_http_request_seconds_count{route="${APPLICATIONS}",status="400"}`);
+  const line = { msg: 'request', route: APPLICATIONS, status: 400, keyId: lender.keyId };
+  expect(api.logged('"requestId":"find-me"')).toMatchObject([line]);
+  const count = `pfqs_http_request_seconds_count{route="${APPLICATIONS}",status="400"}`;
+  expect(await api.metric(count)).toBeGreaterThan(0);
 });
 
 test('the document is served, and it is the one that is kept', async () => {

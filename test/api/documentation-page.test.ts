@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
 import { fileNeeds } from '../support/needs';
 
@@ -7,16 +7,12 @@ fileNeeds('Chromium');
 
 jest.setTimeout(60_000);
 
-let api: TestApi;
+const api = useApi();
 let browser: Browser;
 beforeAll(async () => {
-  api = await startTestApi();
   browser = await launchBrowser();
 }, 60_000);
-afterAll(async () => {
-  await browser.close();
-  await api.close();
-});
+afterAll(() => browser.close());
 
 test.each(['/docs', '/docs/guide'])('%s opens without a word in the console of the browser', async (path) => {
   const page = await browser.newPage({ ignoreHTTPSErrors: true });

@@ -3,27 +3,22 @@ import { decodeFitted } from '../../db/quotes/store';
 import { changeLender } from '../../db/applications/lenders';
 import { createPartner } from '../../db/catalogue/partners';
 import { findQuote } from '../../db/quotes/read';
+import { INTEREST_FREE } from '../domain/builders';
 import { readFinanceLink } from '../support/finance-link';
 import { visibleText } from '../support/visible-text';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { goodQuote, useApi } from '../support/api';
 import { until } from '../support/delivery';
 import { refusal, type Answer } from '../support/http-call';
 import { addMerchant } from '../support/merchants';
 
-let api: TestApi;
+const api = useApi();
 beforeAll(async () => {
-  api = await startTestApi();
   const { database } = api;
   await createPartner(database.db, { partnerId: 'P200002', name: 'Somebody else' });
   await addMerchant(database, 'M100001', {
     products: [
       { creditProduct: 'Classic 12' },
-      {
-        creditProduct: 'Interest free 10',
-        numberOfRepayments: 10,
-        aprBasisPoints: 0,
-        finalPayment: 'remainder',
-      },
+      { creditProduct: 'Interest free 10', ...INTEREST_FREE, numberOfRepayments: 10 },
       { creditProduct: 'Big loans', minLoanPence: 200_000, maxLoanPence: 500_000 },
     ],
   });
@@ -40,7 +35,6 @@ beforeAll(async () => {
   await addMerchant(database, 'M100011', { fcaAuthorised: false, products: [] });
   await addMerchant(database, 'M100012', { fcaAuthorised: false, tradingName: null, products: [] });
 });
-afterAll(() => api.close());
 
 const linkOf = (answer: Answer): string => {
   const href = /<a href="([^"]*)"/.exec(answer.body.data.summary.finance_offer_summary)?.[1] ?? '';
@@ -57,10 +51,8 @@ test('answers a quote with its products, summary and links, in the contract form
   expect(data.merchant_reference).toBe('basket 20.41-a_b');
   expect(data).not.toHaveProperty('products_notice');
   expect(data).not.toHaveProperty('deposit_adjustment');
-  expect(data.products.map((product: { credit_product: string }) => product.credit_product)).toEqual([
-    'Classic 12',
-    'Interest free 10',
-  ]);
+  const names = data.products.map((product: { credit_product: string }) => product.credit_product);
+  expect(names).toEqual(['Classic 12', 'Interest free 10']);
   // 900.00 over 12 months at 9.9 %: the published monthly figure for 1,200.00 is 105.21 (Barclays Partner Finance).
   expect(data.products[0]).toMatchObject({
     lender: 'Example Bank',
@@ -126,34 +118,22 @@ test('a reference of nothing but spaces is none', async () => {
   expect(linkOf(answer)).not.toContain('merchant_reference');
 });
 
-describe('deposits', () => {
-  test('are raised to the floor, and summary and products follow', async () => {
-    const answer = await api.quote({
-      merchant_id: 'M100002',
-      loan_amount: '999.99',
-      customer_deposit: undefined,
-    });
-    const { data } = answer.body;
-    // A tenth of 999.99 is 99.999: a percentage minimum rounds up.
-    expect(data.deposit_adjustment).toMatchObject({
-      requested_deposit: '0.00',
-      corrected_deposit: '100.00',
-      affected_products: [
-        {
-          lender: 'Example Bank',
-          credit_product: 'Product 0',
-          customer_deposit: '100.00',
-          loan_amount: '899.99',
-        },
-      ],
-    });
-    expect(data.products[0]).toMatchObject({
-      purchase_price: '999.99',
-      customer_deposit: '100.00',
-      loan_amount: '899.99',
-    });
-    expect(linkOf(answer)).toContain('loan_amount=899.99&customer_deposit=100.00');
+test('deposits are raised to the floor, and summary and products follow', async () => {
+  const answer = await api.quote({
+    merchant_id: 'M100002',
+    loan_amount: '999.99',
+    customer_deposit: undefined,
   });
+  const { data } = answer.body;
+  // A tenth of 999.99 is 99.999: a percentage minimum rounds up.
+  const raised = { customer_deposit: '100.00', loan_amount: '899.99' };
+  expect(data.deposit_adjustment).toMatchObject({
+    requested_deposit: '0.00',
+    corrected_deposit: '100.00',
+    affected_products: [{ lender: 'Example Bank', credit_product: 'Product 0', ...raised }],
+  });
+  expect(data.products[0]).toMatchObject({ purchase_price: '999.99', ...raised });
+  expect(linkOf(answer)).toContain('loan_amount=899.99&customer_deposit=100.00');
 });
 
 describe('merchants of every kind', () => {
@@ -162,40 +142,26 @@ describe('merchants of every kind', () => {
     ['M100011', 'without any'],
   ])('not authorised: %s, %s, has a plain summary, no products, the notice', async (merchant_id) => {
     const answer = await api.quote({ merchant_id });
-    const notice = { code: 'MERCHANT_FCA_NOT_AUTHORISED' };
-    expect(answer.body.data).toMatchObject({
-      summary: { display: true },
-      products: [],
-      products_notice: notice,
-    });
+    const products_notice = { code: 'MERCHANT_FCA_NOT_AUTHORISED' };
+    expect(answer.body.data).toMatchObject({ summary: { display: true }, products: [], products_notice });
     expect(answer.body.data).not.toHaveProperty('deposit_adjustment');
     expect(visibleText(answer.body.data.summary.finance_offer_summary)).toMatch(/^[^\d%£]+Learn more$/);
     expect(linkOf(answer)).toContain('?loan_amount=900.00&customer_deposit=100.00&service_quote_id=');
   });
 
   test('not authorised, without products and trading name: only the name is missing', async () => {
-    expect(await api.quote({ merchant_id: 'M100012' })).toMatchObject({
-      status: 500,
-      body: { error: { details: { missing_fields: ['trading_name'] } } },
-    });
+    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', { missing_fields: ['trading_name'] });
+    expect(await api.quote({ merchant_id: 'M100012' })).toMatchObject(missing);
   });
 
   test('nothing fits: success without offers, the adjustment stays', async () => {
-    const answer = await api.quote({
-      merchant_id: 'M100002',
-      loan_amount: '50.00',
-      customer_deposit: '0.00',
-    });
-    expect(answer).toMatchObject({
-      status: 200,
-      body: {
-        success: true,
-        data: {
-          summary: { display: false, finance_offer_summary: '' },
-          products: [],
-          deposit_adjustment: { corrected_deposit: '5.00', affected_products: [] },
-        },
-      },
+    const amounts = { loan_amount: '50.00', customer_deposit: '0.00' };
+    const { status, body } = await api.quote({ merchant_id: 'M100002', ...amounts });
+    expect([status, body.success]).toEqual([200, true]);
+    expect(body.data).toMatchObject({
+      summary: { display: false, finance_offer_summary: '' },
+      products: [],
+      deposit_adjustment: { corrected_deposit: '5.00', affected_products: [] },
     });
   });
 
@@ -209,22 +175,16 @@ describe('merchants of every kind', () => {
     expect(data).not.toHaveProperty('products_notice');
   });
 
-  test('the alternative id form', async () => {
-    expect(await api.quote({ merchant_id: 'AB-1C2D-3E4F-5G6H' })).toMatchObject({ status: 200 });
-  });
-
-  test('restricted: exists for its partners only', async () => {
+  test('the alternative id form; restricted: exists for its partners only', async () => {
+    for (const merchant_id of ['AB-1C2D-3E4F-5G6H', 'M1000071'])
+      expect(await api.quote({ merchant_id })).toMatchObject({ status: 200 });
     expect(await api.quote({ merchant_id: 'M1000070' })).toMatchObject(refusal(404, 'MERCHANT_NOT_FOUND'));
-    expect(await api.quote({ merchant_id: 'M1000071' })).toMatchObject({ status: 200 });
   });
 
   test('incomplete: says what is missing', async () => {
-    expect(await api.quote({ merchant_id: 'M100008' })).toMatchObject(
-      refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', {
-        merchant_id: 'M100008',
-        missing_fields: ['trading_name', 'products'],
-      }),
-    );
+    const details = { merchant_id: 'M100008', missing_fields: ['trading_name', 'products'] };
+    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', details);
+    expect(await api.quote({ merchant_id: 'M100008' })).toMatchObject(missing);
   });
 
   test('a corrupt product row stops its merchant alone', async () => {
@@ -232,11 +192,9 @@ describe('merchants of every kind', () => {
     await addMerchant(api.database, 'M100010');
     await sql`update product_versions set number_of_repayments = 0
               where product_id in (select product_id from products where merchant_id = 'M100010')`;
-    expect(await api.quote({ merchant_id: 'M100010' })).toMatchObject(
-      refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', {
-        missing_fields: ['products[Product 0].number_of_repayments'],
-      }),
-    );
+    const missing_fields = ['products[Product 0].number_of_repayments'];
+    const corrupt = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', { missing_fields });
+    expect(await api.quote({ merchant_id: 'M100010' })).toMatchObject(corrupt);
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
   });
 
@@ -270,10 +228,8 @@ test('stores what it answered, and every product that fitted, before answering',
     request_id: 'trace-me',
     response: answer.text,
   });
-  const fitted = decodeFitted(JSON.parse(String(row?.['fitted'])));
-  expect(fitted).toMatchObject([
-    { creditProduct: 'Product 0', version: 1, loanPence: 90_000, depositPence: 10_000 },
-  ]);
+  const product = { creditProduct: 'Product 0', version: 1, loanPence: 90_000, depositPence: 10_000 };
+  expect(decodeFitted(JSON.parse(String(row?.['fitted'])))).toMatchObject([product]);
   expect(JSON.stringify(row)).not.toContain('ignored');
   const month = new Date().toISOString().slice(0, 7).replace('-', '_');
   expect(row?.['part']).toBe(`quotes_${month}`);

@@ -1,30 +1,16 @@
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { goodQuote, useApi } from '../support/api';
 import { refusal } from '../support/http-call';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '100' } });
-});
-afterAll(() => api.close());
+const api = useApi({ environment: { RATE_LIMIT_PER_MINUTE: '100' } });
 
-describe('request id', () => {
-  test.each(['x-request-id', 'x-correlation-id'])('echoes %s', async (name) => {
-    const answer = await api.quote({}, { headers: { [name]: 'abc-123~!' } });
-    expect(answer.headers['x-request-id']).toBe('abc-123~!');
-  });
-
-  test('prefers X-Request-Id', async () => {
-    const answer = await api.quote(
-      {},
-      { headers: { 'x-request-id': 'first', 'x-correlation-id': 'second' } },
-    );
-    expect(answer.headers['x-request-id']).toBe('first');
-  });
-
-  test('takes the correlation id when the request id cannot be used', async () => {
-    const answer = await api.quote({}, { headers: { 'x-request-id': 'a b', 'x-correlation-id': 'good' } });
-    expect(answer.headers['x-request-id']).toBe('good');
-  });
+test.each([
+  ['abc-123~!', { 'x-request-id': 'abc-123~!' }],
+  ['abc-123~!', { 'x-correlation-id': 'abc-123~!' }],
+  ['first', { 'x-request-id': 'first', 'x-correlation-id': 'second' }],
+  // An id that cannot be used does not hide the other.
+  ['good', { 'x-request-id': 'a b', 'x-correlation-id': 'good' }],
+])('the request id is %s for %j', async (id, headers: Record<string, string>) => {
+  expect((await api.quote({}, { headers })).headers['x-request-id']).toBe(id);
 });
 
 describe('rate-limit headers', () => {
@@ -48,9 +34,8 @@ describe('rate-limit headers', () => {
     const answer = await api.quote(fields);
     expect(answer.status).toBe(status);
     for (const name of names) expect(answer.headers).toHaveProperty(name);
-    expect(answer.headers['ratelimit-policy']).toBe('100;w=60');
-    expect(answer.headers['ratelimit-limit']).toBe('100');
-    expect(answer.headers['x-ratelimit-limit']).toBe('100');
+    const limit = { 'ratelimit-policy': '100;w=60', 'ratelimit-limit': '100', 'x-ratelimit-limit': '100' };
+    expect(answer.headers).toMatchObject(limit);
     const reset = Number(answer.headers['ratelimit-reset']);
     expect(Number.isInteger(reset) && reset >= 1 && reset <= 60).toBe(true);
     const at = Number(answer.headers['x-ratelimit-reset']) - Date.now() / 1000;
@@ -59,9 +44,8 @@ describe('rate-limit headers', () => {
 
   test('count down with each call, and do not stand on a call without a valid key', async () => {
     const [first, second] = [await api.quote(), await api.quote()];
-    expect(Number(second.headers['ratelimit-remaining'])).toBe(
-      Number(first.headers['ratelimit-remaining']) - 1,
-    );
+    const [more, less] = [first, second].map(({ headers }) => Number(headers['ratelimit-remaining']));
+    expect(less).toBe((more ?? 0) - 1);
     const unkeyed = await api.quote({}, { key: null });
     for (const name of names) expect(unkeyed.headers).not.toHaveProperty(name);
   });

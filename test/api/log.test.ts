@@ -8,26 +8,19 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-const lines = () => api.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
-const requests = (status: number) =>
-  lines().filter((line) => line['msg'] === 'request' && line['status'] === status);
+const requests = (status: number) => api.logged('"msg":"request"').filter((line) => line.status === status);
 const leftOut = (status: number) =>
-  lines()
-    .filter((line) => line['msg'] === 'refusals not logged' && line['status'] === status)
-    .reduce((sum, line) => sum + Number(line['leftOut']), 0);
-const counted = async (route: string, status: number) => {
-  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  const line = text
-    .split('\n')
-    .find((one) => one.startsWith(`pfqs_http_request_seconds_count{route="${route}",status="${status}"}`));
-  return Number(line?.split(' ')[1]);
-};
+  api
+    .logged('"msg":"refusals not logged"')
+    .reduce((sum, line) => sum + (line.status === status ? line.leftOut : 0), 0);
+const counted = (route: string, status: number) =>
+  api.metric(`pfqs_http_request_seconds_count{route="${route}",status="${status}"}`);
 
 test('a flood of refusals leaves a few lines a second, and how many were left out; metrics count all', async () => {
   for (let nth = 0; nth < 300; nth += 1) await api.quote({}, { key: null });
   await api.quote();
   await until(() => requests(401).length + leftOut(401) === 300, 'the rest is reported');
-  const seconds = new Set(lines().map((line) => String(line['time']).slice(0, 19))).size;
+  const seconds = new Set(api.logged('').map((line) => String(line.time).slice(0, 19))).size;
   expect(requests(401).length).toBeLessThanOrEqual(10 * (seconds + 1));
   expect(leftOut(401)).toBeGreaterThan(100);
   expect(requests(200)).toHaveLength(1);
@@ -39,7 +32,7 @@ test('each refusal of a valid key within its limit has its line; those above the
   expect(requests(422)).toHaveLength(60);
   await until(() => requests(429).length + leftOut(429) === 140, 'the rest is reported');
   expect(leftOut(429)).toBeGreaterThan(20);
-  expect(lines().find((line) => line['leftOut'] !== undefined)).toMatchObject({ keyId: expect.any(String) });
+  expect(api.logged('"leftOut"')[0]).toMatchObject({ keyId: expect.any(String) });
 });
 
 test('one kind of refusal does not hide another', async () => {

@@ -1,22 +1,20 @@
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { refusal, type Answer } from '../support/http-call';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 
 /** A service key gives access to one lender and one environment; everything else does not exist for it. */
-let api: TestApi;
+const api = useApi();
 let own: InternalClient;
 let otherLender: InternalClient;
 let otherEnvironment: InternalClient;
 
 beforeAll(async () => {
-  api = await startTestApi();
   own = await internalClient(api);
   otherLender = await internalClient(api, { lender: 'lender_b' });
   otherEnvironment = await internalClient(api, { environment: 'live' });
 });
-afterAll(() => api.close());
 
 const quoted = async (key = api.keys.test) =>
   (await api.quote({ merchant_id: SHOP }, { key })).body.data.products[0].merchant_finance_url as string;
@@ -47,10 +45,7 @@ const shape = ({ status, headers, text }: Answer) => {
   const { 'x-request-id': _id, date: _date, ...rest } = headers;
   return { status, rest, text };
 };
-const warnings = () =>
-  api.logs
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => String(msg).startsWith('a service key was used for what belongs to another'));
+const warnings = () => api.logged('a service key was used for what belongs to another');
 
 const NOBODYS = 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6';
 
@@ -125,22 +120,13 @@ test('a reference and an event id of its own say nothing of those of others', as
 });
 
 test('a refused call is logged once with its key', async () => {
-  const id = await opened();
-  const answer = await otherLender.call({
-    method: 'GET',
-    path: `${APPLICATIONS}/${id}`,
-    headers: { 'x-request-id': 'scope-find-me' },
-  });
-  expect(answer.status).toBe(404);
-  const lines = api.logs.filter((line) => line.includes('"requestId":"scope-find-me"'));
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    {
-      level: 40,
-      keyId: otherLender.keyId,
-      keyLender: 'lender_b',
-      keyEnvironment: 'sandbox',
-      applicationId: id,
-    },
-    { level: 30, msg: 'request', status: 404, keyId: otherLender.keyId },
+  const applicationId = await opened();
+  const path = `${APPLICATIONS}/${applicationId}`;
+  const { keyId } = otherLender;
+  await otherLender.call({ method: 'GET', path, headers: { 'x-request-id': 'scope-find-me' } });
+  const key = { keyId, keyLender: 'lender_b', keyEnvironment: 'sandbox' };
+  expect(api.logged('"requestId":"scope-find-me"')).toMatchObject([
+    { level: 40, ...key, applicationId },
+    { level: 30, msg: 'request', status: 404, keyId },
   ]);
 });

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import {
   exchange,
   expectBad,
@@ -12,11 +12,7 @@ import {
 
 /** A key that was accepted has been counted, and every answer says so, whatever was wrong with the rest. */
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '100' } });
-});
-afterAll(() => api.close());
+const api = useApi({ environment: { RATE_LIMIT_PER_MINUTE: '100' } });
 
 const chunked = (body: string, headers: string[] = []): RequestParts => ({
   without: ['content-length'],

@@ -22,7 +22,15 @@ export interface TestApi {
   readonly databaseUrl: string;
   /** Lines logged so far. */
   readonly logs: string[];
+  /** The lines that hold this text. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
+  logged(text: string): any[];
+  /** The page that Prometheus reads. */
+  metrics(): Promise<string>;
+  /** A value of it; NaN where there is none. @param name with its labels. */
+  metric(name: string): Promise<number>;
   call(options?: CallOptions): Promise<Answer>;
+  get(path: string, key?: string | null): Promise<Answer>;
   /** `POST /v1/finance-quote` with a good body changed by these fields. */
   quote(fields?: Record<string, unknown>, options?: CallOptions): Promise<Answer>;
   /** `GET` of something that is not JSON. */
@@ -96,6 +104,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       },
       wanted,
     );
+  const metrics = async () => (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
   return {
     port: api.apiPort,
     internalPort: api.internalPort,
@@ -105,7 +114,14 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     database,
     databaseUrl,
     logs,
+    logged: (text) => logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
+    metrics,
+    async metric(name) {
+      const line = (await metrics()).split('\n').find((one) => one.startsWith(`${name} `));
+      return Number(line?.slice(name.length + 1));
+    },
     call,
+    get: (path, key = keys.test) => call({ method: 'GET', path, key }),
     quote: (fields = {}, callOptions = {}) => call({ body: { ...goodQuote, ...fields }, ...callOptions }),
     async fetchText(path) {
       const answer = await request(`${origin}${path}`, { dispatcher: agent });
@@ -119,6 +135,14 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       await clone?.close();
     },
   };
+}
+
+/** An API for the tests of a file, or of a block. */
+export function useApi(options: TestApiOptions = {}): TestApi {
+  const api = {} as TestApi;
+  beforeAll(async () => void Object.assign(api, await startTestApi(options)));
+  afterAll(() => api.close());
+  return api;
 }
 
 /** A body that every designated test merchant accepts. */
