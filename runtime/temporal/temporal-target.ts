@@ -15,6 +15,9 @@ export interface TemporalTarget {
  */
 export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
 
+/** Calls carry a kilobyte or two: to compress them costs both sides more than to send them. The SDK's default is gzip. */
+const UNCOMPRESSED = { grpcCompression: { codec: 'none' } } as const;
+
 /**
  * The Temporal that the settings name.
  * @returns undefined when they name none: then it is the embedded one.
@@ -31,6 +34,7 @@ export function externalTemporal(config: TemporalSettings): TemporalTarget | und
   return {
     namespace,
     connection: {
+      ...UNCOMPRESSED,
       address,
       ...(apiKey !== undefined && { apiKey }),
       ...(tls !== undefined && { tls }),
@@ -43,7 +47,7 @@ export function temporalTarget(config: TemporalSettings & Pick<Config, 'STACK_PO
   return (
     externalTemporal(config) ?? {
       namespace: config.TEMPORAL_NAMESPACE ?? 'default',
-      connection: { address: `127.0.0.1:${config.STACK_PORT}` },
+      connection: { ...UNCOMPRESSED, address: `127.0.0.1:${config.STACK_PORT}` },
     }
   );
 }

@@ -44,7 +44,10 @@ const settings = (environment: Record<string, string>) => readConfig(environment
 test('means the embedded server when nothing is set', () => {
   const config = settings({ STACK_PORT: '7999', TEMPORAL_NAMESPACE: 'quotes' });
   expect(externalTemporal(config)).toBeUndefined();
-  expect(temporalTarget(config)).toEqual({ namespace: 'quotes', connection: { address: '127.0.0.1:7999' } });
+  expect(temporalTarget(config)).toMatchObject({
+    namespace: 'quotes',
+    connection: { address: '127.0.0.1:7999' },
+  });
 });
 
 test('a config file of the Temporal CLI decides nothing', async () => {
