@@ -96,6 +96,8 @@ export type SendResult =
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
+  /** Deliveries to the partner are paused: the next generation makes the attempt. */
+  | { readonly kind: 'paused' }
   /** A later generation has taken over. */
   | { readonly kind: 'superseded' };
 
@@ -228,6 +230,9 @@ function createAttempt(deps: AttemptDeps) {
         return isEvent(opened.notification)
           ? makeAttempt(ref, opened)
           : refuse(ref, { state: 'failed', reason: 'poison' });
+      case 'paused':
+        warn(ref, 'no attempt is made: deliveries to this partner are paused');
+        return opened;
       case 'wait':
       case 'over':
       case 'superseded':

@@ -12,8 +12,10 @@ export const LIMIT_SHARES = [50, 80, 100] as const;
 /** Notifications under way and the counts of the month, for all partners together. */
 export interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
-  /** Milliseconds since the oldest pause began; 0 when nothing is paused. */
+  /** Milliseconds since the oldest pause began, of a delivery or of a partner; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
+  /** Partners whose deliveries are paused, each environment counted. */
+  readonly queuesPaused: number;
   readonly month: readonly {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
@@ -26,7 +28,9 @@ export interface DeliveryFigures {
 const UNDELIVERED = `
   select (count(*) filter (where state = 'queued'))::int as queued, (count(*) filter (where state = 'started'))::int as started,
     (count(*) filter (where state = 'held'))::int as held,
-    coalesce(extract(epoch from service_now() - min(paused_at)) * 1000, 0)::float8 as "oldestPausedMs"
+    coalesce(extract(epoch from service_now() - least(min(paused_at), (
+      select min(p.paused_at) from delivery_pauses p where p.resumed_at is null))) * 1000, 0)::float8 as "oldestPausedMs",
+    (select count(*) from delivery_pauses p where p.resumed_at is null)::int as "queuesPaused"
   from deliveries`;
 
 const MONTH = `
@@ -40,16 +44,16 @@ const MONTH = `
   group by environment`;
 
 export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
-  type UnderWay = DeliveryFigures['undelivered'] & Pick<DeliveryFigures, 'oldestPausedMs'>;
-  const { oldestPausedMs, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
+  type UnderWay = DeliveryFigures['undelivered'] & Pick<DeliveryFigures, 'oldestPausedMs' | 'queuesPaused'>;
+  const { oldestPausedMs, queuesPaused, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
   const month = await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH);
-  return { undelivered, oldestPausedMs, month };
+  return { undelivered, oldestPausedMs, queuesPaused, month };
 }
 
 /** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */
 export interface Backlog {
   readonly pending: number;
-  /** Only of queues whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
+  /** Only of queues that are not paused and whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
   readonly oldestMs: number;
   /** Those that are due while their endpoint has no free slot. */
   readonly capped: number;
@@ -68,10 +72,11 @@ const BACKLOG = `
       ${SENDS_PER_ENDPOINT} = (select count(*) from (
         select from deliveries d
         where d.partner_id = q.partner_id and d.environment = q.environment and d.taken_at is not null and d.state = 'started'
-        limit ${SENDS_PER_ENDPOINT}) s) as slow
+        limit ${SENDS_PER_ENDPOINT}) s) as slow,
+      deliveries_paused_1(q.partner_id, q.environment) as paused
     from queued q)
   select coalesce(sum(pending), 0)::int as pending, coalesce(sum(due) filter (where of_queue.capped), 0)::int as capped,
-    min(oldest) filter (where not slow) as oldest, extract(epoch from service_now())::float8 * 1000 as now,
+    min(oldest) filter (where not slow and not paused) as oldest, extract(epoch from service_now())::float8 * 1000 as now,
     coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
   from of_queue`;
 

@@ -21,6 +21,8 @@ export interface DeliveryFacts {
   readonly attemptBeganAt: Date | null;
   /** Who paused it last. */
   readonly pausedBy: string | null;
+  /** All deliveries to its partner are paused: since when, and by whom; null when they are not. */
+  readonly partnerPaused: { readonly since: Date; readonly by: string } | null;
   /** The earlier notification of its application that it may not overtake yet. */
   readonly earlier: string | null;
   /** As many first attempts to its endpoint are under way as there may be. */
@@ -46,6 +48,8 @@ export type DeliveryNow =
   | { readonly doing: 'sending'; readonly since: Date }
   /** It makes no attempt until an operator resumes it. */
   | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
+  /** So do all deliveries to its partner. */
+  | { readonly doing: 'partner_paused'; readonly since: Date; readonly by: string }
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
   /** The next attempt should have begun: no worker, or Temporal is away. */
   | { readonly doing: 'attempt_overdue'; readonly since: Date }
@@ -73,6 +77,7 @@ export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
   if (!isOpen(state)) return { doing: 'ended', state, reason, since: facts.endedAt };
   // Also of a paused one: an attempt under way is finished, and `retry-now` makes one.
   if (attemptBeganAt !== null) return { doing: 'sending', since: attemptBeganAt };
+  if (facts.partnerPaused !== null) return { doing: 'partner_paused', ...facts.partnerPaused };
   if (facts.pausedAt !== null) return { doing: 'paused', since: facts.pausedAt, by: facts.pausedBy };
   return state === 'started' ? betweenAttempts(facts) : beforeWorkflow(facts);
 }

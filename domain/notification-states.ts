@@ -49,7 +49,7 @@ export interface DeliveryChange {
 
 /**
  * Every event in the life of a notification that stays under way. db/notifications/notification.ts makes SQL of it; claim.sql, open.sql
- * and record.sql beside it apply `take`, `attempt`, `wait`, `retry`, `put_off`, `due_now` and `hold` themselves. Nothing else
+ * and record.sql beside it apply `take`, `attempt`, `wait`, `retry`, `park`, `put_off`, `due_now` and `hold` themselves. Nothing else
  * changes a row, and a test compares each of them with this table.
  */
 export const DELIVERY_CHANGES = {
@@ -84,6 +84,14 @@ export const DELIVERY_CHANGES = {
   /** Its workflow is gone, or ended without recording an outcome. Its plan is kept. */
   restart: {
     from: ['started'],
+    to: 'queued',
+    newGeneration: true,
+    now: ['due_at'],
+    clears: ['taken_at', 'started_at', 'checked_at'],
+  },
+  /** Deliveries to its partner are paused: its workflow ends without an attempt, and the claim leaves it. Its plan is kept. */
+  park: {
+    from: OPEN,
     to: 'queued',
     newGeneration: true,
     now: ['due_at'],

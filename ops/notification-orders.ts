@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { cancelNotification, notePause } from '../db/notifications/attempt';
 import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
+import { countUnderWay } from '../db/notifications/pauses';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { resendNotification } from '../db/notifications/resend';
 import { Refused } from '../db/refused';
@@ -67,7 +68,10 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
       const [id = '', ...more] = ids;
       const { order, said } = ORDERS[verb];
-      if (more.length === 0) return orderAnswer(await orderOne(call, verb, id), order, said);
+      if (more.length === 0) {
+        const delivery = await orderOne(call, verb, id);
+        return orderAnswer(delivery, order, `${said}.${await leftRunning(call, verb, [delivery.partnerId])}`);
+      }
       return orderEach(call, verb, [...new Set(ids)]);
     });
   }
@@ -84,7 +88,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     if (found.kind === 'cancelled') return cancelled;
     const { generation, partnerId } = found;
     if (await giveOrder(call, { notificationId, generation, partnerId }, 'cancel', 'cancel')) {
-      const said = 'makes no further attempt; one that is under way is finished first';
+      const said = 'makes no further attempt; one that is under way is finished first.';
       return orderAnswer({ notificationId, generation }, 'cancel', said);
     }
     // No workflow will end it, so this command does, unless it has been started as another generation.
@@ -120,7 +124,7 @@ function cancelInDatabase(call: Call, notificationId: string, deadGeneration: nu
 
 const orderAnswer = (delivery: DeliveryRef, order: DeliveryOrder, said: string): Answer => ({
   json: { notification_id: delivery.notificationId, generation: delivery.generation, order },
-  text: `Notification ${delivery.notificationId} ${said}.`,
+  text: `Notification ${delivery.notificationId} ${said}`,
 });
 
 /** @throws Refused for one that takes no order now, saying why. */
@@ -141,10 +145,25 @@ async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   if (call.options.yes && !call.options.dryRun && found.length > 0) return orderEach(call, verb, found);
   const whose = `of ${owner.partnerId}${owner.environment === null ? '' : ` in ${owner.environment}`}`;
   const rest = found.length === 0 ? 'nothing to do' : 'no order was given: add --yes';
+  const left = await leftRunning(call, verb, [owner.partnerId]);
   return {
     json: { dry_run: true, order: verb, found: found.length },
-    text: `${found.length} deliveries ${whose} ${ORDERS[verb].which}; ${rest}.`,
+    text: `${found.length} deliveries ${whose} ${ORDERS[verb].which}; ${rest}.${left}`,
   };
+}
+
+/** A pause of single deliveries stops nothing else: says what it leaves, and how to stop that too. */
+async function leftRunning({ db }: Call, verb: Verb, partnerIds: readonly string[]): Promise<string> {
+  if (verb !== 'pause') return '';
+  const lines = [];
+  for (const partnerId of new Set(partnerIds)) {
+    const { waiting, sending, paused } = await countUnderWay(db, { partnerId, environment: null });
+    lines.push(
+      `\nNot paused: ${waiting - paused} deliveries of ${partnerId} that wait, ${sending} that are being sent. ` +
+        `ops partners pause-deliveries ${partnerId} stops all.`,
+    );
+  }
+  return lines.join('');
 }
 
 async function ownerOf({ db, options }: OrderCall) {
@@ -170,6 +189,7 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
   const startedAt = performance.now();
   let [given, printedAt] = [0, startedAt];
   const left: { message: string }[] = [];
+  const partnerIds: string[] = [];
   const progress = () =>
     `${given} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
   for (const [at, one] of wanted.entries()) {
@@ -177,7 +197,7 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
     if (interrupted.aborted)
       throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
     try {
-      await orderOne(call, verb, one);
+      partnerIds.push((await orderOne(call, verb, one)).partnerId);
       given += 1;
     } catch (error) {
       if (!(error instanceof Refused)) {
@@ -193,9 +213,10 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
   if (given === 0 && left.length > 0)
     throw new Refused('conflict', left.map(({ message }) => message).join('\n'));
   const rest = listed(left, (one) => one, { 'passed over': 'message' });
+  const running = await leftRunning(call, verb, partnerIds);
   return {
     json: { order: verb, found: wanted.length, given, passed_over: rest.json },
-    text: (most) => `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.`,
+    text: (most) => `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.${running}`,
   };
 }
 

@@ -50,7 +50,7 @@ const nowView = (now: DeliveryNow) => ({
   doing: now.doing,
   since: 'since' in now ? now.since : null,
   until: 'until' in now ? now.until : null,
-  paused_by: now.doing === 'paused' ? now.by : null,
+  paused_by: 'by' in now ? now.by : null,
   waits_for: now.doing === 'waiting_for_earlier' ? now.notificationId : null,
 });
 
@@ -73,6 +73,11 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
       const by = now.by === null ? '' : ` by ${now.by}`;
       return [`paused${days}${by}`, `paused${when}${by}: notifications resume continues it`];
     }
+    case 'partner_paused':
+      return [
+        `partner paused${days} by ${now.by}`,
+        `deliveries to its partner are paused${when} by ${now.by}: partners resume-deliveries continues them`,
+      ];
     case 'waiting_for_attempt':
       return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${moment(now.until)}`];
     case 'attempt_overdue':

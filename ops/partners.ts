@@ -5,23 +5,33 @@ import {
   listPartners,
   setPartnerRecovery,
   setPartnerState,
+  type Partner,
   type PartnerRecoveryState,
   type PartnerState,
 } from '../db/catalogue/partners';
-import { changeAndLog, group, handle, type OpsDeps } from './call';
+import {
+  countUnderWay,
+  listPauses,
+  pauseDeliveries,
+  resumeDeliveries,
+  type DeliveryPause,
+} from '../db/notifications/pauses';
+import { environmentOption } from './arguments';
+import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { newIdOf, withId } from './ids';
 import { checkedName } from './import/row-schemas';
-import { facts, listed, snakeCased } from './output';
+import { facts, listed, moment, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
   ops partners create --name "Example Checkout"
   ops partners list --json
+  ops partners pause-deliveries P100001 --environment live      no attempt begins until it is resumed
   ops partners deactivate P100001      all its keys answer 401 within a second`;
 
 const STILL_DELIVERED =
   '\nIts keys answer 401 within a second. What its applications owe it is still delivered, and lenders still report: ' +
-  'ops webhooks disable holds its deliveries.';
+  'ops partners pause-deliveries stops its deliveries.';
 
 type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
@@ -44,27 +54,30 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     return { json: snakeCased(partner), text: `Created partner ${partner.partnerId}, "${partner.name}".` };
   });
 
-  handle(partners.command('list').description('All partners.'), deps, async ({ db }) =>
-    listed(await listPartners(db), snakeCased, {
+  handle(partners.command('list').description('All partners.'), deps, async ({ db }) => {
+    const pauses = await listPauses(db);
+    const view = (one: Partner) => partnerView(one, pauses);
+    return listed(await listPartners(db), view, {
       partner: 'partner_id',
       name: 'name',
       state: 'state',
       recovery: 'recovery',
+      paused: (one) => pausesText(view(one).deliveries_paused),
       created: 'created_at',
-    }),
-  );
+    });
+  });
 
   const show = withId(partners.command('show'), 'partner', '<partner>').description('One partner.');
   handle(show, deps, async ({ db }, partnerId = '') => {
-    const json = snakeCased(await existingPartner(db, partnerId));
-    return { json, text: facts(json) };
+    const json = partnerView(await existingPartner(db, partnerId), await listPauses(db, partnerId));
+    return { json, text: facts({ ...json, deliveries_paused: pausesText(json.deliveries_paused) }) };
   });
 
   addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
   addSwitch(
     'deactivate',
     { state: 'inactive' },
-    'Make every key of the partner answer 401. Deliveries continue: webhooks disable stops them.',
+    'Make every key of the partner answer 401. Deliveries continue: pause-deliveries stops them.',
   );
   addSwitch('enable-recovery', { recovery: 'enabled' }, 'Let it have all that it missed sent again itself.');
   addSwitch(
@@ -72,6 +85,34 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     { recovery: 'disabled' },
     'No longer let it; a recovery of its own that is under way is stopped. Operators still can.',
   );
+
+  addPause(
+    'pause-deliveries',
+    'Begin no attempt to the partner until it is resumed, neither a first one nor a retry.',
+  );
+  addPause('resume-deliveries', 'Let its deliveries continue where they were paused.');
+
+  function addPause(verb: 'pause-deliveries' | 'resume-deliveries', description: string): void {
+    const command = withId(partners.command(verb), 'partner', '<partner>')
+      .description(description)
+      .addOption(environmentOption('its deliveries there').makeOptionMandatory());
+    handle<Owner>(command, deps, async (call, partnerId = '') => {
+      const tenant = { partnerId, environment: call.options.environment };
+      const pause = verb === 'pause-deliveries';
+      const change = pause ? pauseDeliveries : resumeDeliveries;
+      const changed = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
+        const done = await change(tx, tenant, deps.actor);
+        if (done) await log(partnerId, { environment: tenant.environment });
+        return done;
+      });
+      const { waiting, sending } = await countUnderWay(call.db, tenant);
+      const now = `Deliveries to ${partnerId} in ${tenant.environment} ${changed ? 'are now' : 'were already'} `;
+      const rest = pause
+        ? `paused: ${waiting} wait. Attempts that have been sent are finished and recorded: ${sending} now.`
+        : `${changed ? 'resumed' : 'running'}: ${waiting} wait, ${sending} are being sent.`;
+      return { json: { ...snakeCased(tenant), paused: pause, changed, waiting, sending }, text: now + rest };
+    });
+  }
 
   function addSwitch(verb: string, to: Switched, description: string): void {
     const command = withId(partners.command(verb), 'partner', '<partner>').description(description);
@@ -91,3 +132,16 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     });
   }
 }
+
+const partnerView = (partner: Partner, pauses: readonly DeliveryPause[]) => ({
+  ...snakeCased(partner),
+  deliveries_paused: pauses
+    .filter(({ partnerId }) => partnerId === partner.partnerId)
+    .map(({ partnerId: _, ...pause }) => snakeCased(pause)),
+});
+
+/** `live since 2026-11-22 14:05:12Z by jane` */
+const pausesText = (pauses: ReturnType<typeof partnerView>['deliveries_paused']) =>
+  pauses.length === 0
+    ? null
+    : pauses.map((one) => `${one.environment} since ${moment(one.paused_at)} by ${one.paused_by}`).join(', ');

@@ -56,8 +56,13 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
   );
   delivery(
     'pfqs_notifications_oldest_paused_seconds',
-    'How long the oldest pause of a delivery has lasted.',
+    'How long the oldest pause of a delivery or of a partner has lasted.',
     ({ oldestPausedMs }) => oldestPausedMs / 1_000,
+  );
+  delivery(
+    'pfqs_partners_paused',
+    'Partners whose deliveries somebody has paused, each environment counted.',
+    ({ queuesPaused }) => queuesPaused,
   );
   delivery(
     'pfqs_notifications_this_month',

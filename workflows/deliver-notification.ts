@@ -35,8 +35,8 @@ interface DeliverNotificationInput {
  * failure; one that was cancelled ends it as Canceled.
  */
 interface DeliveryEnd {
-  /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. */
-  readonly status: 'delivered' | 'held' | 'superseded';
+  /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. `paused`: deliveries to the partner are. */
+  readonly status: 'delivered' | 'held' | 'superseded' | 'paused';
   readonly attempts: number;
 }
 
@@ -136,6 +136,8 @@ class Delivery {
     const { sent, recorded } = await this.send(fast);
     // Neither an attempt nor a step of the ladder was made.
     if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
+    if (sent.kind === 'paused')
+      return this.complete('paused', 'deliveries to this partner are; the next generation continues');
     if (sent.kind === 'superseded') return this.complete('superseded');
     if (sent.kind === 'over') {
       if (sent.state === 'failed') throw this.fail(sent.reason ?? 'failed');
@@ -203,8 +205,8 @@ class Delivery {
     this.status = status;
   }
 
-  private complete(status: DeliveryEnd['status']): DeliveryEnd {
-    this.closeStory(status, null);
+  private complete(status: DeliveryEnd['status'], reason: string | null = null): DeliveryEnd {
+    this.closeStory(status, reason);
     return { status, attempts: this.story.progress().attempts };
   }
 

@@ -88,7 +88,8 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
             return null;
           });
           const leftMs = endsAtMs - performance.now();
-          if (testStatus(progress) !== 'queued' || leftMs <= 0 || subscription.delayed()) return progress;
+          if (testStatus(progress) !== 'queued' || leftMs <= 0 || progress?.paused || subscription.delayed())
+            return progress;
           await subscription.next(Math.min(leftMs, LOOK_EVERY_MS));
         }
       }

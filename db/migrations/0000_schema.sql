@@ -113,6 +113,17 @@ CREATE TABLE "deliveries" (
 	fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
 	autovacuum_analyze_threshold = 1000, autovacuum_analyze_scale_factor = 0.2
 );
+CREATE TABLE "delivery_pauses" (
+	"partner_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"paused_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"paused_by" text NOT NULL,
+	"resumed_at" timestamp with time zone,
+	"resumed_by" text,
+	CONSTRAINT "delivery_pauses_partner_id_environment_paused_at_pk" PRIMARY KEY("partner_id","environment","paused_at"),
+	CONSTRAINT "delivery_pauses_environment" CHECK ("delivery_pauses"."environment" in ('sandbox', 'live')),
+	CONSTRAINT "delivery_pauses_resumed" CHECK (("delivery_pauses"."resumed_at" is null) = ("delivery_pauses"."resumed_by" is null))
+);
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,
@@ -352,6 +363,7 @@ ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_product_id_produ
 ALTER TABLE "product_versions" ADD CONSTRAINT "product_versions_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "products" ADD CONSTRAINT "products_merchant_id_merchants_merchant_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("merchant_id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "service_keys" ADD CONSTRAINT "service_keys_lender_lenders_lender_fk" FOREIGN KEY ("lender") REFERENCES "public"."lenders"("lender") ON DELETE no action ON UPDATE no action;
+ALTER TABLE "delivery_pauses" ADD CONSTRAINT "delivery_pauses_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
@@ -371,6 +383,7 @@ CREATE INDEX "deliveries_queue" ON "deliveries" USING btree ("partner_id","envir
 CREATE INDEX "deliveries_slots" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."taken_at" is not null or "deliveries"."test" and "deliveries"."state" = 'started';
 CREATE INDEX "deliveries_application" ON "deliveries" USING btree ("application_id","sequence") WHERE "deliveries"."application_id" is not null;
 CREATE INDEX "deliveries_page" ON "deliveries" USING btree ("partner_id","environment",(case when state = 'held' then 'held' when step > 0 then 'retrying' else 'pending' end),"notification_id");
+CREATE UNIQUE INDEX "delivery_pauses_now" ON "delivery_pauses" USING btree ("partner_id","environment") WHERE "delivery_pauses"."resumed_at" is null;
 CREATE INDEX "notifications_page" ON "notifications" USING btree ("environment","partner_id","notification_id");
 CREATE INDEX "notifications_page_event_type" ON "notifications" USING btree ("environment","partner_id","event_type","notification_id");
 CREATE INDEX "notifications_page_event" ON "notifications" USING btree ("environment","partner_id","event_id","notification_id");

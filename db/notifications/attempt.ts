@@ -43,6 +43,8 @@ export type OpenedAttempt =
     }
   /** Its workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
+  /** Deliveries to the partner are paused: it is queued under its next generation, and claimed after the pause. */
+  | { readonly kind: 'paused' }
   /** It has ended, or is held: the workflow has nothing left to do. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */

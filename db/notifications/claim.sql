@@ -1,6 +1,13 @@
 -- "May this go now?": two functions for the claim and for what operators are shown (operator.ts). The first is about the queue of a
 -- partner and environment, which has one endpoint; the second about the order of an application's events.
 
+-- Whether deliveries to a partner are paused (`ops partners pause-deliveries`): then no attempt begins.
+CREATE OR REPLACE FUNCTION deliveries_paused_1(of_partner text, of_environment text) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT 0 < (
+    SELECT count(*) FROM delivery_pauses p
+    WHERE p.partner_id = of_partner AND p.environment = of_environment AND p.resumed_at IS NULL)
+$$;
+
 -- Whether there is an endpoint to send to, how many of its slots are free, and whether tests have to wait.
 CREATE OR REPLACE FUNCTION delivery_queue_1(of_partner text, of_environment text, slots integer, moment timestamptz)
 RETURNS TABLE (active boolean, free integer, tests_wait boolean) LANGUAGE sql STABLE AS $$
@@ -96,6 +103,8 @@ BEGIN
   LOOP
     last_partner := queue.partner_id;
     last_environment := queue.environment;
+    -- Nothing waits for a claim here: the end of the pause sends a hint.
+    CONTINUE WHEN deliveries_paused_1(queue.partner_id, queue.environment);
     IF (SELECT q.free <= 0 FROM delivery_queue_1(queue.partner_id, queue.environment, slots, moment) q) THEN
       waiting := true;
     -- Two queues with the same hash exclude each other, which is rare and harmless.

@@ -68,11 +68,13 @@ export async function readTrace(reader: Reader, notificationId: string) {
 export interface NotificationProgress {
   readonly state: NotificationState;
   readonly endReason: string | null;
+  /** Deliveries to its partner are paused: no attempt begins. */
+  readonly paused: boolean;
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
 }
 
 const PROGRESS = `
-  select n.state, n.end_reason as "endReason", a.http_status as "httpStatus", a.duration_ms as "durationMs"
+  select n.state, n.end_reason as "endReason", deliveries_paused_1(n.partner_id, n.environment) as paused, a.http_status as "httpStatus", a.duration_ms as "durationMs"
   from notifications_now n
   left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null
   where n.notification_id = $1
@@ -88,8 +90,8 @@ export async function readProgress(
   };
   const [row] = await runPrepared<Row>(reader, PROGRESS, [notificationId]);
   if (row === undefined) return null;
-  const { state, endReason, httpStatus, durationMs } = row;
-  return { state, endReason, attempt: durationMs === null ? null : { httpStatus, durationMs } };
+  const { httpStatus, durationMs, ...progress } = row;
+  return { ...progress, attempt: durationMs === null ? null : { httpStatus, durationMs } };
 }
 
 type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {

@@ -52,6 +52,17 @@ BEGIN
     WHERE a.notification_id = id AND a.finished_at IS NULL;
   END IF;
 
+  -- A pause waits for the attempts that are being opened, and each later one sees it: none begins once the operator has his answer.
+  PERFORM pg_advisory_xact_lock_shared(
+    hashtext('delivery_pauses'), hashtext(delivery.partner_id || '/' || delivery.environment));
+  IF deliveries_paused_1(delivery.partner_id, delivery.environment) THEN
+    -- Event: park.
+    UPDATE deliveries d
+    SET state = 'queued', generation = d.generation + 1, due_at = moment, taken_at = NULL, started_at = NULL, checked_at = NULL
+    WHERE d.notification_id = id;
+    RETURN json_build_object('kind', 'paused');
+  END IF;
+
   -- Every attempt uses the endpoint, secrets and key pairs of its own moment.
   SELECT s.*, e.endpoint_id, e.url,
     (SELECT json_agg(json_build_object('secretId', w.secret_id, 'keyId', w.key_id, 'ciphertext', encode(w.ciphertext, 'base64'))

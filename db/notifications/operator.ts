@@ -194,8 +194,10 @@ const FACTS = `
         make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
     case when d.paused_at is not null then (
       select c.actor from change_log c where c.subject = d.notification_id and c.action = 'notifications.pause'
-      order by c.change_id desc limit 1) end as "pausedBy"
+      order by c.change_id desc limit 1) end as "pausedBy",
+    case when p.partner_id is not null then json_build_object('since', ${ms('p.paused_at')}, 'by', p.paused_by) end as "partnerPaused"
   from deliveries d
+  left join delivery_pauses p on p.partner_id = d.partner_id and p.environment = d.environment and p.resumed_at is null
   cross join lateral delivery_queue_1(d.partner_id, d.environment, ${SENDS_PER_ENDPOINT}, service_now()) q
   left join lateral (
     select started_at from delivery_attempts a
@@ -214,6 +216,7 @@ interface Facts {
   readonly startsFail: boolean;
   readonly earlier: string | null;
   readonly pausedBy: string | null;
+  readonly partnerPaused: { readonly since: number; readonly by: string } | null;
 }
 
 const NOTHING = {
@@ -224,6 +227,7 @@ const NOTHING = {
   startsFail: false,
   earlier: null,
   pausedBy: null,
+  partnerPaused: null,
 };
 
 /** Returns what each of these does now. For those that have ended or are held the row is enough. */
@@ -235,8 +239,14 @@ export async function whatTheyDo(
   const rows = open.length === 0 ? [] : await runPrepared<Facts>(reader, FACTS, [open]);
   const known = new Map(rows.map((row) => [row.id, row]));
   return (one) => {
-    const { nowMs, attemptMs, ...facts } = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
+    const {
+      nowMs,
+      attemptMs,
+      partnerPaused: paused,
+      ...facts
+    } = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
     const attemptBeganAt = attemptMs === null ? null : new Date(attemptMs);
-    return deliveryNow({ ...one, ...facts, attemptBeganAt, now: new Date(nowMs) });
+    const partnerPaused = paused && { ...paused, since: new Date(paused.since) };
+    return deliveryNow({ ...one, ...facts, partnerPaused, attemptBeganAt, now: new Date(nowMs) });
   };
 }

@@ -31,7 +31,7 @@ const STATUS = `case when d.notification_id is null then ${endedStatus('n.')} el
 const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", n.event_type as "eventType",
   coalesce(d.hold_reason, n.end_reason) as "endReason", n.application_id as "applicationId",
   n.merchant_reference as "merchantReference", n.sequence, coalesce(d.attempts, n.attempts) as attempts,
-  ${ms('case when d.paused_at is null then d.next_attempt_at end')} as "nextAttemptMs",
+  ${ms('case when d.paused_at is null and not deliveries_paused_1(n.partner_id, n.environment) then d.next_attempt_at end')} as "nextAttemptMs",
   ${ms('n.delivered_at')} as "deliveredMs", ${STATUS} as status`;
 const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
   'failure', a.failure, 'durationMs', a.duration_ms`;

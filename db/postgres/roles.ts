@@ -80,6 +80,12 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     worker: `select, ${NEW_DELIVERY}, update, delete`,
     ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, reserved_month)`,
   },
+  // People pause a partner's deliveries; the attempts of workers ask, and partners see no next attempt.
+  delivery_pauses: {
+    api: 'select (partner_id, environment, resumed_at)',
+    worker: 'select',
+    ops: 'select, insert (partner_id, environment, paused_by), update (resumed_at, resumed_by)',
+  },
   notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
@@ -136,6 +142,9 @@ export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>
   // The claims of an endpoint take turns, and so do the warnings of the day.
   'pg_try_advisory_xact_lock(int, int)': ['worker'],
   'pg_try_advisory_xact_lock(bigint)': ['worker'],
+  // A pause of a partner's deliveries waits for the attempts that are being opened.
+  'pg_advisory_xact_lock_shared(int, int)': ['worker'],
+  'pg_advisory_xact_lock(int, int)': ['ops'],
   // So do imports, and new partners.
   'pg_advisory_xact_lock(bigint)': ['ops'],
 };
@@ -146,6 +155,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_month()': PROCESSES,
   'ulid_floor(timestamptz)': PROCESSES,
   'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
+  'deliveries_paused_1(text, text)': PROCESSES,
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, boolean, interval, timestamptz)': ['worker', 'ops'],
   'no_endpoint_reason_1(text, text)': ['api', 'worker'],

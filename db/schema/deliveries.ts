@@ -6,12 +6,14 @@ import {
   index,
   integer,
   pgTable,
+  primaryKey,
   smallint,
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import { DELIVERY_STATES } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
+import { ofPartner } from './parties';
 
 /**
  * The status that partners see of a notification under way (domain/notification-states.ts). An index has it: a query that is to use the
@@ -98,6 +100,29 @@ export const deliveries = pgTable(
         and ${t.nextAttemptAt} is null and ${t.pausedAt} is null`,
     ),
     check('deliveries_sequence', sql`(${t.applicationId} is null) = (${t.sequence} is null)`),
+  ],
+);
+
+/** Spans in which no attempt to a partner begins (`ops partners pause-deliveries`). The rows stay: a report names them later. */
+export const deliveryPauses = pgTable(
+  'delivery_pauses',
+  {
+    partnerId: ofPartner(),
+    environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
+    pausedAt: moment('paused_at').notNull().default(serviceNow),
+    pausedBy: text('paused_by').notNull(),
+    /** Null: it lasts. */
+    resumedAt: moment('resumed_at'),
+    resumedBy: text('resumed_by'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.partnerId, t.environment, t.pausedAt] }),
+    // The claim and every attempt ask for the one that lasts.
+    uniqueIndex('delivery_pauses_now')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.resumedAt} is null`),
+    check('delivery_pauses_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check('delivery_pauses_resumed', sql`(${t.resumedAt} is null) = (${t.resumedBy} is null)`),
   ],
 );
 

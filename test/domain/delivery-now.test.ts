@@ -13,6 +13,7 @@ const FACTS: DeliveryFacts = {
   endedAt: null,
   attemptBeganAt: null,
   pausedBy: null,
+  partnerPaused: null,
   earlier: null,
   slotsFull: false,
   testsFull: false,
@@ -49,6 +50,16 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
     'paused, after its planned attempt passed',
     { ...retrying, ...paused, nextAttemptAt: at('11:30:00') },
     { doing: 'paused', since: at('11:00:00'), by: 'jane' },
+  ],
+  [
+    'paused with its partner, whatever else it waits for',
+    { ...behind, partnerPaused: { since: at('10:30:00'), by: 'joe' } },
+    { doing: 'partner_paused', since: at('10:30:00'), by: 'joe' },
+  ],
+  [
+    'being sent while its partner is paused',
+    { ...retrying, attemptBeganAt: at('11:59:58'), partnerPaused: { since: at('11:59:59'), by: 'joe' } },
+    { doing: 'sending', since: at('11:59:58') },
   ],
   ['between attempts', retrying, { doing: 'waiting_for_attempt', until: at('12:05:00') }],
   [

@@ -22,9 +22,9 @@ test.each(CHANGES)('%s changes each field in one way, and happens somewhere', (_
   expect(change.from.length).toBeGreaterThan(0);
 });
 
-test('a generation begins with a release, a restart or a resend only', () => {
+test('a generation begins with a release, a restart, a pause of the partner or a resend only', () => {
   const beginning = CHANGES.filter(([, change]) => change.newGeneration).map(([event]) => event);
-  expect(beginning.toSorted()).toEqual(['release', 'restart']);
+  expect(beginning.toSorted()).toEqual(['park', 'release', 'restart']);
 });
 
 test('what has ended is changed by a delivery that is reported late, and by nothing else', () => {

@@ -19,6 +19,7 @@ const claim = () =>
 const failedOnce = (notificationId: string, retryInMs: number) =>
   attempt(ops.database, notificationId, FAILED, retryInMs);
 
+const store = async () => (await storeStatus(ops.database, { partnerId })).notificationId;
 const show = (id: string) => ops.json('notifications show', id);
 const showText = (id: string) => ops.text('notifications show', id);
 const listText = (...more: string[]) => ops.text('notifications list --partner', partnerId, ...more);
@@ -68,6 +69,34 @@ test('a paused one says by whom and since when, can be listed, and is counted at
   const [resumed] = await ops.json('webhooks list --partner', partnerId);
   expect(resumed).toMatchObject({ pending: 1, retrying: 1, paused: 0, paused_since: null });
   expect(resumed.retrying_since).toEqual(expect.any(String));
+});
+
+test('a paused partner: what waits says by whom and since when, and a pause of single ones what it leaves', async () => {
+  const [retried, waiting] = [await store(), await store()];
+  await failedOnce(retried, 300_000);
+  const said = await ops.run(['notifications pause', retried]);
+  expect(said.out).toContain(`Not paused: 1 deliveries of ${partnerId} that wait, 0 that are being sent.`);
+  const dry = await ops.run(['notifications pause --partner', partnerId]);
+  expect(dry.out).toContain(`ops partners pause-deliveries ${partnerId} stops all.`);
+  const paused = await ops.json('partners pause-deliveries', partnerId, '--environment', 'sandbox');
+  expect(paused).toMatchObject({ paused: true, changed: true, waiting: 2, sending: 0 });
+  const { now } = await show(waiting);
+  expect(now).toMatchObject({ doing: 'partner_paused', paused_by: 'tester', since: expect.any(String) });
+  expect(await showText(retried)).toMatch(
+    /^Now: deliveries to its partner are paused since \S+ \S+Z by tester: partners resume/,
+  );
+  expect(await listText()).toMatch(/partner paused \d+ \w+ by tester/);
+  const { deliveries_paused: pauses } = await ops.json('partners show', partnerId);
+  expect(pauses).toEqual([{ environment: 'sandbox', paused_at: now.since, paused_by: 'tester' }]);
+  expect((await ops.run(['partners list --wide'])).out).toMatch(/sandbox since \S+ \S+ by tester/);
+  expect(await ops.json('partners resume-deliveries', partnerId, '--environment', 'sandbox')).toMatchObject({
+    changed: true,
+  });
+  expect((await show(waiting)).now.doing).toBe('due');
+  const again = await ops.run(['partners resume-deliveries', partnerId, '--environment', 'sandbox']);
+  expect(again.out).toContain('were already running');
+  expect(await ops.actionsOn(partnerId)).toEqual(['partners.resume-deliveries', 'partners.pause-deliveries']);
+  await ops.refuses(2, 'required option', 'partners pause-deliveries', partnerId);
 });
 
 test('a later event of an application names the earlier one that it waits for', async () => {

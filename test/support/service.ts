@@ -11,6 +11,7 @@ export interface TestService {
   readonly receiver: WebhookReceiver;
   /** The key ring's text. */
   readonly keys: string;
+  readonly taskQueue: string;
   close(): Promise<void>;
 }
 
@@ -26,6 +27,7 @@ export async function startTestService(
   options: TestServiceOptions = {},
 ): Promise<TestService> {
   const keys = newKeyRingText();
+  const taskQueue = randomTaskQueue();
   const [api, receiver] = await Promise.all([
     startTestApi({ ...(options.api && { environment: options.api }) }),
     startWebhookReceiver(),
@@ -33,7 +35,7 @@ export async function startTestService(
   const worker = await startTestWorker({
     databaseUrl: api.databaseUrl,
     temporal: { address: options.temporalAddress ?? temporal.address, namespace: temporal.namespace },
-    taskQueue: randomTaskQueue(),
+    taskQueue,
     receiver,
     keys,
     ...(options.worker && { environment: options.worker }),
@@ -44,6 +46,7 @@ export async function startTestService(
     worker,
     receiver,
     keys,
+    taskQueue,
     async close() {
       await worker.close();
       await receiver.close();

@@ -69,3 +69,15 @@ test('of 10,000 endpoints a claim looks at some, or at one row of each when noth
   expect(none).toMatchObject({ taken: 0, without: 0 });
   expect(none.byIndex).toBeLessThan(10_010);
 }, 120_000);
+
+test('a paused partner with 100,000 due notifications costs a claim two rows, each time', async () => {
+  for (let times = 0; times < 8; times += 1) await read();
+  await fill(100_000, 1, '-1 s');
+  await database.sql`insert into partners (partner_id, name) values ('P000000', 'Paused')`;
+  await database.sql`insert into delivery_pauses (partner_id, environment, paused_by) values ('P000000', 'live', 'jane')`;
+  for (let times = 0; times < 3; times += 1) {
+    const claim = await read();
+    expect(claim).toMatchObject({ taken: 0, without: 0 });
+    expect(claim.byIndex).toBeLessThan(5);
+  }
+}, 120_000);

@@ -1,6 +1,7 @@
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
 import { claimDue } from '../../../db/notifications/claim';
+import { pauseDeliveries } from '../../../db/notifications/pauses';
 import {
   DELIVERY_CHANGES,
   DELIVERY_STATES,
@@ -36,7 +37,9 @@ beforeAll(async () => {
   await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing: newKeyRingText() });
   await setServiceClock(database, NOW);
 });
-beforeEach(() => database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`);
+beforeEach(
+  () => database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`,
+);
 
 type Columns = Record<string, string | number | null>;
 type Row = Record<string, unknown>;
@@ -88,6 +91,13 @@ const WAYS: readonly (readonly [DeliveryEvent, Way])[] = Object.entries({
     given: {},
     before: { paused_at: BEFORE },
     run: (id) => openAttempt(database.sql, ref(id), { told: false }),
+  },
+  park: {
+    given: {},
+    run: async (id) => {
+      await pauseDeliveries(database.db, { partnerId, environment: 'sandbox' }, 'jane');
+      await openAttempt(database.sql, ref(id));
+    },
   },
   attempt: {
     given: { attempts: 3, taken_at: BEFORE, reserved_month: null },

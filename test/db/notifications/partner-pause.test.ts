@@ -1,0 +1,179 @@
+import { cancelNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
+import { claimDue } from '../../../db/notifications/claim';
+import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/pauses';
+import { backlog, deliveryFigures } from '../../../db/figures';
+import type { Tenant } from '../../../domain/tenant';
+import { useDatabase } from '../../support/database';
+import { newPartner, openedAttempt, storeStatus, storeTest } from '../../support/notifications';
+import { DELIVERED, FAILED } from '../../support/values';
+
+const database = useDatabase({ poolSize: 12 });
+let tenant: Tenant;
+beforeEach(async () => {
+  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
+  tenant = { partnerId: (await newPartner(database)).partnerId, environment: 'sandbox' };
+});
+
+const pause = () => database.db.transaction((tx) => pauseDeliveries(tx, tenant, 'jane'));
+const resume = () => database.db.transaction((tx) => resumeDeliveries(tx, tenant, 'joe'));
+const claim = () => claimDue(database.db, { limit: 64, slots: 16, leaseMs: 60_000, turn: null });
+const claimedIds = async () => (await claim()).claimed.map(({ notificationId }) => notificationId);
+const store = () => storeStatus(database, tenant);
+const rowOf = async (id: string) =>
+  (
+    await database.sql`
+      select state, generation, attempts, step, taken_at, next_attempt_at is not null as planned
+      from deliveries where notification_id = ${id}`
+  )[0];
+
+test('the claim leaves a paused partner, takes others, and waits for nothing; after the pause it takes all', async () => {
+  const first = await store();
+  const other = (await newPartner(database)).partnerId;
+  const second = await storeStatus(database, { partnerId: other });
+  expect(await pause()).toBe(true);
+  expect(await pause()).toBe(false);
+  expect(await claim()).toMatchObject({
+    claimed: [{ notificationId: second.notificationId }],
+    waiting: false,
+  });
+  expect(await resume()).toBe(true);
+  expect(await resume()).toBe(false);
+  expect(await claimedIds()).toEqual([first.notificationId]);
+  const [row] =
+    await database.sql`select paused_by, resumed_by, resumed_at > paused_at as over from delivery_pauses`;
+  expect(row).toEqual({ paused_by: 'jane', resumed_by: 'joe', over: true });
+});
+
+test('only the environment that was named is paused', async () => {
+  const live = { ...tenant, environment: 'live' } as const;
+  await database.db.transaction((tx) => pauseDeliveries(tx, live, 'jane'));
+  const { notificationId } = await store();
+  expect(await claimedIds()).toEqual([notificationId]);
+});
+
+test.each([
+  ['a first attempt that was claimed before', 0],
+  ['a retry', 1],
+] as const)(
+  '%s is not made, and spends nothing; after the pause it continues at its step',
+  async (_, failed) => {
+    const { notificationId } = await store();
+    await claim();
+    for (let nth = 0; nth < failed; nth += 1) {
+      const { attemptNumber } = await openedAttempt(database, { notificationId, generation: 1 });
+      await recordAttempt(
+        database.db,
+        { notificationId, attemptNumber },
+        { outcome: FAILED, address: null },
+        null,
+        1,
+      );
+    }
+    await pause();
+    const old = { notificationId, generation: 1 };
+    expect(await openAttempt(database.db, old)).toEqual({ kind: 'paused' });
+    expect(await rowOf(notificationId)).toEqual({
+      state: 'queued',
+      generation: 2,
+      attempts: failed,
+      step: failed,
+      taken_at: null,
+      planned: failed > 0,
+    });
+    // The worker died before Temporal had the answer, and the activity is repeated.
+    expect(await openAttempt(database.db, old)).toEqual({ kind: 'superseded' });
+    expect(await claimedIds()).toEqual([]);
+    await resume();
+    expect(await claimedIds()).toEqual([notificationId]);
+    const opened = await openAttempt(database.db, { notificationId, generation: 2 }, { told: failed === 0 });
+    expect(opened).toMatchObject(failed === 0 ? { kind: 'open', step: 0 } : { step: 1 });
+  },
+);
+
+test('an attempt that was sent before the pause is recorded, whatever was answered', async () => {
+  const [delivered, failed] = [await store(), await store()];
+  const sent = await Promise.all(
+    [delivered, failed].map((one) => openedAttempt(database, { ...one, generation: 1 })),
+  );
+  await pause();
+  const [one, other] = sent.map(({ notificationId, attemptNumber }) => ({ notificationId, attemptNumber }));
+  if (one === undefined || other === undefined) throw new Error('not sent');
+  await recordAttempt(database.db, one, { outcome: DELIVERED, address: null }, null);
+  await recordAttempt(database.db, other, { outcome: FAILED, address: null }, null, 5_000);
+  expect(await rowOf(delivered.notificationId)).toBeUndefined();
+  expect(await rowOf(failed.notificationId)).toMatchObject({ state: 'started', attempts: 1, step: 1 });
+});
+
+test('a result that comes after its delivery was queued again by the pause still counts', async () => {
+  const { notificationId } = await store();
+  const { attemptNumber } = await openedAttempt(database, { notificationId, generation: 1 });
+  await pause();
+  // Temporal has lost the worker, and repeats the activity elsewhere.
+  expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'paused' });
+  const result = { outcome: DELIVERED, address: null };
+  await recordAttempt(database.db, { notificationId, attemptNumber }, result, null);
+  expect(await rowOf(notificationId)).toBeUndefined();
+});
+
+test('a pause waits for the attempts that two workers are opening, and each that begins later sees it', async () => {
+  const [one, two] = [await store(), await store()];
+  let isPaused = false;
+  let pausing: Promise<unknown> = Promise.resolve();
+  await database.db.transaction(async (tx) => {
+    expect(await openAttempt(tx, { ...one, generation: 1 })).toMatchObject({ kind: 'open' });
+    pausing = pause().then(() => (isPaused = true));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(isPaused).toBe(false);
+  });
+  await pausing;
+  expect(await openAttempt(database.db, { ...two, generation: 1 })).toEqual({ kind: 'paused' });
+
+  await resume();
+  let opening: Promise<unknown> = Promise.resolve();
+  await database.db.transaction(async (tx) => {
+    await pauseDeliveries(tx, tenant, 'jane');
+    opening = openAttempt(database.db, { ...two, generation: 2 });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  });
+  expect(await opening).toEqual({ kind: 'paused' });
+});
+
+test('while many attempts are being opened, none begins after the pause', async () => {
+  const stored = [];
+  for (let nth = 0; nth < 60; nth += 1) stored.push(await store());
+  let after = Number.NaN;
+  const openAll = stored.map((one) => openAttempt(database.db, { ...one, generation: 1 }));
+  const pausing = pause().then(async () => {
+    [{ after }] = await database.sql<
+      [{ after: number }]
+    >`select count(*)::int as after from delivery_attempts`;
+  });
+  const opened = await Promise.all(openAll);
+  await pausing;
+  const [row] = await database.sql`select count(*)::int as begun from delivery_attempts`;
+  expect(row).toEqual({ begun: after });
+  expect(opened.filter(({ kind }) => kind === 'open')).toHaveLength(after);
+  expect(opened.filter(({ kind }) => kind === 'paused')).toHaveLength(60 - after);
+});
+
+test('a test keeps its unit of the quota, and one that is waiting can be cancelled', async () => {
+  await pause();
+  const { notificationId } = await storeTest(database, tenant);
+  expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'paused' });
+  const reserved = () => database.sql`select reserved from monthly_counts`;
+  expect([...(await reserved())]).toEqual([{ reserved: 1 }]);
+  await database.db.transaction((tx) => cancelNotification(tx, notificationId));
+  expect([...(await reserved())]).toEqual([{ reserved: 0 }]);
+});
+
+test('the figures show the pause, and what it delays is no sign that nothing is started', async () => {
+  await store();
+  await pause();
+  await database.sql`update delivery_pauses set paused_at = service_now() - interval '2 hours'`;
+  expect(await deliveryFigures(database.sql)).toMatchObject({ queuesPaused: 1 });
+  expect((await deliveryFigures(database.sql)).oldestPausedMs).toBeGreaterThan(7_199_000);
+  expect(await backlog(database.sql)).toMatchObject({ pending: 1, oldestMs: 0 });
+  await resume();
+  expect(await deliveryFigures(database.sql)).toMatchObject({ queuesPaused: 0, oldestPausedMs: 0 });
+  expect((await backlog(database.sql)).oldestMs).toBeGreaterThan(0);
+});
