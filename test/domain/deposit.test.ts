@@ -4,14 +4,16 @@ import { depositReason, maximumDeposit, minimumDeposit, priceQuote } from '../..
 import { buildMerchant, buildRequest, linkedAmounts, merchantOf, names } from './builders';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
+const TEN_PERCENT_OR_50 = { basisPoints: 1_000, fixedPence: 5_000 };
+const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
 
 describe('the minimum', () => {
   it.each([
     ['is nothing without a rule', 100_000, null, 0],
     ['is the share of the price', 100_000, TEN_PERCENT, 10_000],
     ['rounds the share up', 99_991, TEN_PERCENT, 10_000],
-    ['is the fixed sum when that is more', 30_000, { basisPoints: 1_000, fixedPence: 5_000 }, 5_000],
-    ['is the share when that is more', 100_000, { basisPoints: 1_000, fixedPence: 5_000 }, 10_000],
+    ['is the fixed sum when that is more', 30_000, TEN_PERCENT_OR_50, 5_000],
+    ['is the share when that is more', 100_000, TEN_PERCENT_OR_50, 10_000],
     ['is never above the price', 3_000, { basisPoints: 0, fixedPence: 5_000 }, 3_000],
     ['may be the whole price', 12_345, { basisPoints: 10_000, fixedPence: 0 }, 12_345],
   ])('%s', (_name, price, rule, pence) => {
@@ -45,26 +47,15 @@ it('is exact for every price there is', () => {
 });
 
 it.each([
-  [100_000, TEN_PERCENT, 'A minimum deposit of 10% of the purchase price is required.'],
-  [
-    100_000,
-    { basisPoints: 1_250, fixedPence: 0 },
-    'A minimum deposit of 12.5% of the purchase price is required.',
-  ],
-  [100_000, { basisPoints: 0, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
-  [30_000, { basisPoints: 1_000, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
-  [5_000, { basisPoints: 1_000, fixedPence: 5_000 }, 'A minimum deposit of £50.00 is required.'],
-  [4_999, { basisPoints: 1_000, fixedPence: 5_000 }, 'A deposit of the whole purchase price is required.'],
-  [
-    80_000,
-    { basisPoints: 1_000, fixedPence: 5_000 },
-    'A minimum deposit of 10% of the purchase price is required.',
-  ],
-])('the reason at a price of %d pence names the part of %j that decides', (price, rule, reason) => {
-  expect(depositReason(price, rule)).toBe(reason);
+  [100_000, TEN_PERCENT, '10% of the purchase price'],
+  [100_000, { basisPoints: 1_250, fixedPence: 0 }, '12.5% of the purchase price'],
+  [100_000, { basisPoints: 0, fixedPence: 5_000 }, '£50.00'],
+  [30_000, TEN_PERCENT_OR_50, '£50.00'],
+  [5_000, TEN_PERCENT_OR_50, '£50.00'],
+  [80_000, TEN_PERCENT_OR_50, '10% of the purchase price'],
+])('the reason at a price of %d pence names the part of %j that decides: %s', (price, rule, part) => {
+  expect(depositReason(price, rule)).toBe(`A minimum deposit of ${part} is required.`);
 });
-
-const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
 
 describe('the deposit of a quote', () => {
   it('is raised to the merchant’s floor, which lowers the loan and leaves the price', () => {
@@ -76,12 +67,8 @@ describe('the deposit of a quote', () => {
       reason: 'A minimum deposit of 10% of the purchase price is required.',
       affectedProducts: quote.shown,
     });
-    expect(quote.shown).toHaveLength(1);
-    expect(quote.shown[0]).toMatchObject({
-      purchasePricePence: 120_000,
-      depositPence: 12_000,
-      loanPence: 108_000,
-    });
+    const raised = { purchasePricePence: 120_000, depositPence: 12_000, loanPence: 108_000 };
+    expect(quote.shown).toMatchObject([raised]);
     expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
   });
 
@@ -100,9 +87,8 @@ describe('the deposit of a quote', () => {
       { depositMin: { ...TEN_PERCENT } },
       { depositMin: TWENTY_PERCENT, validTo: '2026-11-20' },
     );
-    expect(priceQuote(buildRequest({ merchant })).depositAdjustment).toMatchObject({
-      correctedDepositPence: 12_000,
-    });
+    const { depositAdjustment } = priceQuote(buildRequest({ merchant }));
+    expect(depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
   });
 
   it('is raised item by item, without an adjustment, where rules differ', () => {
@@ -118,14 +104,6 @@ describe('the deposit of a quote', () => {
       'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
     );
     expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
-  });
-
-  it('is raised further for an item whose own rule is stricter than the floor', () => {
-    const merchant = { ...merchantOf({}, { depositMin: TWENTY_PERCENT }), depositFloor: TEN_PERCENT };
-    const quote = priceQuote(buildRequest({ merchant }));
-    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
-    expect(quote.shown.map(({ depositPence }) => depositPence)).toEqual([12_000, 24_000]);
-    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
   });
 
   it('drops a product whose own minimum is above its own maximum at this price', () => {

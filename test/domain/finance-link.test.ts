@@ -38,11 +38,8 @@ describe('a link', () => {
   });
 
   it('carries product and reference in order, percent-encoded strictly', () => {
-    const links = prepareLinks({
-      merchantFinanceUrl: 'https://shop.example/f?a=1',
-      quoteId: 'qte_1',
-      merchantReference: 'Order 1.2-3_4',
-    });
+    const merchantFinanceUrl = 'https://shop.example/f?a=1';
+    const links = prepareLinks({ merchantFinanceUrl, quoteId: 'qte_1', merchantReference: 'Order 1.2-3_4' });
     expect(links(108_000, 0, "0% 'BNPL' (12 + 36)* £&=é!")).toBe(
       'https://shop.example/f?a=1&loan_amount=1080.00&customer_deposit=0.00' +
         '&credit_product=0%25%20%27BNPL%27%20%2812%20%2B%2036%29%2A%20%C2%A3%26%3D%C3%A9%21' +
@@ -61,29 +58,22 @@ describe('a link', () => {
         amount,
         text,
         fc.option(text),
-        (url, loanPence, depositPence, product, reference) => {
-          const links = prepareLinks({
-            merchantFinanceUrl: url,
-            quoteId: 'qte_1',
-            merchantReference: reference,
-          });
+        (url, loanPence, depositPence, product, merchantReference) => {
+          const parts = { quoteId: 'qte_1', merchantReference };
+          const links = prepareLinks({ ...parts, merchantFinanceUrl: url });
           const written = links(loanPence, depositPence, product);
           expect(readFinanceLink(written)).toEqual({
             quoteId: 'qte_1',
             loanPence,
             depositPence,
             creditProduct: product.replaceAll(/\p{Surrogate}/gu, '\uFFFD'),
-            merchantReference: reference?.replaceAll(/\p{Surrogate}/gu, '\uFFFD') ?? null,
+            merchantReference: merchantReference?.replaceAll(/\p{Surrogate}/gu, '\uFFFD') ?? null,
           });
           const [page = '', fragment] = url.split('#');
           expect(written.startsWith(page)).toBe(true);
           expect(written.split('#')[1]).toBe(fragment);
           // Built from its own link, the same link comes out: ours are replaced, not added again.
-          const again = prepareLinks({
-            merchantFinanceUrl: written,
-            quoteId: 'qte_1',
-            merchantReference: reference,
-          });
+          const again = prepareLinks({ ...parts, merchantFinanceUrl: written });
           expect(readFinanceLink(again(loanPence, depositPence, product))).toEqual(readFinanceLink(written));
           expect(new URL(again(1, 1, product)).searchParams.getAll('loan_amount')).toEqual(['0.01']);
         },
@@ -93,21 +83,19 @@ describe('a link', () => {
   });
 });
 
-describe('reading a link', () => {
-  it('reads the query as a URL parser does', () => {
-    const anyUrl = fc.webUrl({ validSchemes: ['https'], withQueryParameters: true, withFragments: true });
-    const name = fc.constantFrom('loan_amount', 'loan%5Famount', 'quote_id', 'credit_product', 'x');
-    const value = fc.oneof(fc.webQueryParameters(), fc.constantFrom('a+b', '%zz', 'ü', "'", '=', '?&'));
-    fc.assert(
-      fc.property(anyUrl, fc.array(fc.tuple(name, value), { maxLength: 5 }), (url, pairs) => {
-        const [page = '', fragment] = url.split('#');
-        const ours = pairs.map((pair) => pair.join('=')).join('&');
-        const link = `${page}${page.includes('?') ? '&' : '?'}${ours}${fragment === undefined ? '' : `#${fragment}`}`;
-        const expected = new URL(link).searchParams;
-        const { sent, repeated } = linkParameters(link);
-        for (const [key, text] of Object.entries(sent)) expect(text).toBe(expected.get(key));
-        expect(repeated !== null).toBe(Object.keys(sent).some((key) => expected.getAll(key).length > 1));
-      }),
-    );
-  });
+it('the query of a link is read as a URL parser does', () => {
+  const anyUrl = fc.webUrl({ validSchemes: ['https'], withQueryParameters: true, withFragments: true });
+  const name = fc.constantFrom('loan_amount', 'loan%5Famount', 'quote_id', 'credit_product', 'x');
+  const value = fc.oneof(fc.webQueryParameters(), fc.constantFrom('a+b', '%zz', 'ü', "'", '=', '?&'));
+  fc.assert(
+    fc.property(anyUrl, fc.array(fc.tuple(name, value), { maxLength: 5 }), (url, pairs) => {
+      const [page = '', fragment] = url.split('#');
+      const ours = pairs.map((pair) => pair.join('=')).join('&');
+      const link = `${page}${page.includes('?') ? '&' : '?'}${ours}${fragment === undefined ? '' : `#${fragment}`}`;
+      const expected = new URL(link).searchParams;
+      const { sent, repeated } = linkParameters(link);
+      for (const [key, text] of Object.entries(sent)) expect(text).toBe(expected.get(key));
+      expect(repeated !== null).toBe(Object.keys(sent).some((key) => expected.getAll(key).length > 1));
+    }),
+  );
 });

@@ -22,19 +22,12 @@ describe('parsePence', () => {
     expect(parsePence(text)).toEqual({ ok: true, pence });
   });
 
-  it.each(['', ' 1', '01', '1.', '-1', '+1', '1,000.00', '£1', '1e3', '١', '1\n'])(
-    'refuses %j as no amount',
-    (text) => {
-      expect(parsePence(text)).toEqual({ ok: false, reason: 'format' });
-    },
-  );
-
-  it.each(['1.005', '0.000', '1234567890123.001'])('refuses the decimals of %s', (text) => {
-    expect(parsePence(text)).toEqual({ ok: false, reason: 'decimals' });
-  });
-
-  it.each(['1000000000000', '1234567890123.45', '9'.repeat(400)])('refuses %s as too large', (text) => {
-    expect(parsePence(text)).toEqual({ ok: false, reason: 'too_large' });
+  it.each([
+    ...['', ' 1', '01', '1.', '-1', '+1', '1,000.00', '£1', '1e3', '١', '1\n'].map((no) => [no, 'format']),
+    ...['1.005', '0.000', '1234567890123.001'].map((no) => [no, 'decimals']),
+    ...['1000000000000', '1234567890123.45', '9'.repeat(400)].map((no) => [no, 'too_large']),
+  ] as [string, string][])('refuses %j: %s', (text, reason) => {
+    expect(parsePence(text)).toEqual({ ok: false, reason });
   });
 
   it('reads back every amount it writes', () => {

@@ -9,19 +9,6 @@ import {
 } from '../../domain/notification-states';
 
 const CHANGES = Object.entries(DELIVERY_CHANGES) as [DeliveryEvent, DeliveryChange][];
-/** Every field that an event changes, each once. */
-const changed = ({ now = [], nowIfEmpty = [], clears = [], given = [] }: DeliveryChange) => [
-  ...now,
-  ...nowIfEmpty,
-  ...clears,
-  ...given,
-];
-
-test.each(CHANGES)('%s changes each field in one way, and happens somewhere', (_event, change) => {
-  expect(new Set(changed(change)).size).toBe(changed(change).length);
-  expect(change.from.length).toBeGreaterThan(0);
-});
-
 test('a generation begins with a release, a restart, a pause of the partner or a resend only', () => {
   const beginning = CHANGES.filter(([, change]) => change.newGeneration).map(([event]) => event);
   expect(beginning.toSorted()).toEqual(['park', 'release', 'restart']);

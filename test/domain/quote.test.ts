@@ -1,15 +1,7 @@
 import type { Product } from '../../domain/product';
 import { priceQuote } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
-import {
-  buildMerchant,
-  buildProduct,
-  buildRequest,
-  INTEREST_FREE,
-  linkedAmounts,
-  merchantOf,
-  names,
-} from './builders';
+import { buildMerchant, buildProduct, buildRequest, linkedAmounts, merchantOf, names } from './builders';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
 
@@ -38,23 +30,15 @@ describe('a priced product', () => {
     expect(quote.withheldAsNotAuthorised).toBe(false);
   });
 
-  it.each<[string, Partial<Product>, object]>([
-    [
-      'first payment: the monthly repayment',
-      { firstPaymentType: 'monthly_repayment' },
-      { firstPaymentAmountPence: 9_469 },
-    ],
-    ['first payment: the deposit', { firstPaymentType: 'deposit' }, { firstPaymentAmountPence: 12_000 }],
-    ['first payment: nothing', { firstPaymentType: 'none' }, { firstPaymentAmountPence: 0 }],
-    ['deferred months', { deferralMonths: 6 }, { initialPaymentDue: { value: 6, unit: 'months' } }],
-    [
-      'days counted',
-      { deferralMonths: 6, firstIntervalDays: 184 },
-      { initialPaymentDue: { value: 184, unit: 'days' } },
-    ],
-    ['nominal yearly rate', { annualRateShown: 'nominal' }, { annualRateBasisPoints: 948 }],
-    ['effective yearly rate', { annualRateShown: 'effective' }, { annualRateBasisPoints: 990 }],
-  ])('says its %s', (_name, changes, expected) => {
+  it.each<[Partial<Product>, object]>([
+    [{ firstPaymentType: 'monthly_repayment' }, { firstPaymentAmountPence: 9_469 }],
+    [{ firstPaymentType: 'deposit' }, { firstPaymentAmountPence: 12_000 }],
+    [{ firstPaymentType: 'none' }, { firstPaymentAmountPence: 0 }],
+    [{ deferralMonths: 6 }, { initialPaymentDue: { value: 6, unit: 'months' } }],
+    [{ deferralMonths: 6, firstIntervalDays: 184 }, { initialPaymentDue: { value: 184, unit: 'days' } }],
+    [{ annualRateShown: 'nominal' }, { annualRateBasisPoints: 948 }],
+    [{ annualRateShown: 'effective' }, { annualRateBasisPoints: 990 }],
+  ])('with %j says %j', (changes, expected) => {
     const request = { loanPence: 108_000, depositPence: 12_000, merchant: merchantOf(changes) };
     expect(priceQuote(buildRequest(request)).shown[0]).toMatchObject(expected);
   });
@@ -97,12 +81,11 @@ describe('which products fit', () => {
   });
 
   it('leave out a product whose largest deposit is below the one used', () => {
-    const half = { basisPoints: 5_000, fixedPence: 0 };
-    const merchant = merchantOf(
-      { depositMax: half },
-      {},
-      { depositMax: { basisPoints: 10_000, fixedPence: 60_000 } },
-    );
+    const [half, capped] = [
+      { basisPoints: 5_000, fixedPence: 0 },
+      { basisPoints: 10_000, fixedPence: 60_000 },
+    ];
+    const merchant = merchantOf({ depositMax: half }, {}, { depositMax: capped });
     const at = (depositPence: number): string[] =>
       names(priceQuote(buildRequest({ merchant, loanPence: 120_000 - depositPence, depositPence })).shown);
     expect(at(60_000)).toEqual(['P0', 'P1', 'P2']);
@@ -110,48 +93,20 @@ describe('which products fit', () => {
   });
 
   it('come in the merchant’s order, then by name', () => {
-    const merchant = buildMerchant({
-      products: [
-        buildProduct({ creditProduct: 'b', displayOrder: 2 }),
-        buildProduct({ creditProduct: 'a', displayOrder: 2 }),
-        buildProduct({ creditProduct: 'c', displayOrder: 1 }),
-      ],
-    });
+    const merchant = merchantOf(
+      { creditProduct: 'b', displayOrder: 2 },
+      { creditProduct: 'a', displayOrder: 2 },
+      { creditProduct: 'c', displayOrder: 1 },
+    );
     expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['c', 'a', 'b']);
   });
 });
 
-describe('the summary', () => {
-  it('says interest-free for a 0 % offer, and links without a product', () => {
-    const merchant = merchantOf(INTEREST_FREE);
-    const { summaryHtml } = priceQuote(buildRequest({ merchant, merchantReference: 'A 1' }));
-    expect(summaryHtml).toBe(
-      'Interest-free credit from £100.00 a month at 0% APR representative. <a href="https://shop.example/finance' +
-        '?loan_amount=1200.00&amp;customer_deposit=0.00&amp;service_quote_id=qte_01&amp;merchant_reference=A%201">Learn more</a>',
-    );
-  });
-});
-
 describe('a list that is withheld', () => {
-  it('for a merchant that is not authorised keeps the headline, without any figure', () => {
-    const quote = priceQuote(
-      buildRequest({ merchant: buildMerchant({ fcaAuthorised: false, depositFloor: TEN_PERCENT }) }),
-    );
-    expect(quote).toMatchObject({ display: true, shown: [], withheldAsNotAuthorised: true });
-    expect(visibleText(quote.summaryHtml)).not.toMatch(/[\d%£]/);
-    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
-    expect(quote.fitted).toHaveLength(1);
-    expect(quote.depositAdjustment).toMatchObject({ correctedDepositPence: 12_000, affectedProducts: [] });
-  });
-
   it('for one that is not authorised and has nothing that fits keeps the notice', () => {
     const merchant = { ...merchantOf({ maxLoanPence: 1_000 }), fcaAuthorised: false };
-    expect(priceQuote(buildRequest({ merchant }))).toMatchObject({
-      display: false,
-      summaryHtml: '',
-      shown: [],
-      withheldAsNotAuthorised: true,
-    });
+    const nothing = { display: false, summaryHtml: '', shown: [], withheldAsNotAuthorised: true };
+    expect(priceQuote(buildRequest({ merchant }))).toMatchObject(nothing);
   });
 
   it('for one that is not authorised and has no products at all keeps the headline, for every loan that exists', () => {
@@ -167,15 +122,6 @@ describe('a list that is withheld', () => {
     expect(linkedAmounts(at(2_000).summaryHtml)).toEqual(['10.00', '10.00']);
     // The floor leaves a loan below 10.00, which nobody offers.
     expect(at(1_999)).toMatchObject({ display: false, summaryHtml: '', withheldAsNotAuthorised: true });
-  });
-
-  it('for one set to summaries alone leaves the offer in the summary', () => {
-    const merchant = buildMerchant({ showProducts: false, depositFloor: TEN_PERCENT });
-    const quote = priceQuote(buildRequest({ merchant }));
-    expect(quote).toMatchObject({ display: true, shown: [], withheldAsNotAuthorised: false });
-    expect(visibleText(quote.summaryHtml)).toContain('£94.69 a month');
-    expect(quote.fitted).toHaveLength(1);
-    expect(quote.depositAdjustment).toMatchObject({ affectedProducts: [] });
   });
 });
 
