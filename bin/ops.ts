@@ -33,10 +33,7 @@ async function main(): Promise<void> {
   const options = opsOptions(() => readConfig());
   const exitCode = await runOps(
     {
-      keyRing: () => options.keyRing(),
-      checkTarget: (url) => options.checkTarget(url),
-      storyUrl: (delivery) => options.storyUrl(delivery),
-      retentionAt: () => options.retentionAt(),
+      ...options,
       connect: () =>
         connectDatabase({
           url: options.databaseUrl(),

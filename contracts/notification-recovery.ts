@@ -1,9 +1,7 @@
 import { z } from 'zod';
+import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
 import { answerSchema, count, momentField, sentMoment } from './fields';
 import { bodyValidator } from './validate';
-
-/** Held notifications expire after as long; later, bodies may be gone. */
-export const LONGEST_RECOVERY_DAYS = 30;
 
 /** Body of `POST /v1/notifications/recover`. */
 export const recoverRequestSchema = z

@@ -18,6 +18,9 @@ export const USUAL_RETENTION_DAYS: RetentionDays = {
   quotes: 2_557,
 };
 
+/** Held notifications expire after as long; later, bodies may be gone. */
+export const LONGEST_RECOVERY_DAYS = 30;
+
 /** Nothing is removed sooner, whatever is configured: recoveries reach back 30 days, and notifications are held for 30 days. */
 export const LEAST_RETENTION_DAYS = 31;
 

@@ -1,4 +1,4 @@
-type WebhookUrlCheck =
+export type WebhookUrlCheck =
   | {
       readonly ok: true;
       /** The URL as it will be called: parsed and written again. */
@@ -30,7 +30,7 @@ const MESSAGES = {
   local_name: "The URL's host must be a public name, not localhost or a name without a dot.",
   host_name: "The URL's host is not a valid name.",
 } as const;
-export type WebhookUrlFault = keyof typeof MESSAGES;
+type WebhookUrlFault = keyof typeof MESSAGES | 'dns' | 'blocked_address';
 
 const MAX_LENGTH = 2_000;
 /** What URL parsers drop or rewrite silently. */
@@ -43,7 +43,7 @@ const DOTTED_QUAD = /^\d+(\.\d+){3}$/;
  * a host that is a name. Says nothing of what the name resolves to.
  */
 export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): WebhookUrlCheck {
-  const fault = (reason: WebhookUrlFault): WebhookUrlCheck => ({
+  const fault = (reason: keyof typeof MESSAGES): WebhookUrlCheck => ({
     ok: false,
     reason,
     message: MESSAGES[reason],

@@ -109,44 +109,37 @@ function view(application: Application) {
   };
 }
 
-const waitingView = (one: LenderEvent) => ({
-  lender_event_id: one.lenderEventId,
-  status: one.status,
-  occurred_at: one.occurredAt,
-  received_at: one.receivedAt,
-  waits_until: one.waitsUntil,
-});
+/** The application has the rest. */
+function eventView({
+  eventNumber,
+  applicationId,
+  lender,
+  environment,
+  stateAfter,
+  verdict,
+  ...rest
+}: LenderEvent) {
+  return { ...snakeCased(rest), outcome_on_arrival: verdict };
+}
+
+function waitingView({ lenderEventId, status, occurredAt, receivedAt, waitsUntil }: LenderEvent) {
+  return snakeCased({ lenderEventId, status, occurredAt, receivedAt, waitsUntil });
+}
 
 const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
 
 function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
-  const fromLender = listed(
-    events,
-    (one) => ({
-      lender_event_id: one.lenderEventId,
-      status: one.status,
-      occurred_at: one.occurredAt,
-      received_at: one.receivedAt,
-      outcome_on_arrival: one.verdict,
-      previous_state: one.previousState,
-      sequence: one.sequence,
-      applied_at: one.appliedAt,
-      waits_until: one.waitsUntil,
-      service_key_id: one.serviceKeyId,
-      request_id: one.requestId,
-    }),
-    {
-      received: 'received_at',
-      status: 'status',
-      "lender's event": 'lender_event_id',
-      'on arrival': 'outcome_on_arrival',
-      'waits until': 'waits_until',
-      sequence: 'sequence',
-      applied: 'applied_at',
-      occurred: 'occurred_at',
-    },
-  );
+  const fromLender = listed(events, eventView, {
+    received: 'received_at',
+    status: 'status',
+    "lender's event": 'lender_event_id',
+    'on arrival': 'outcome_on_arrival',
+    'waits until': 'waits_until',
+    sequence: 'sequence',
+    applied: 'applied_at',
+    occurred: 'occurred_at',
+  });
   const toPartner = listed(notifications, snakeCased, {
     sequence: 'sequence',
     event: 'event_type',

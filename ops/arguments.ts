@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DEFAULT_OVERLAP_SECONDS } from '../db/keys';
+import type { MomentOrAgo } from '../db/notifications/recoverable';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import type { Call } from './call';
 import { commaSeparated, idOf, type IdName } from './ids';
@@ -18,9 +19,6 @@ export function duration(text: string): number {
 
 /** The same, or `never`: commander takes null for no value. */
 export const durationOrNever = (text: string) => (text === 'never' ? text : duration(text));
-
-/** A moment, or how long ago it was. */
-export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number };
 
 /** `36h`, `2026-11-03` (midnight UTC) or `2026-11-03T14:00Z`. */
 export function momentOrAgo(text: string): MomentOrAgo {
@@ -109,13 +107,9 @@ export function paged<One>(
 ): Answer {
   const last = found.length === options.limit ? found.at(-1) : undefined;
   if (last === undefined) return { json, text };
-  const next = `\nThere may be more: ${['ops', ...without(args), '--after', String(idOf(last))].map(quoted).join(' ')}`;
-  return { json, text: (most) => textOf(text, most) + next };
-}
-
-/** The arguments but for an `--after` and its value. */
-function without(args: readonly string[]): string[] {
-  return args.filter((arg, at) => !/^--after(=|$)/.test(arg) && args[at - 1] !== '--after');
+  const again = args.filter((arg, at) => !/^--after(=|$)/.test(arg) && args[at - 1] !== '--after');
+  const next = ['ops', ...again, '--after', String(idOf(last))].map(quoted).join(' ');
+  return { json, text: (most) => `${textOf(text, most)}\nThere may be more: ${next}` };
 }
 
 /** As a shell takes it. */

@@ -1,16 +1,17 @@
 import type { Readable } from 'node:stream';
 import type { Command, OptionValues } from 'commander';
 import { appendChange, type Change } from '../db/audit/change-log';
-import type { KeyRing } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys';
 import type { Database, Db, DbOrTransaction } from '../db/postgres/connect';
+import type { WebhookUrlCheck } from '../domain/webhook';
 import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './ids';
-import { jsonText, WIDEST, type Answer } from './output';
-import type { DeliveryRef, TemporalOrders } from './temporal';
+import type { OpsOptions } from './options';
+import { jsonText, textOf, WIDEST, type Answer } from './output';
+import type { TemporalOrders } from './temporal';
 
 /** What the command line needs from its surroundings. Functions are called only by commands that need them. */
-export interface OpsDeps {
+export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'retentionAt'> {
   /** Opens the database. @throws when no address is known. */
   readonly connect: () => Database;
   readonly out: (text: string) => void;
@@ -25,20 +26,10 @@ export interface OpsDeps {
    * must be left in order. A second one ends the process.
    */
   readonly interruptible: () => AbortSignal;
-  /** Time of day at which expired data is removed. */
-  readonly retentionAt: () => string;
-  /** Keys that webhook secrets are sealed with. @throws when none are known. */
-  readonly keyRing: () => KeyRing;
   /** Checks a URL before it is registered: its form, that its name resolves, and that all addresses are public ones. */
-  readonly checkTarget: (url: string) => Promise<TargetCheck>;
-  /** Address of a delivery in Temporal's web page; null when no such page is known. */
-  readonly storyUrl: (delivery: DeliveryRef) => string | null;
+  readonly checkTarget: (url: string) => Promise<WebhookUrlCheck>;
   readonly temporal: () => Promise<TemporalOrders>;
 }
-
-type TargetCheck =
-  /** The URL as it is stored. */
-  { readonly ok: true; readonly url: string } | { readonly ok: false; readonly message: string };
 
 /** Options that more than one command has, as their parsers leave them; absent when not given. */
 interface SharedOptions {
@@ -94,7 +85,7 @@ export function handle<Own = object>(
         ...operands,
       );
       if (options.json) deps.out(`${jsonText(json)}\n`);
-      else deps.out(`${typeof text === 'string' ? text : text(options.wide ? Infinity : WIDEST)}\n`);
+      else deps.out(`${textOf(text, options.wide ? Infinity : WIDEST)}\n`);
     } finally {
       await database.close();
     }

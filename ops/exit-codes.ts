@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { Refused } from '../db/refused';
 import { endedConnection } from '../db/postgres/driver/server-socket';
-import { ImportRefused, type Fault } from './import/rows';
+import { ImportRefused } from './import/rows';
 
 /** Exit codes of the process (docs/operations/every-day.md, "The ops command"). */
 export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
@@ -19,28 +19,21 @@ export class TemporalUnreachable extends Error {
   }
 }
 
-/** An error as it is printed: without a stack, and without the parameters of a statement. */
-interface Failure {
-  readonly exitCode: number;
-  /** Stable word for scripts. */
-  readonly code: string;
-  readonly message: string;
-  readonly faults?: readonly Fault[];
-}
-
 /** Codes of Node and postgres.js for a server that is away, and of Postgres (SQLSTATE) for one that refuses the login. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES|EPIPE|CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED|DESTROYED)|57P0[1-3]|53300|28000|28P01|3D000|08...)$/;
 /** SQLSTATE of a table and of a function that does not exist. */
 const NOT_MIGRATED = new Set(['42P01', '42883']);
 
-export function toFailure(error: unknown): Failure {
+/** An error as it is printed: with a stable word for scripts, without a stack, and without the parameters of a statement. */
+export function toFailure(error: unknown) {
   const failure = (exitCode: number, code: string, message = (error as Error).message) => ({
     exitCode,
     code,
     message,
+    faults: error instanceof ImportRefused ? error.faults : undefined,
   });
-  if (error instanceof ImportRefused) return { ...failure(EXIT.failed, 'faults'), faults: error.faults };
+  if (error instanceof ImportRefused) return failure(EXIT.failed, 'faults');
   // An id that does not exist was most likely mistyped.
   if (error instanceof Refused)
     return failure(error.reason === 'not_found' ? EXIT.usage : EXIT.failed, error.reason);

@@ -29,7 +29,7 @@ import {
 } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf, type IdName, withId } from './ids';
-import { listed, snakeCased } from './output';
+import { listed, shownOnce, snakeCased } from './output';
 
 const KEY_EXAMPLES = `
 Examples:
@@ -209,13 +209,8 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
   }
 }
 
-const SHOWN_ONCE = 'This key is shown once and is not stored: hand it over now.';
-
-/** The only answer that contains a key. */
-const issuedAnswer = <S extends KeySummary>({ key, summary }: Issued<S>, said: string) => ({
-  json: { ...snakeCased(summary), key, notice: SHOWN_ONCE },
-  text: `${said}\n\n  ${key}\n\n${SHOWN_ONCE}`,
-});
+const issuedAnswer = <S extends KeySummary>({ key, summary }: Issued<S>, said: string) =>
+  shownOnce('key', key, said, snakeCased(summary));
 
 /** How a caller with this key is answered. */
 function keyStatus({

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
-import { checkRegistrationTarget, type RegistrationCheck } from '../outbound/sender';
-import { parsedUrl } from '../domain/webhook';
+import { parsedUrl, type WebhookUrlCheck } from '../domain/webhook';
 import { createResolver } from '../outbound/connect';
+import { checkRegistrationTarget } from '../outbound/sender';
 import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
 import { deliveryStoryUrl } from '../workflows/names';
@@ -12,6 +12,8 @@ import type { DeliveryRef } from './temporal';
 type StackFile = Partial<
   Record<'databaseUrl' | 'temporalAddress' | 'temporalUiUrl' | 'receiverUrl', unknown>
 >;
+
+export type OpsOptions = ReturnType<typeof opsOptions>;
 
 /**
  * What `ops` needs, each from the settings, else from the embedded stack in DATA_DIR.
@@ -22,8 +24,8 @@ export function opsOptions(readSettings: () => Config) {
     const config = readSettings();
     const { temporalAddress: address } = stackFile(config);
     const target = temporalTarget(config);
-    const embedded = externalTemporal(config) === undefined && typeof address === 'string';
-    return embedded ? { ...target, connection: { address } } : target;
+    if (externalTemporal(config) !== undefined || typeof address !== 'string') return target;
+    return { ...target, connection: { address } };
   };
   return {
     /** @throws ConfigError when no database is known. */
@@ -63,7 +65,7 @@ export function opsOptions(readSettings: () => Config) {
       return typeof page === 'string' ? deliveryStoryUrl(page, temporal().namespace, delivery) : null;
     },
     retentionAt: () => readSettings().RETENTION_AT,
-    async checkTarget(url: string): Promise<RegistrationCheck> {
+    async checkTarget(url: string): Promise<WebhookUrlCheck> {
       const config = readSettings();
       const rules = targetRules(config);
       const receiver = receiverOf(config);

@@ -11,6 +11,12 @@ export interface Answer {
 
 export const textOf = (text: Answer['text'], most: number) => (typeof text === 'string' ? text : text(most));
 
+/** The only answers that contain a key or secret. */
+export function shownOnce<View>(what: 'key' | 'secret', value: string, said: string, view: View) {
+  const notice = `This ${what} is shown once and cannot be read again: hand it over now.`;
+  return { json: { ...view, [what]: value, notice }, text: `${said}\n\n  ${value}\n\n${notice}` };
+}
+
 /** @throws Refused when a thing that was named is missing. @param what such as `Quote qte_01K`. */
 export function existing<T>(found: T | null, what: string): T {
   if (found === null) throw new Refused('not_found', `${what} does not exist.`);

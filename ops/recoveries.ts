@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import { sql } from 'drizzle-orm';
-import { LONGEST_RECOVERY_DAYS } from '../contracts/notification-recovery';
 import {
   beginRecovery,
   endRecovery,
@@ -10,10 +8,16 @@ import {
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
-import { countUndelivered, type RecoverySpan, type UndeliveredCount } from '../db/notifications/recoverable';
-import type { DbOrTransaction } from '../db/postgres/connect';
+import {
+  countUndelivered,
+  resolveSpan,
+  type MomentOrAgo,
+  type RecoverySpan,
+  type UndeliveredCount,
+} from '../db/notifications/recoverable';
 import { Refused } from '../db/refused';
-import { environmentOption, limited, momentOrAgo, perSecondOption, type MomentOrAgo } from './arguments';
+import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
+import { environmentOption, limited, momentOrAgo, perSecondOption } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased, type Answer } from './output';
@@ -116,25 +120,6 @@ async function spanOf({ db, options }: Call<RecoverOptions>): Promise<RecoverySp
   return { partnerId, environment, ...(await resolveSpan(db, since, until)) };
 }
 
-/**
- * The span by the database's clock, in ISO 8601. Its end is never in the future, so that it does not move while the
- * recovery runs.
- * @throws Refused when it is empty, or begins too long ago.
- */
-async function resolveSpan(db: DbOrTransaction, since: MomentOrAgo, until: MomentOrAgo) {
-  const [row] = await db.execute<{ now: string }>(
-    sql`select to_char(service_now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now`,
-  );
-  const now = Date.parse(row?.now ?? '');
-  const at = (wanted: MomentOrAgo) =>
-    'at' in wanted ? wanted.at.getTime() : now - wanted.agoSeconds * 1_000;
-  const [from, to] = [at(since), Math.min(at(until), now)];
-  if (from >= to) throw new Refused('invalid', 'The span is empty: --since must lie before --until and now.');
-  if (now - from > LONGEST_RECOVERY_DAYS * 86_400_000)
-    throw new Refused('invalid', `--since must lie at most ${LONGEST_RECOVERY_DAYS} days back.`);
-  return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };
-}
-
 const PLANS: Readonly<Record<UndeliveredCount['plan'], string>> = {
   send: 'would be sent',
   test: 'left: test: resend it by itself',
@@ -145,7 +130,7 @@ const PLANS: Readonly<Record<UndeliveredCount['plan'], string>> = {
 };
 
 function countAnswer(
-  { partnerId, environment, since, until }: RecoverySpan,
+  span: RecoverySpan,
   counts: readonly UndeliveredCount[],
   found: number,
   perSecond: number,
@@ -163,32 +148,14 @@ function countAnswer(
       ? 'Nothing to send.'
       : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`;
   return {
-    json: {
-      dry_run: true,
-      partner_id: partnerId,
-      environment,
-      since,
-      until,
-      would_send: found,
-      counts: lines.json,
-    },
+    json: { dry_run: true, ...snakeCased(span), would_send: found, counts: lines.json },
     text: (most) =>
-      `Never delivered to ${partnerId}, created from ${since} to ${until}:\n${lines.text(most)}\n${result}`,
+      `Never delivered to ${span.partnerId}, created from ${span.since} to ${span.until}:\n${lines.text(most)}\n${result}`,
   };
 }
 
-const view = (one: Recovery) => ({
-  recovery_id: one.recoveryId,
-  partner_id: one.partnerId,
-  environment: one.environment,
-  since: one.since,
-  until: one.until,
-  state: one.state,
-  per_second: one.perSecond,
-  found: one.found,
-  sent: one.sent,
-  skipped: one.skipped,
-  key_id: one.keyId,
-  created_at: new Date(one.createdMs),
-  ended_at: one.endedMs === null ? null : new Date(one.endedMs),
+const view = ({ runner: _, last: __, createdMs, endedMs, ...rest }: Recovery) => ({
+  ...snakeCased(rest),
+  created_at: new Date(createdMs),
+  ended_at: endedMs === null ? null : new Date(endedMs),
 });

@@ -1,4 +1,3 @@
-import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys';
 import { countQuotes, type QuoteCount } from '../db/quotes/read';
@@ -10,6 +9,8 @@ import {
   type MonthlyCount,
   type SelfService,
 } from '../db/notifications/quota';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
+import type { Tenant } from '../domain/tenant';
 import { environmentOption, month as monthArgument } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
@@ -104,11 +105,7 @@ function countView(one: MonthlyCount) {
   return { ...rest, limit, left };
 }
 
-const againView = ({
-  resends,
-  recoveries,
-  recovered,
-}: Pick<SelfService, 'resends' | 'recoveries' | 'recovered'>) => ({
+const againView = ({ resends, recoveries, recovered }: Omit<SelfService, keyof Tenant>) => ({
   resends,
   recoveries,
   recovered,

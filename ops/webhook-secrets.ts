@@ -12,7 +12,7 @@ import { Refused } from '../db/refused';
 import { environmentOption, overlapOption } from './arguments';
 import { changeAndLog, group, handle, type Call, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
-import { listed, type Answer } from './output';
+import { listed, shownOnce } from './output';
 
 const SECRET_EXAMPLES = `
 Examples:
@@ -54,7 +54,7 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
       },
     );
     const live = all.filter((one) => one.live);
-    return secretAnswer(secret, `Added secret ${secretId} to ${endpointId}. ${overlapText(live)}`, {
+    return shownOnce('secret', secret, `Added secret ${secretId} to ${endpointId}. ${overlapText(live)}`, {
       endpoint_id: endpointId,
       secret_id: secretId,
       live: live.map(secretView),
@@ -144,14 +144,6 @@ function overlapText(live: readonly { readonly expiresAt: Date | null }[]): stri
   const last = Math.max(...live.map(({ expiresAt }) => expiresAt?.getTime() ?? 0));
   return last === 0 ? 'It signs alone.' : `Older ones sign on until ${new Date(last).toISOString()}.`;
 }
-
-const SHOWN_ONCE = 'This secret is shown once and cannot be read again: hand it over now.';
-
-/** The only answer that contains a secret. */
-export const secretAnswer = (secret: string, said: string, view: object): Answer => ({
-  json: { ...view, secret, notice: SHOWN_ONCE },
-  text: `${said}\n\n  ${secret}\n\n${SHOWN_ONCE}`,
-});
 
 /** Field by field, so that no secret is ever shown by accident. */
 const secretView = (secret: SecretSummary) => ({

@@ -13,14 +13,8 @@ import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
 import { describeAttempt } from './notification-view';
-import { age, facts, listed, snakeCased } from './output';
-import {
-  addWebhookSecretCommands,
-  endpointArgument,
-  namedEndpoint,
-  secretAnswer,
-  secretTable,
-} from './webhook-secrets';
+import { age, facts, listed, shownOnce, snakeCased } from './output';
+import { addWebhookSecretCommands, endpointArgument, namedEndpoint, secretTable } from './webhook-secrets';
 import { addWebhookTest } from './webhook-test';
 
 const EXAMPLES = `
@@ -65,7 +59,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     });
     const instead = view.replaced === null ? '' : `, in place of ${view.replaced}`;
     const said = `Registered ${environment} endpoint ${view.endpoint_id} of ${partnerId}${instead}: ${url}`;
-    return secretAnswer(secret, said + heldText(view.held), view);
+    return shownOnce('secret', secret, said + heldText(view.held), view);
   });
 
   const list = webhooks

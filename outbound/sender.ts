@@ -7,7 +7,7 @@ import {
   parseRetryAfter,
   type SentWebhook,
 } from '../domain/delivery-outcome';
-import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlFault } from '../domain/webhook';
+import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlCheck } from '../domain/webhook';
 import {
   createAddressGuard,
   openConnection,
@@ -165,16 +165,6 @@ function clockSkewOf(date: string | undefined, nowMs: number): number | null {
   return theirsMs === null ? null : nowMs - theirsMs;
 }
 
-type Reason = WebhookUrlFault | 'dns' | 'blocked_address';
-export type RegistrationCheck =
-  | {
-      readonly ok: true;
-      readonly url: string;
-      readonly hostname: string;
-      readonly addresses: readonly string[];
-    }
-  | { readonly ok: false; readonly reason: Reason; readonly message: string };
-
 /**
  * Checks a URL before it is registered: its form, that its name resolves, and that every address may be connected to.
  * Opens no connection.
@@ -183,15 +173,15 @@ export type RegistrationCheck =
 export async function checkRegistrationTarget(
   url: string,
   options: Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'resolver' | 'hosts' | 'timeouts'>,
-): Promise<RegistrationCheck> {
+): Promise<WebhookUrlCheck> {
   const { hosts = new Map(), allowedPorts, resolver, timeouts } = options;
   const target = checkWebhookUrl(url, { allowedPorts, allowedNames: new Set(hosts.keys()) });
   if (!target.ok) return target;
   const isAllowed = createAddressGuard(options.allowedCidrs);
   const dnsMs = timeouts?.dnsMs ?? SEND_TIMEOUTS.dnsMs;
   try {
-    const addresses = await resolveTarget(target.hostname, { resolver, hosts, isAllowed, dnsMs });
-    return { ok: true, url: target.url, hostname: target.hostname, addresses };
+    await resolveTarget(target.hostname, { resolver, hosts, isAllowed, dnsMs });
+    return target;
   } catch (error) {
     if (!(error instanceof DeliveryFault)) throw error;
     const { failure, detail } = error;

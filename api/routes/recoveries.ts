@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import {
-  LONGEST_RECOVERY_DAYS,
   readRecoverRequest,
   recoverDryRunSchema,
   recoverResponseSchema,
@@ -9,6 +8,7 @@ import {
 } from '../../contracts/notification-recovery';
 import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { Refused } from '../../db/refused';
+import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
 import type { Caller } from '../checks';
@@ -21,13 +21,12 @@ import { moment } from './notifications';
 export function recoverNotifications(app: FastifyInstance, queries: ApiQueries): void {
   const sendCount = answerer(recoverDryRunSchema);
   const sendAnswer = answerer(recoverResponseSchema);
-  const longestDays = LONGEST_RECOVERY_DAYS;
 
   app.post('/v1/notifications/recover', async ({ caller, body }, reply) => {
     const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(readRecoverRequest, body);
     if (since >= until) throw badSpan('created_to', 'must lie after created_from.');
     const { keyId, partnerId, environment } = caller;
-    const wanted = { owner: { partnerId, environment }, keyId, since, until, longestDays, dryRun };
+    const wanted = { owner: { partnerId, environment }, keyId, since, until, dryRun };
     const { recoveryId, matched } = await queries.recoverNotifications(wanted).catch((error: unknown) => {
       throw error instanceof Refused ? refusal(error, caller) : error;
     });

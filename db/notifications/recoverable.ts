@@ -1,7 +1,9 @@
 import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
 import type { Tenant } from '../../domain/tenant';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
-import { oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { Refused } from '../refused';
 import { endedStatus } from '../schema';
 
 /** What a recovery is about. Moments in ISO 8601; `until` is exclusive. */
@@ -11,6 +13,34 @@ export interface RecoverySpan {
   readonly environment: Tenant['environment'] | null;
   readonly since: string;
   readonly until: string;
+}
+
+/** A moment, or how long ago it was. */
+export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number };
+
+const NOW = `select ${msText('service_now()')} as ms`;
+
+/**
+ * A span by the database's clock. Its end is never in the future, so that it does not grow while the recovery runs.
+ * @throws Refused when it begins more than LONGEST_RECOVERY_DAYS ago, or is empty.
+ */
+export async function resolveSpan(reader: Reader, since: MomentOrAgo, until: MomentOrAgo) {
+  const { ms: now } = await oneRow<{ ms: number }>(reader, NOW);
+  const at = (one: MomentOrAgo) => ('at' in one ? one.at.getTime() : now - one.agoSeconds * 1_000);
+  const [from, to] = [at(since), Math.min(at(until), Math.floor(now))];
+  if (now - from > LONGEST_RECOVERY_DAYS * 86_400_000)
+    throw new Refused(
+      'invalid',
+      `The span may begin at most ${LONGEST_RECOVERY_DAYS} days ago.`,
+      'too_long_ago',
+    );
+  if (from >= to)
+    throw new Refused(
+      'invalid',
+      'The span is empty: it must begin before its end and before now.',
+      'empty_span',
+    );
+  return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };
 }
 
 /** A notification to be sent, with its position in the order of work. */

@@ -15,7 +15,13 @@ import {
 } from '../postgres/connect';
 import { Refused } from '../refused';
 import { recoveryIsWanted } from './notification';
-import { countRecoverable, listRecoverable, type RecoveryItem, type RecoverySpan } from './recoverable';
+import {
+  countRecoverable,
+  listRecoverable,
+  resolveSpan,
+  type RecoveryItem,
+  type RecoverySpan,
+} from './recoverable';
 import { resendChange, resendNotification } from './resend';
 
 /** 36,000 an hour: a small part of what one worker delivers beside its live traffic. */
@@ -117,18 +123,15 @@ export async function beginRecovery(db: Db, wanted: NewRecovery): Promise<Recove
 }
 
 /** A recovery that a partner asks for. `until` is exclusive. */
-export interface WantedRecovery {
+interface WantedRecovery {
   readonly owner: Tenant;
   readonly keyId: string;
   readonly since: Date;
   readonly until: Date;
-  /** How far back `since` may lie. */
-  readonly longestDays: number;
   readonly dryRun: boolean;
 }
 
-const NOW = `select ${msText('service_now()')} as "nowMs",
-  exists (select 1 from partners where partner_id = $1 and recovery = 'enabled') as enabled`;
+const ENABLED = `select 1 from partners where partner_id = $1 and recovery = 'enabled'`;
 
 /**
  * Stores a recovery for a worker to carry out, or counts what it would send. An index allows a partner one at a time in each
@@ -137,20 +140,13 @@ const NOW = `select ${msText('service_now()')} as "nowMs",
  */
 export async function recoverForPartner(
   db: Db,
-  { owner, keyId, longestDays, dryRun, ...asked }: WantedRecovery,
+  { owner, keyId, since, until, dryRun }: WantedRecovery,
 ): Promise<{ readonly recoveryId: string | null; readonly matched: number }> {
   return db.transaction(async (tx) => {
-    type Now = { readonly nowMs: number; readonly enabled: boolean };
-    const { nowMs, enabled } = await oneRow<Now>(tx, NOW, [owner.partnerId]);
-    if (!enabled) throw new Refused('conflict', 'Recoveries are switched off for this partner.', 'disabled');
-    // By the database's clock. A span that ends in the past cannot grow while it is worked off.
-    const since = asked.since.toISOString();
-    const until = new Date(Math.min(asked.until.getTime(), Math.floor(nowMs))).toISOString();
-    if (nowMs - asked.since.getTime() > longestDays * 86_400_000)
-      throw new Refused('invalid', 'The span begins too long ago.', 'too_long_ago');
-    if (since >= until) throw new Refused('invalid', 'The span is empty.', 'empty_span');
+    if ((await runPrepared(tx, ENABLED, [owner.partnerId])).length === 0)
+      throw new Refused('conflict', 'Recoveries are switched off for this partner.', 'disabled');
+    const span = { ...owner, ...(await resolveSpan(tx, { at: since }, { at: until })) };
     if (!dryRun && !(await activeEndpointExists(tx, owner))) throw noActiveEndpoint(owner);
-    const span = { ...owner, since, until };
     const matched = await countRecoverable(tx, span);
     if (dryRun) return { recoveryId: null, matched };
     const wanted = { ...span, keyId, perSecond: RECOVERED_PER_SECOND, found: matched, actor: keyId };

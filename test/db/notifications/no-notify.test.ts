@@ -131,7 +131,7 @@ test('nothing that stores or records a quote, a notification or an attempt waits
     const by = { owner: queue, keyId: 'key_test' };
     const resent = await resendForPartner(db, created, by);
     expect(resent.eventId).toMatch(/^evt_/);
-    const span = { since: new Date(0), until: new Date(), longestDays: 1e6, dryRun: false };
+    const span = { since: new Date(Date.now() - 86_400_000), until: new Date(), dryRun: false };
     const recovery = await recoverForPartner(db, { ...by, ...span });
     expect(recovery.recoveryId).toMatch(/^rcv_/);
     await putInState({ sql }, submitted, 'held');
