@@ -33,7 +33,7 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
 /** Compiles a response schema into what answers a call that succeeded. */
 export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>) {
   const serialize = serializer(schema);
-  return (reply: FastifyReply, data: Data, status: 200 | 202 = 200): FastifyReply =>
+  return (reply: FastifyReply, data: Data, status: 200 | 201 | 202 = 200): FastifyReply =>
     reply
       .code(status)
       .type('application/json; charset=utf-8')

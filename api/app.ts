@@ -18,6 +18,7 @@ import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-
 import { listWebhookKeys } from './routes/list-webhook-keys';
 import { getNotification, listNotifications, resendNotification } from './routes/notifications';
 import { getRecovery, recoverNotifications } from './routes/recoveries';
+import { requireSandbox, simulateCreditApplication, simulateEvent } from './routes/sandbox';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 
 interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
@@ -72,6 +73,12 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       connections?.proven(request.raw.socket);
     });
     getFinanceQuote(keyed, deps);
+    await keyed.register(async (sandbox) => {
+      requireSandbox(sandbox);
+      knownQuery(sandbox);
+      simulateCreditApplication(sandbox, queries);
+      simulateEvent(sandbox, queries);
+    });
     await keyed.register(async (strict) => {
       knownQuery(strict);
       listNotifications(strict, queries);

@@ -6,6 +6,7 @@ import {
   findApplicationForPartner,
 } from '../db/applications/applications';
 import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lender-events';
+import { simulateApplication, simulateLenderEvent } from '../db/applications/simulate';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
 import { readCursorSecret, findServiceKeysByHash } from '../db/keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
@@ -49,6 +50,8 @@ export function apiQueries(
   const storeTest = on(sql, insertTestNotification, 'test notification');
   const storeApplication = on(db, createApplication, 'credit application');
   const storeLenderEvent = on(db, recordLenderEvent, 'lender event');
+  const storeSimulated = on(db, simulateApplication, 'simulated application');
+  const storeSimulatedEvent = on(db, simulateLenderEvent, 'simulated event');
   return {
     storeTest: step('store notification', (wanted: NewTestNotification) => storeTest(traced(wanted))),
     readProgress: on(db, readProgress, 'test notification'),
@@ -59,6 +62,12 @@ export function apiQueries(
     recoverNotifications: step('store recovery', on(db, recoverForPartner, 'recovery')),
     recoveryProgress: on(pages, recoveryProgress, 'recovery'),
     findPartnerApplication: on(pages, findApplicationForPartner, 'credit application'),
+    simulateApplication: step('store application', (wanted: Parameters<typeof simulateApplication>[1]) =>
+      storeSimulated(traced(wanted), applicationEventText),
+    ),
+    simulateEvent: step('store lender event', (wanted: Parameters<typeof simulateLenderEvent>[1]) =>
+      storeSimulatedEvent(wanted, applicationEventText),
+    ),
     webhookKeys: on(db, livePublicKeys, 'webhook keys'),
     findServiceKeys: on(db, findServiceKeysByHash, 'service keys'),
     createApplication: step('store application', (wanted: NewApplication) =>

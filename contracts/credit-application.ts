@@ -1,7 +1,7 @@
 import { answeredAmount, answerSchema, sentMoment, text, textOrNull, wholeOrNull } from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
-import { APPLICATION_STATES } from '../domain/application-states';
+import { APPLICATION_STATES, STORIES, type Story } from '../domain/application-states';
 import { linkParameters } from '../domain/finance-link';
 import { amountSchema, financeUrlFault, merchantReferenceSchema } from './quote-request';
 import { bodyValidator, type Validated, type Violation } from './validate';
@@ -156,6 +156,40 @@ export const lenderEventRequestSchema = z
   .meta({ id: 'LenderEventRequest', description: 'Other fields are ignored and not stored.' });
 
 export const readLenderEvent = bodyValidator(lenderEventRequestSchema);
+
+/** Body of `POST /v1/sandbox/credit-applications`. */
+export const simulateApplicationSchema = z
+  .strictObject({
+    service_quote_id: visibleText('service_quote_id', 64).meta({
+      description: 'A quote of yours, made with a sandbox key.',
+      examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
+    }),
+    credit_product: z
+      .string()
+      .max(200, 'credit_product must be at most 200 characters.')
+      .optional()
+      .meta({ description: 'One of its products; the first when omitted.' }),
+    story: z
+      .enum(Object.keys(STORIES) as Story[], `story must be one of ${Object.keys(STORIES).join(', ')}.`)
+      .optional()
+      .meta({
+        description: 'Events to record at once, one after the other; none but `created` when omitted.',
+      }),
+  })
+  .meta({ id: 'SimulateApplicationRequest' });
+
+export const readSimulateApplication = bodyValidator(simulateApplicationSchema);
+
+/** Body of `POST /v1/sandbox/credit-applications/{credit_application_id}/events`. */
+export const simulateEventSchema = z
+  .strictObject({
+    status: z
+      .enum(APPLICATION_STATES, `status must be one of ${STATES}.`)
+      .meta({ description: 'The state that the lender reports.', examples: ['submitted'] }),
+  })
+  .meta({ id: 'SimulateEventRequest' });
+
+export const readSimulateEvent = bodyValidator(simulateEventSchema);
 
 const VERDICTS = ['applied', 'same_state', 'waiting', 'not_applied'] as const;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { APPLICATION_STATES } from '../domain/application-states';
 import { text, whole } from './fields';
 
 /** Of an error in the body. */
@@ -27,6 +28,9 @@ const errorDetailsSchema = z
         'NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.',
     }),
     recovery_id: text('RECOVERY_UNDER_WAY: the one that is.'),
+    may_follow: z
+      .array(z.enum(APPLICATION_STATES))
+      .meta({ description: 'EVENT_NOT_APPLICABLE: the states that may follow now.' }),
     limit: whole('TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC).'),
     delivered: whole('TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month.'),
     in_progress: whole(
@@ -55,6 +59,10 @@ export const ERROR_STATUSES = {
   NOTIFICATION_NOT_FOUND: 404,
   RECOVERY_NOT_FOUND: 404,
   APPLICATION_NOT_FOUND: 404,
+  QUOTE_NOT_FOUND: 404,
+  PRODUCT_NOT_QUOTED: 404,
+  SIMULATION_LIMIT_REACHED: 409,
+  EVENT_NOT_APPLICABLE: 409,
   WEBHOOK_NOT_REGISTERED: 409,
   NOTIFICATION_NOT_RESENDABLE: 409,
   RECOVERY_UNDER_WAY: 409,

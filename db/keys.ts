@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { and, asc, eq, getTableColumns, inArray, sql, type SQL } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNull, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
 import { TEST_LENDERS } from '../domain/test-merchants';
@@ -254,9 +254,13 @@ export interface KeyBinding {
   readonly environment: KeyEnvironment;
 }
 
-/** The applications that a service key may see; every one of its lender and environment. */
+/** The applications that a service key may see: every one of its lender and environment that no partner simulates. */
 export const inScope = ({ lender, environment }: KeyBinding) =>
-  and(eq(creditApplications.lender, lender), eq(creditApplications.environment, environment));
+  and(
+    eq(creditApplications.lender, lender),
+    eq(creditApplications.environment, environment),
+    isNull(creditApplications.simulated),
+  );
 
 /** A lender's integration that has called with a service key. */
 export interface ServiceCaller extends KeyBinding {

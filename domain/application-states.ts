@@ -43,6 +43,18 @@ export const TRANSITIONS: Readonly<Record<ApplicationState, readonly Application
   refunded: [],
 };
 
+/** What the sandbox's simulator can report of an application at once, after `created`. */
+const ON_THE_WAY = ['accepted', 'signed', 'ready', 'activated', 'paid_out', 'completed'] as const;
+export const STORIES = {
+  completed: ['submitted', ...ON_THE_WAY],
+  declined: ['submitted', 'declined'],
+  referred_then_completed: ['submitted', 'referred', ...ON_THE_WAY],
+  refunded: ['submitted', ...ON_THE_WAY, 'refunded'],
+  cancelled: ['submitted', 'accepted', 'cancelled'],
+} as const satisfies Readonly<Record<string, readonly ApplicationState[]>>;
+
+export type Story = keyof typeof STORIES;
+
 const position = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
 
 /** Lenders skip steps: each state up to `signed` may be followed by any later one up to `activated`, or by `declined`. */
@@ -58,9 +70,11 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
 
+export const statesAfter = (from: ApplicationState) => APPLICATION_STATES.filter((to) => mayFollow(from, to));
+
 /** The states that may directly follow one and are usually reached later. */
 const forwardFrom = (from: ApplicationState) =>
-  APPLICATION_STATES.filter((to) => position(to) > position(from) && mayFollow(from, to));
+  statesAfter(from).filter((to) => position(to) > position(from));
 
 /** The states that can be reached from each state by forward steps. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();

@@ -2,7 +2,7 @@ const LONGEST_REFERENCE = 64;
 
 /** One place of a reference, such as `[A-Z0-9]{8}`: which characters, and how many of them. */
 interface Part {
-  readonly accepts: (character: string) => boolean;
+  readonly characters: string;
   readonly least: number;
   readonly most: number;
 }
@@ -20,6 +20,21 @@ const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(
  * @returns null when it is none, matches nothing, or allows more than 64 characters.
  */
 export function readReferenceFormat(format: string): ((reference: string) => boolean) | null {
+  const parts = readParts(format);
+  if (parts === null) return null;
+  const longest = parts.reduce((sum, { most }) => sum + most, 0);
+  return (reference) => reference.length <= longest && matches(reference, parts);
+}
+
+/** A reference of the format, as long as it allows. @param pick chooses one of so many. */
+export const sampleReference = (format: string, pick: (of: number) => number): string =>
+  (readParts(format) ?? [])
+    .map(({ characters, most }) =>
+      Array.from({ length: most }, () => characters.charAt(pick(characters.length))).join(''),
+    )
+    .join('');
+
+function readParts(format: string): readonly Part[] | null {
   const parts: Part[] = [];
   PART.lastIndex = 0;
   while (PART.lastIndex < format.length) {
@@ -28,19 +43,17 @@ export function readReferenceFormat(format: string): ((reference: string) => boo
     const [, digit, literal, members, count, low, high] = match;
     const least = count === '?' ? 0 : Number(low ?? 1);
     const most = count === '?' ? 1 : Number(high ?? low ?? 1);
-    const accepts = digit ? isDigit : literal ? (one: string) => one === literal : memberOf(members ?? '');
-    if (accepts === null || most < least) return null;
-    parts.push({ accepts, least, most });
+    const characters = digit ? '0123456789' : (literal ?? charactersOf(members ?? ''));
+    if (characters === null || most < least) return null;
+    parts.push({ characters, least, most });
   }
   const longest = parts.reduce((sum, { most }) => sum + most, 0);
   if (longest === 0 || longest > LONGEST_REFERENCE || parts.every(({ least }) => least === 0)) return null;
-  return (reference) => reference.length <= longest && matches(reference, parts);
+  return parts;
 }
 
-const isDigit = (character: string) => character >= '0' && character <= '9';
-
 /** @returns null for a range whose ends are the wrong way round, or of different kinds. */
-function memberOf(members: string): Part['accepts'] | null {
+function charactersOf(members: string): string | null {
   const allowed = new Set<string>();
   for (const [text] of members.matchAll(/[A-Za-z0-9]-[A-Za-z0-9]|./g)) {
     const [from, to] = text.length === 3 ? [text.charAt(0), text.charAt(2)] : [text, text];
@@ -50,18 +63,18 @@ function memberOf(members: string): Part['accepts'] | null {
       allowed.add(String.fromCharCode(code));
     }
   }
-  return (character) => allowed.has(character);
+  return [...allowed].join('');
 }
 
 /** Follows every place that the text may have been read up to, part by part. */
 function matches(text: string, parts: readonly Part[]): boolean {
   let reached = new Set([0]);
-  for (const { accepts, least, most } of parts) {
+  for (const { characters, least, most } of parts) {
     const next = new Set<number>();
     for (const start of reached) {
       for (let taken = 0; taken <= most; taken += 1) {
         if (taken >= least) next.add(start + taken);
-        if (start + taken >= text.length || !accepts(text.charAt(start + taken))) break;
+        if (start + taken >= text.length || !characters.includes(text.charAt(start + taken))) break;
       }
     }
     reached = next;

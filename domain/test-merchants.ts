@@ -115,7 +115,7 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
   },
 ];
 
-/** The lenders of their products, made by the migration. No service key is for one of them, and no other product is theirs. */
+/** The lenders of their products, made by the migration. No service key is for one of them, and no other product is theirs: only the sandbox's simulator opens applications for them. */
 export const TEST_LENDERS: ReadonlySet<string> = new Set(['test_lender_a', 'test_lender_b']);
 
 /** The designated test merchants by `merchant_id`, usable with any key. */

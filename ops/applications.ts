@@ -81,6 +81,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       lender: 'lender',
       reference: 'lender_reference',
       state: 'state',
+      simulated: 'simulated',
       waiting: (one) => waitingIn(one).map(waitingText).join('; '),
       events: 'sequence',
       opened: 'created_at',
@@ -99,13 +100,23 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
 }
 
 function view(application: Application) {
-  const { applicationId, quoteId, loanPence, depositPence, stateOccurredAt: _, ...rest } = application;
+  const {
+    applicationId,
+    quoteId,
+    loanPence,
+    depositPence,
+    stateOccurredAt: _,
+    simulated,
+    ...rest
+  } = application;
   return {
     credit_application_id: applicationId,
     service_quote_id: quoteId,
     loan_amount: formatPence(loanPence),
     customer_deposit: formatPence(depositPence),
     ...snakeCased(rest),
+    /** Whether its partner plays the lender, in the sandbox. */
+    simulated: simulated !== null,
   };
 }
 

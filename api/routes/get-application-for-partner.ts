@@ -16,11 +16,11 @@ export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueri
   app.get<ApplicationPath>(url, options, async (request, reply) => {
     const found = await queries.findPartnerApplication(request.params.credit_application_id, request.caller);
     if (found === null) throw noSuchApplication();
-    return sendAnswer(reply, toWire(found));
+    return sendAnswer(reply, partnerApplicationToWire(found));
   });
 }
 
-const toWire = (one: PartnerApplication): PartnerApplicationBody['data'] => ({
+export const partnerApplicationToWire = (one: PartnerApplication): PartnerApplicationBody['data'] => ({
   credit_application_id: one.applicationId,
   service_quote_id: one.quoteId,
   merchant_reference: one.merchantReference,

@@ -1,4 +1,4 @@
-import { and, eq, sql, type SQL } from 'drizzle-orm';
+import { and, eq, isNull, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import {
   type ApplicationTerms,
@@ -70,14 +70,14 @@ export async function createApplication(
   }
   if (refusal !== null) return { kind: refusal };
   return db.transaction(async (tx) => {
-    const application = await insert(tx, wanted, quote);
+    const opened = { ...wanted, serviceKeyId: service.keyId, simulated: null };
+    const application = await openApplication(tx, opened, quote, { ...wanted, write });
     if (application === null) {
       // Opened from another quote before, or by another call at this moment.
       const other = await findBy(tx, wanted);
       if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
       return again(other, wanted);
     }
-    await insertStatusNotification(tx, application, null, { ...wanted, write });
     return { kind: 'created', application, isNew: true };
   });
 }
@@ -92,18 +92,23 @@ function again(application: Application, wanted: NewApplication): CreateApplicat
   return same ? { kind: 'created', application, isNew: false } : { kind: 'exists', application };
 }
 
-async function insert(
+type Opened = ApplicationTerms &
+  Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'requestId' | 'serviceKeyId' | 'simulated'>;
+
+/**
+ * Inserts an application of a quote, and its first notification.
+ * @returns null when its reference, or its number among the simulated ones of the quote, is taken
+ */
+export async function openApplication(
   tx: DbOrTransaction,
-  wanted: NewApplication,
-  quote: StoredQuote,
+  opened: Opened,
+  { partnerId, environment, merchantId, merchantReference }: StoredQuote,
+  cause: Parameters<typeof insertStatusNotification>[3],
 ): Promise<Application | null> {
-  const { merchantReference: _, service, ...rest } = wanted;
-  const { partnerId, environment, merchantId, merchantReference } = quote;
-  const [row] = await tx
+  const [application] = await tx
     .insert(creditApplications)
     .values({
-      ...rest,
-      serviceKeyId: service.keyId,
+      ...opened,
       applicationId: `app_${ulid()}`,
       partnerId,
       environment,
@@ -113,7 +118,9 @@ async function insert(
     })
     .onConflictDoNothing()
     .returning();
-  return row ?? null;
+  if (application === undefined) return null;
+  await insertStatusNotification(tx, application, null, cause);
+  return application;
 }
 
 async function findBy(
@@ -147,7 +154,7 @@ function offersOf({
 const USUAL_APPLICATIONS_OF_QUOTE = 20;
 
 /**
- * Counts the applications of a quote after one more was committed, so that the last of several at once sees them all. None is refused:
+ * Counts the applications that lenders have opened from a quote after one more was committed, so that the last of several at once sees them all. None is refused:
  * a page that many shoppers see may share a quote.
  * @returns null for a usual number; else the warning, and whether it is new: a quote has one warning.
  */
@@ -158,7 +165,7 @@ export async function warnOfCrowdedQuote(
   const ofQuote = db
     .select({ one: sql`1` })
     .from(creditApplications)
-    .where(eq(creditApplications.quoteId, quoteId))
+    .where(and(eq(creditApplications.quoteId, quoteId), isNull(creditApplications.simulated)))
     .limit(USUAL_APPLICATIONS_OF_QUOTE + 1);
   if ((await ofQuote).length <= USUAL_APPLICATIONS_OF_QUOTE) return null;
   const details = { service_quote_id: quoteId, merchant_id: merchantId, lender };

@@ -6,7 +6,6 @@ import {
   missingSteps,
   nextToApply,
   type ApplicationState,
-  type Verdict,
 } from '../../domain/application-states';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../keys';
@@ -56,7 +55,12 @@ export async function recordLenderEvent(
     const known = await findEvent(tx, application, wanted.lenderEventId);
     if (known !== null) return again(known, wanted);
     const verdict = judgeEvent(application, wanted);
-    const event = await insertEvent(tx, application, { ...wanted, verdict, waitSeconds });
+    const event = await insertEvent(tx, application, {
+      ...wanted,
+      serviceKeyId: service.keyId,
+      verdict,
+      waitSeconds,
+    });
     // The same id came for another application at the same moment.
     if (event === null) return { kind: 'exists' };
     if (verdict !== 'applied') return { kind: 'recorded', event, isNew: true };
@@ -101,22 +105,28 @@ const INSERT = `
   on conflict do nothing
   returning event_number::float8 as "eventNumber", ${columns('lender_events', COLUMNS)}`;
 
-async function insertEvent(
+type InsertedEvent = Pick<
+  LenderEvent,
+  'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'verdict' | 'serviceKeyId' | 'requestId'
+> & { readonly waitSeconds: number };
+
+/** @returns null when its id is taken */
+export async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,
-  event: NewLenderEvent & { readonly verdict: Verdict; readonly waitSeconds: number },
+  event: InsertedEvent,
 ): Promise<LenderEvent | null> {
   const { applicationId, lenderEventId, status, occurredAt, verdict, requestId } = event;
   const ids = [applicationId, lender, environment, lenderEventId, status, occurredAt.toISOString()];
   const stateAfter = verdict === 'applied' ? status : state;
   const wait = verdict === 'waiting' ? event.waitSeconds : null;
-  const parameters = [...ids, verdict, stateAfter, wait, event.service.keyId, requestId];
+  const parameters = [...ids, verdict, stateAfter, wait, event.serviceKeyId, requestId];
   const [row] = await rowsOf<LenderEvent>(tx, INSERT, parameters);
   return row ?? null;
 }
 
 /** Brings an application, whose row the transaction has locked, into the state of an event, and stores its notification. */
-async function applyLenderEvent(
+export async function applyLenderEvent(
   tx: DbOrTransaction,
   before: Application,
   event: LenderEvent,

@@ -33,11 +33,12 @@ CREATE TABLE "credit_applications" (
 	"state" text DEFAULT 'created' NOT NULL,
 	"state_occurred_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"sequence" integer DEFAULT 0 NOT NULL,
+	"simulated" smallint,
 	"service_key_id" text,
 	"request_id" text,
 	"created_at" timestamp with time zone DEFAULT service_now() NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT service_now() NOT NULL,
-	CONSTRAINT "credit_applications_lender_reference" UNIQUE("lender","environment","lender_reference"),
+	CONSTRAINT "credit_applications_simulated_form" CHECK ("credit_applications"."simulated" is null or "credit_applications"."simulated" between 1 and 20 and "credit_applications"."environment" = 'sandbox'),
 	CONSTRAINT "credit_applications_environment" CHECK ("credit_applications"."environment" in ('sandbox', 'live'))
 );
 CREATE TABLE "lender_events" (
@@ -368,6 +369,8 @@ ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_partner_id_par
 ALTER TABLE "webhook_secrets" ADD CONSTRAINT "webhook_secrets_endpoint_id_webhook_endpoints_endpoint_id_fk" FOREIGN KEY ("endpoint_id") REFERENCES "public"."webhook_endpoints"("endpoint_id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "webhook_key_pairs" ADD CONSTRAINT "webhook_key_pairs_partner_id_partners_partner_id_fk" FOREIGN KEY ("partner_id") REFERENCES "public"."partners"("partner_id") ON DELETE no action ON UPDATE no action;
 CREATE INDEX "api_keys_partner" ON "api_keys" USING btree ("partner_id");
+CREATE UNIQUE INDEX "credit_applications_lender_reference" ON "credit_applications" USING btree ("lender","environment","lender_reference",("simulated" is null));
+CREATE UNIQUE INDEX "credit_applications_simulated" ON "credit_applications" USING btree ("quote_id","simulated") WHERE "credit_applications"."simulated" is not null;
 CREATE INDEX "credit_applications_partner" ON "credit_applications" USING btree ("partner_id","application_id");
 CREATE INDEX "credit_applications_merchant_reference" ON "credit_applications" USING btree ("merchant_reference") WHERE "credit_applications"."merchant_reference" is not null;
 CREATE INDEX "credit_applications_quote" ON "credit_applications" USING btree ("quote_id");

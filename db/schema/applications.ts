@@ -1,5 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { bigint, check, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  pgTable,
+  smallint,
+  text,
+  unique,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { jsonText, moment, pence, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
@@ -51,14 +61,25 @@ export const creditApplications = pgTable(
     stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
     /** Sequence of its newest notification. Counted under the row's lock. */
     sequence: integer('sequence').notNull().default(0),
+    /** Which of its quote's simulated applications it is, by the partner itself in the sandbox; null for a lender's. */
+    simulated: smallint('simulated'),
     serviceKeyId: text('service_key_id'),
     requestId: text('request_id'),
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
   (t) => [
-    // A lender's sandbox may reuse references, so each is unique within an environment.
-    unique('credit_applications_lender_reference').on(t.lender, t.environment, t.lenderReference),
+    // A lender's sandbox may reuse references, so each is unique within an environment. Simulated ones take none from the lender.
+    uniqueIndex('credit_applications_lender_reference').on(
+      t.lender,
+      t.environment,
+      t.lenderReference,
+      sql`(${t.simulated} is null)`,
+    ),
+    // At most 20 simulated applications of a quote, however many are asked for at once.
+    uniqueIndex('credit_applications_simulated')
+      .on(t.quoteId, t.simulated)
+      .where(sql`${t.simulated} is not null`),
     // `ops applications list --partner`.
     index('credit_applications_partner').on(t.partnerId, t.applicationId),
     // `ops … list --reference`, over all partners.
@@ -73,6 +94,10 @@ export const creditApplications = pgTable(
       .where(
         sql`${t.state} not in ('declined', 'cancelled', 'expired', 'completed', 'partially_refunded', 'refunded')`,
       ),
+    check(
+      'credit_applications_simulated_form',
+      sql`${t.simulated} is null or ${t.simulated} between 1 and 20 and ${t.environment} = 'sandbox'`,
+    ),
     check('credit_applications_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],
 );

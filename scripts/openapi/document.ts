@@ -34,6 +34,7 @@ import {
   applicationEventSchema,
   testEventSchema,
 } from '../../contracts/webhook-event';
+import { simulateApplicationSchema, simulateEventSchema } from '../../contracts/credit-application';
 import { quoteRequestSchema } from '../../contracts/quote-request';
 import { quoteResponseSchema } from '../../contracts/quote-response';
 import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
@@ -99,6 +100,7 @@ export function openApiDocument(): Json {
         description: 'What we tell your server of credit applications, and what came of it.',
       },
       { name: 'Applications', description: 'Where a credit application stands.' },
+      { name: 'Sandbox', description: 'Applications in which you play the lender.' },
     ],
     paths: {
       '/v1/finance-quote': { post: financeQuote },
@@ -114,6 +116,8 @@ export function openApiDocument(): Json {
         [notificationListSchema, 'output'],
         [notificationResponseSchema, 'output'],
         [resendResponseSchema, 'output'],
+        [simulateApplicationSchema, 'input'],
+        [simulateEventSchema, 'input'],
         [recoverRequestSchema, 'input'],
         [recoverDryRunSchema, 'output'],
         [recoverResponseSchema, 'output'],

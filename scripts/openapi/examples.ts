@@ -53,6 +53,25 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
     'The application does not exist.',
     { field: 'credit_application_id' },
   ],
+  QUOTE_NOT_FOUND: [
+    'There is no such quote of yours in the sandbox',
+    'The quote does not exist.',
+    { field: 'service_quote_id' },
+  ],
+  PRODUCT_NOT_QUOTED: [
+    'The quote has no product of this name, or none at all',
+    'The quote offered no such product.',
+    { field: 'credit_product' },
+  ],
+  SIMULATION_LIMIT_REACHED: [
+    'The quote has 20 simulated applications',
+    'The quote has 20 simulated applications: make another one.',
+  ],
+  EVENT_NOT_APPLICABLE: [
+    'The state cannot follow the one that the application is in',
+    'An application that is completed does not become accepted now.',
+    { may_follow: ['partially_refunded', 'refunded'] },
+  ],
   WEBHOOK_NOT_REGISTERED: [
     "No webhook is registered for the key's environment, or it is disabled",
     'No webhook is registered for the sandbox environment.',

@@ -141,6 +141,17 @@ export const PARTNER_APPLICATION_EXAMPLES = {
   }),
 };
 
+export const SIMULATE_APPLICATION_EXAMPLES = {
+  story: {
+    summary: 'An application that is paid out',
+    value: { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', story: 'completed' },
+  },
+};
+
+export const SIMULATE_EVENT_EXAMPLES = {
+  submitted: { summary: 'The shopper has applied', value: { status: 'submitted' } },
+};
+
 export const WEBHOOK_KEYS_EXAMPLES = {
   one: answered<WebhookKeysBody['data']>('The usual case', {
     keys: [

@@ -22,7 +22,7 @@ import { ID_PATTERNS } from '../../contracts/fields';
 /** What every keyed endpoint can answer, and the codes of this one. */
 function errors(own: {
   readonly invalid?: readonly [string, ...ErrorCode[]];
-  readonly missing?: ErrorCode;
+  readonly missing?: ErrorCode | readonly ErrorCode[];
   readonly conflict?: readonly [string, ...ErrorCode[]];
 }): Json {
   const {
@@ -32,7 +32,7 @@ function errors(own: {
     missing,
     conflict,
   } = own;
-  const notFound: readonly ErrorCode[] = missing === undefined ? ['NOT_FOUND'] : [missing, 'NOT_FOUND'];
+  const notFound: readonly ErrorCode[] = [...[missing ?? []].flat(), 'NOT_FOUND'];
   return {
     '400': errorResponse(bad, requestIdHeader, ['INVALID_REQUEST', ...invalid]),
     '401': unauthenticated,
@@ -80,6 +80,11 @@ const operation = (own: Json, parameters: readonly Json[]): Json => ({
 });
 
 const notificationId = pathParameter('notification_id', 'The notification.');
+
+const BROKEN = [
+  'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.',
+  'MISSING_FIELD',
+] as const;
 
 export const eventPaths: Json = {
   '/v1/notifications': {
@@ -163,10 +168,7 @@ export const eventPaths: Json = {
           ),
           '202': keyedAnswer('The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES),
           ...errors({
-            invalid: [
-              'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.',
-              'MISSING_FIELD',
-            ],
+            invalid: BROKEN,
             conflict: [
               'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
               'RECOVERY_UNDER_WAY',
@@ -207,6 +209,65 @@ export const eventPaths: Json = {
             examples.PARTNER_APPLICATION_EXAMPLES,
           ),
           ...errors({ missing: 'APPLICATION_NOT_FOUND' }),
+        },
+      },
+      [pathParameter('credit_application_id', 'The application.')],
+    ),
+  },
+  '/v1/sandbox/credit-applications': {
+    post: operation(
+      {
+        operationId: 'simulateCreditApplication',
+        summary: 'Open a simulated application',
+        description:
+          'Under a sandbox key you play the lender: this opens an application from a quote of yours, and you are sent its events ' +
+          'like those of any other. At most 20 for a quote. Under a live key it does not exist.',
+        tags: ['Sandbox'],
+        requestBody: requestBody({
+          schema: ref('schemas', 'SimulateApplicationRequest'),
+          examples: examples.SIMULATE_APPLICATION_EXAMPLES,
+        }),
+        responses: {
+          '201': keyedAnswer(
+            'The application, after all events of its story.',
+            'CreditApplicationResponse',
+            examples.PARTNER_APPLICATION_EXAMPLES,
+          ),
+          ...errors({
+            invalid: BROKEN,
+            missing: ['QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED'],
+            conflict: ['The quote has 20 simulated applications.', 'SIMULATION_LIMIT_REACHED'],
+          }),
+        },
+      },
+      [],
+    ),
+  },
+  '/v1/sandbox/credit-applications/{credit_application_id}/events': {
+    post: operation(
+      {
+        operationId: 'simulateEvent',
+        summary: 'Report an event of a simulated application',
+        description: 'Brings it into another state, as its lender would.',
+        tags: ['Sandbox'],
+        requestBody: requestBody({
+          schema: ref('schemas', 'SimulateEventRequest'),
+          examples: examples.SIMULATE_EVENT_EXAMPLES,
+        }),
+        responses: {
+          '200': keyedAnswer(
+            'The application in its new state.',
+            'CreditApplicationResponse',
+            examples.PARTNER_APPLICATION_EXAMPLES,
+          ),
+          ...errors({
+            invalid: BROKEN,
+            missing: 'APPLICATION_NOT_FOUND',
+            conflict: [
+              'This state cannot follow now; `details.may_follow` has those that can.',
+              'EVENT_NOT_APPLICABLE',
+            ],
+          }),
         },
       },
       [pathParameter('credit_application_id', 'The application.')],

@@ -82,6 +82,8 @@ test('the guide has the commands that are tried here, and no other', () => {
     'finance-quote',
     'webhook-keys',
     'notifications/test',
+    'sandbox/credit',
+    'sandbox/credit',
     'notifications',
     'notifications/ntf',
     'notifications/recover',
@@ -104,9 +106,22 @@ test.each(['/v1/finance-quote', '/v1/webhook-keys', '/v1/notifications/test'])(
   },
 );
 
+test('an application is simulated, told, and moved on', async () => {
+  const [open, move] = shown.slice(3) as [Shown, Shown];
+  const { body } = await paste(find('/v1/finance-quote'));
+  replaced.set('qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', body.data.service_quote_id);
+  const opened = await paste(open);
+  expect(opened).toMatchObject({ status: 201, body: { data: { status: 'completed' } } });
+  replaced.set('app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', opened.body.data.credit_application_id);
+  expect(await paste(move)).toMatchObject({ status: 200, body: { data: { status: 'refunded' } } });
+  const told = () =>
+    service.receiver.received.map(({ body: text }) => JSON.parse(text).data.status as string);
+  await until(() => told().includes('refunded'), 'all is delivered', 60_000);
+});
+
 test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
   const { receiver } = service;
-  const [list, one, dryRun, begin, follow, application, again] = shown.slice(3) as [Shown, Shown, ...Shown[]];
+  const [list, one, dryRun, begin, follow, application, again] = shown.slice(5) as [Shown, Shown, ...Shown[]];
   receiver.behave(() => 503);
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   await tell(api.database, opened.applicationId, 'submitted');

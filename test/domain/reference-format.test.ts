@@ -1,5 +1,5 @@
 import { array, assert, constantFrom, pre, property, string, tuple } from 'fast-check';
-import { readReferenceFormat } from '../../domain/reference-format';
+import { readReferenceFormat, sampleReference } from '../../domain/reference-format';
 
 const accepts = (format: string, reference: string) => readReferenceFormat(format)?.(reference);
 
@@ -11,6 +11,13 @@ test.each([
 ])('%s takes and refuses as it says', (format, good, bad) => {
   for (const one of good) expect([one, accepts(format, one)]).toEqual([one, true]);
   for (const one of bad) expect([one, accepts(format, one)]).toEqual([one, false]);
+  for (const share of [0, 0.5, 0.999])
+    expect(
+      accepts(
+        format,
+        sampleReference(format, (many) => Math.floor(share * many)),
+      ),
+    ).toBe(true);
 });
 
 test.each([

@@ -1,7 +1,8 @@
 import { applicationEventText } from '../../contracts/webhook-event';
 import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { createPartner } from '../../db/catalogue/partners';
-import { newReference, openApplication, tell } from '../support/applications';
+import { simulateApplication } from '../../db/applications/simulate';
+import { newReference, openApplication, storeQuote, tell } from '../support/applications';
 import { advanceServiceClock } from '../support/notifications';
 import { PRODUCT_ROW, useOps } from './run';
 
@@ -155,6 +156,18 @@ test('applications: lists and shows what was told and what is sent', async () =>
   const out = await ops.text('applications show', applicationId);
   for (const text of [lenderReference, 'le-early', 'credit_application.paid_out'])
     expect(out).toContain(text);
+});
+
+test('applications: those that a partner simulates are marked', async () => {
+  const quote = await storeQuote(ops.database, { partnerId: 'P100001' });
+  const wanted = { quoteId: quote.quoteId, creditProduct: null, partnerId: 'P100001', requestId: 'rq_1' };
+  const answer = await simulateApplication(ops.database.db, wanted, applicationEventText);
+  const { applicationId = '' } = answer.kind === 'created' ? answer.application : {};
+  expect(await ops.json('applications show', applicationId)).toMatchObject({ simulated: true });
+  const listed = await ops.json('applications list');
+  for (const one of listed) expect(one.simulated).toBe(one.credit_application_id === applicationId);
+  expect(listed.length).toBeGreaterThan(1);
+  expect(await ops.text('applications list --quote', quote.quoteId)).toMatch(/ simulated [\s\S]* yes /);
 });
 
 test('applications: shows what waits, since when and until when, and `events` what was applied without the steps before it', async () => {

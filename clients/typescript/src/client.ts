@@ -1,5 +1,6 @@
 import { createHttp, type Call, type CallOptions } from './http.js';
 import type {
+  ApplicationStatus,
   CreditApplication,
   Notification,
   NotificationFilter,
@@ -8,6 +9,7 @@ import type {
   QuoteInput,
   Recovery,
   Resend,
+  Simulation,
   Span,
   TestLender,
   TestNotification,
@@ -24,6 +26,7 @@ const TOTAL_MS = 75_000;
 const RETRIES = 2;
 /** The most that a page can have: as few calls as possible. */
 const PAGE = 100;
+const SANDBOX = '/v1/sandbox/credit-applications';
 
 export interface ClientOptions {
   /** The address you were given, `https://…`. */
@@ -72,6 +75,14 @@ export interface Client {
   getRecovery(recoveryId: string, options?: CallOptions): Promise<Recovery>;
   /** Where an application stands, with each of its events. */
   getCreditApplication(applicationId: string, options?: CallOptions): Promise<CreditApplication>;
+  /** Opens an application of which you play the lender; with a sandbox key only. */
+  simulateApplication(input: Simulation, options?: CallOptions): Promise<CreditApplication>;
+  /** Brings such an application into another state. */
+  simulateEvent(
+    applicationId: string,
+    status: ApplicationStatus,
+    options?: CallOptions,
+  ): Promise<CreditApplication>;
   /** The public keys that webhooks are signed with now. See `createWebhookVerifier`. */
   listWebhookKeys(options?: CallOptions): Promise<readonly WebhookKey[]>;
 }
@@ -130,6 +141,9 @@ export function createClient(options: ClientOptions): Client {
       post('/v1/notifications/recover', options, { body: spanOf(span) }),
     getRecovery: (id, options) => get(`/v1/notifications/recoveries/${encodeURIComponent(id)}`, options),
     getCreditApplication: (id, options) => get(`/v1/credit-applications/${encodeURIComponent(id)}`, options),
+    simulateApplication: (body, options) => post(SANDBOX, options, { body }),
+    simulateEvent: (id, status, options) =>
+      post(`${SANDBOX}/${encodeURIComponent(id)}/events`, options, { body: { status } }),
     async listWebhookKeys(options) {
       // A webhook waits for it.
       const more = { canWait: false };

@@ -161,6 +161,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sandbox/credit-applications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open a simulated application
+         * @description Under a sandbox key you play the lender: this opens an application from a quote of yours, and you are sent its events like those of any other. At most 20 for a quote. Under a live key it does not exist.
+         */
+        post: operations["simulateCreditApplication"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sandbox/credit-applications/{credit_application_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report an event of a simulated application
+         * @description Brings it into another state, as its lender would.
+         */
+        post: operations["simulateEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhook-keys": {
         parameters: {
             query?: never;
@@ -684,6 +724,28 @@ export interface components {
                 status: "pending";
             };
         };
+        SimulateApplicationRequest: {
+            /**
+             * @description A quote of yours, made with a sandbox key.
+             * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+             */
+            service_quote_id: string;
+            /** @description One of its products; the first when omitted. */
+            credit_product?: string;
+            /**
+             * @description Events to record at once, one after the other; none but `created` when omitted.
+             * @enum {string}
+             */
+            story?: "completed" | "declined" | "referred_then_completed" | "refunded" | "cancelled";
+        };
+        SimulateEventRequest: {
+            /**
+             * @description The state that the lender reports.
+             * @example submitted
+             * @enum {string}
+             */
+            status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
+        };
         RecoverRequest: {
             /**
              * Format: date-time
@@ -1043,7 +1105,7 @@ export interface components {
                  * @description Stable; branch on this.
                  * @enum {string}
                  */
-                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "NOTIFICATION_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "APPLICATION_NOT_FOUND" | "WEBHOOK_NOT_REGISTERED" | "NOTIFICATION_NOT_RESENDABLE" | "RECOVERY_UNDER_WAY" | "RECOVERY_DISABLED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE";
+                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "NOTIFICATION_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "APPLICATION_NOT_FOUND" | "QUOTE_NOT_FOUND" | "PRODUCT_NOT_QUOTED" | "SIMULATION_LIMIT_REACHED" | "EVENT_NOT_APPLICABLE" | "WEBHOOK_NOT_REGISTERED" | "NOTIFICATION_NOT_RESENDABLE" | "RECOVERY_UNDER_WAY" | "RECOVERY_DISABLED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE";
                 /** @description For people; may be reworded. */
                 message: string;
                 details?: components["schemas"]["ErrorDetails"];
@@ -1077,6 +1139,8 @@ export interface components {
             reason?: "under_way" | "test" | "payload_removed";
             /** @description RECOVERY_UNDER_WAY: the one that is. */
             recovery_id?: string;
+            /** @description EVENT_NOT_APPLICABLE: the states that may follow now. */
+            may_follow?: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded")[];
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC). */
             limit?: number;
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month. */
@@ -1965,6 +2029,237 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    simulateCreditApplication: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 16 KiB. Compressed bodies are not read. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateApplicationRequest"];
+            };
+        };
+        responses: {
+            /** @description The application, after all events of its story. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditApplicationResponse"];
+                };
+            };
+            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The quote has 20 simulated applications. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More than 100 requests per minute with this key. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    simulateEvent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your id for this request, 1–128 visible ASCII characters; echoed. Another value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description Taken as the request id where no usable X-Request-Id is sent. */
+                "X-Correlation-Id"?: components["parameters"]["CorrelationId"];
+            };
+            path: {
+                /** @description The application. */
+                credit_application_id: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 16 KiB. Compressed bodies are not read. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateEventRequest"];
+            };
+        };
+        responses: {
+            /** @description The application in its new state. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditApplicationResponse"];
+                };
+            };
+            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This state cannot follow now; `details.may_follow` has those that can. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {

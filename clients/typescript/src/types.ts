@@ -21,6 +21,9 @@ export type Resend = Schemas['ResendResponse']['data'];
 export type Recovery = Schemas['RecoveryResponse']['data'];
 /** A credit application with its events. */
 export type CreditApplication = Schemas['CreditApplicationResponse']['data'];
+export type ApplicationStatus = CreditApplication['status'];
+/** The quote of an application to simulate, one of its products, and a story to be recorded at once. */
+export type Simulation = Schemas['SimulateApplicationRequest'];
 /** A public key that webhooks are signed with. */
 export type WebhookKey = Schemas['WebhookKeysResponse']['data']['keys'][number];
 

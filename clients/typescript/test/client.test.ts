@@ -125,7 +125,7 @@ test('every operation of the contract has a method', async () => {
   const [recovery, none] = ['rcv', 'app'].map((prefix) => `${prefix}_01KAF1Z4Q0T6M5S7Y2W3X4V5BA`);
   const span = `{ created_from: new Date(Date.now() - 3_600_000), created_to: new Date() }`;
   const said = await partner(
-    `await client.quote(${REQUEST});
+    `const { service_quote_id: quoteId } = await client.quote(${REQUEST});
     const { notification_id: id } = await client.sendTestNotification();
     for await (const one of client.listNotifications({ status: 'delivered' })) said = one.notification_id === id;
     const whole = await client.getNotification(id);
@@ -137,6 +137,8 @@ test('every operation of the contract has a method', async () => {
       await code(client.getRecovery('${recovery}')),
       await code(client.getCreditApplication('${none}')),
       (await client.listWebhookKeys()).length,
+      await code(client.simulateEvent('${none}', 'submitted')),
+      (await client.simulateApplication({ service_quote_id: quoteId, story: 'declined' })).status,
     ];
     said = { said, payload: JSON.parse(whole.payload).event_type, answers, calls, id };`,
   );
@@ -144,7 +146,16 @@ test('every operation of the contract has a method', async () => {
   expect(rest).toEqual({
     said: true,
     payload: 'credit_application.test',
-    answers: ['NOTIFICATION_NOT_RESENDABLE', 0, 'done', 'RECOVERY_NOT_FOUND', 'APPLICATION_NOT_FOUND', 1],
+    answers: [
+      'NOTIFICATION_NOT_RESENDABLE',
+      0,
+      'done',
+      'RECOVERY_NOT_FOUND',
+      'APPLICATION_NOT_FOUND',
+      1,
+      'APPLICATION_NOT_FOUND',
+      'declined',
+    ],
   });
   const operations = Object.entries<object>(openApi.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) =>
@@ -353,6 +364,8 @@ test('has types that know the contract', () => {
     void client.listNotifications({ status: 'lost' });
     for await (const one of client.listNotifications({ status: 'failed', created_from: new Date() }))
       await client.resendNotification(one.notification_id);
+    // @ts-expect-error -- no such state
+    void client.simulateEvent('app_1', 'funded');
     // @ts-expect-error -- a span has two ends
     void client.recoverNotifications({ created_from: new Date() });
     export const reference = (event: WebhookEvent): string | null => event.data.merchant_reference;`;

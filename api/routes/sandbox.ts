@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { readSimulateApplication, readSimulateEvent } from '../../contracts/credit-application';
+import { partnerApplicationSchema } from '../../contracts/webhook-event';
+import type { SimulateAnswer } from '../../db/applications/simulate';
+import { STORIES, statesAfter, type ApplicationState } from '../../domain/application-states';
+import { answerer } from '../answers';
+import { bodyOf } from '../body';
+import { ApiError, NO_SUCH_ENDPOINT } from '../errors';
+import { idRoute } from '../observe';
+import type { ApiQueries } from '../queries';
+import { noSuchApplication, type ApplicationPath } from './credit-applications';
+import { partnerApplicationToWire } from './get-application-for-partner';
+
+/** For a live key there is no simulator, whatever it sends. */
+export function requireSandbox(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ caller }) => {
+    if (caller.environment !== 'sandbox') throw NO_SUCH_ENDPOINT;
+  });
+}
+
+/** `POST /v1/sandbox/credit-applications`. */
+export function simulateCreditApplication(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(partnerApplicationSchema);
+
+  app.post('/v1/sandbox/credit-applications', async (request, reply) => {
+    const wanted = bodyOf(readSimulateApplication, request.body);
+    const answer = await queries.simulateApplication({
+      quoteId: wanted.service_quote_id,
+      creditProduct: wanted.credit_product ?? null,
+      partnerId: request.caller.partnerId,
+      requestId: request.id,
+    });
+    if (answer.kind !== 'created') throw refusal(answer.kind);
+    const { applicationId } = answer.application;
+    for (const status of wanted.story === undefined ? [] : STORIES[wanted.story])
+      await record(request, queries, applicationId, status);
+    return sendAnswer(reply, await read(request, queries, applicationId), 201);
+  });
+}
+
+/** `POST /v1/sandbox/credit-applications/{credit_application_id}/events`. */
+export function simulateEvent(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(partnerApplicationSchema);
+  const { url, options } = idRoute('/v1/sandbox/credit-applications/{credit_application_id}/events');
+
+  app.post<ApplicationPath>(url, options, async (request, reply) => {
+    const { status } = bodyOf(readSimulateEvent, request.body);
+    const { credit_application_id: applicationId } = request.params;
+    await record(request, queries, applicationId, status);
+    return sendAnswer(reply, await read(request, queries, applicationId));
+  });
+}
+
+async function record(
+  request: Pick<FastifyRequest, 'caller' | 'id'>,
+  queries: ApiQueries,
+  applicationId: string,
+  status: ApplicationState,
+): Promise<void> {
+  const { caller, id: requestId } = request;
+  const answer = await queries.simulateEvent({
+    applicationId,
+    status,
+    partnerId: caller.partnerId,
+    requestId,
+  });
+  if (answer.kind === 'application_not_found') throw noSuchApplication();
+  if (answer.kind === 'applied') return;
+  const message = `An application that is ${answer.state} does not become ${status} now.`;
+  throw new ApiError('EVENT_NOT_APPLICABLE', message, { may_follow: statesAfter(answer.state) });
+}
+
+async function read(request: Pick<FastifyRequest, 'caller'>, queries: ApiQueries, applicationId: string) {
+  const found = await queries.findPartnerApplication(applicationId, request.caller);
+  if (found === null) throw noSuchApplication();
+  return partnerApplicationToWire(found);
+}
+
+function refusal(kind: Exclude<SimulateAnswer['kind'], 'created'>): ApiError {
+  switch (kind) {
+    case 'quote_not_found':
+      return new ApiError('QUOTE_NOT_FOUND', 'The quote does not exist.', { field: 'service_quote_id' });
+    case 'product_not_quoted':
+      return new ApiError('PRODUCT_NOT_QUOTED', 'The quote offered no such product.', {
+        field: 'credit_product',
+      });
+    case 'limit_reached':
+      return new ApiError(
+        'SIMULATION_LIMIT_REACHED',
+        'The quote has 20 simulated applications: make another one.',
+      );
+  }
+}

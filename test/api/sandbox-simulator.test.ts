@@ -1,0 +1,244 @@
+import { APPLICATION_STATES, STORIES, type Story } from '../../domain/application-states';
+import { useApi } from '../support/api';
+import { eventsOf, newReference, storeQuote } from '../support/applications';
+import { refusal, type Answer, type CallOptions } from '../support/http-call';
+import { internalClient, type InternalClient } from '../support/internal-api';
+import { SHOP } from '../support/merchants';
+import { addPartner } from '../support/partner-events';
+
+/** A partner plays the lender of applications of its own, in the sandbox only. */
+const api = useApi();
+let lender: InternalClient;
+let stranger: string;
+beforeAll(async () => {
+  lender = await internalClient(api);
+  stranger = (await addPartner(api.database, 'P200002')).test;
+});
+
+const PATH = '/v1/sandbox/credit-applications';
+const quoted = async (fields: Record<string, unknown> = {}, options: CallOptions = {}) =>
+  (await api.quote({ merchant_reference: 'basket 7', ...fields }, options)).body.data
+    .service_quote_id as string;
+const open = (body: unknown, options: CallOptions = {}) => api.call({ path: PATH, body, ...options });
+const opened = async (fields: Record<string, unknown> = {}) =>
+  (await open({ service_quote_id: await quoted(), ...fields })).body.data.credit_application_id as string;
+const move = (id: string, status: string, options: CallOptions = {}) =>
+  api.call({ path: `${PATH}/${id}/events`, body: { status }, ...options });
+const states = ({ body }: Answer) => body.data.events.map((one: { status: string }) => one.status);
+const stored = async () => {
+  const rows = await api.database.sql`
+    select (select count(*) from credit_applications) as applications, (select count(*) from lender_events) as events,
+      (select count(*) from notifications) as notifications`;
+  return JSON.stringify(rows);
+};
+
+test('a simulated application is opened from a quote, answered as it is read, and told as any other', async () => {
+  const quoteId = await quoted();
+  const answer = await open({ service_quote_id: quoteId });
+  expect(answer).toMatchObject({
+    status: 201,
+    body: {
+      success: true,
+      data: {
+        service_quote_id: quoteId,
+        merchant_reference: 'basket 7',
+        merchant_id: 'M000001',
+        lender: 'test_lender_a',
+        credit_product: '12 months at 9.9% APR',
+        status: 'created',
+        events: [{ sequence: 1, status: 'created', previous_status: null }],
+      },
+    },
+  });
+  const id = answer.body.data.credit_application_id as string;
+  const moved = await move(id, 'submitted');
+  expect(moved.status).toBe(200);
+  expect(states(moved)).toEqual(['created', 'submitted']);
+  expect((await api.call({ method: 'GET', path: `/v1/credit-applications/${id}` })).body).toEqual(moved.body);
+  expect(await eventsOf(api.database, id)).toMatchObject([
+    { event_type: 'credit_application.created', environment: 'sandbox', sequence: 1 },
+    { event_type: 'credit_application.submitted', sequence: 2, data: { previous_status: 'created' } },
+  ]);
+  const listed = await api.call({ method: 'GET', path: `/v1/notifications?credit_application_id=${id}` });
+  expect(listed.body.data.notifications).toHaveLength(2);
+});
+
+test.each([
+  ['M000001', '10 months interest-free', 'test_lender_b', /^\d{7}$/],
+  ['M000002', '12 months at 9.9% APR', 'test_lender_a', /^[A-Za-z0-9]{8}$/],
+  [SHOP, '10 months interest-free', 'lender_b', /^\d{7}$/],
+])(
+  'a product of %s, "%s", is of its own lender, with a reference of its form',
+  async (merchantId, product, key, form) => {
+    const quoteId = await quoted({ merchant_id: merchantId });
+    const { body } = await open({ service_quote_id: quoteId, credit_product: product });
+    expect(body.data).toMatchObject({ credit_product: product, lender: key });
+    expect(body.data.lender_reference).toMatch(form);
+  },
+);
+
+test.each(Object.keys(STORIES) as Story[])('the story `%s` is told step by step', async (story) => {
+  const answer = await open({ service_quote_id: await quoted(), story });
+  expect(answer.status).toBe(201);
+  expect(states(answer)).toEqual(['created', ...STORIES[story]]);
+  expect(answer.body.data.status).toBe(STORIES[story].at(-1));
+  const told = await eventsOf(api.database, answer.body.data.credit_application_id as string);
+  expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, at) => at + 1));
+});
+
+test('a state that cannot follow is 409 with those that can, and nothing is stored', async () => {
+  const id = await opened({ story: 'completed' });
+  const before = await stored();
+  for (const status of ['completed', 'accepted', 'cancelled'])
+    expect(await move(id, status)).toMatchObject(
+      refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow: ['partially_refunded', 'refunded'] }),
+    );
+  const young = await opened();
+  const [early] = [await move(young, 'paid_out')];
+  expect(early.body.error.details.may_follow).toEqual(
+    APPLICATION_STATES.filter(
+      (state) => !['created', 'paid_out', 'completed'].includes(state) && !/refund/.test(state),
+    ),
+  );
+  const ended = await opened({ story: 'declined' });
+  expect(await move(ended, 'accepted')).toMatchObject(
+    refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow: [] }),
+  );
+  const after = await stored();
+  // Of the two that were opened in between: 1 and 3 notifications, none and 2 events.
+  const [was, is] = [before, after].map((text) => (JSON.parse(text) as Record<string, string>[])[0]);
+  for (const [what, more] of [
+    ['applications', 2],
+    ['events', 2],
+    ['notifications', 4],
+  ] as const)
+    expect(Number(is?.[what]) - Number(was?.[what])).toBe(more);
+  // A step back that is allowed, and a refund that may come again.
+  const back = await opened();
+  for (const status of [
+    'accepted',
+    'deposit_paid',
+    'action_required',
+    'deposit_paid',
+    'signed',
+    'ready',
+    'activated',
+  ])
+    expect(await move(back, status)).toMatchObject({ status: 200, body: { data: { status } } });
+  for (const status of ['partially_refunded', 'partially_refunded', 'refunded'])
+    expect((await move(back, status)).status).toBe(200);
+});
+
+test('a live key finds no simulator, whatever it sends', async () => {
+  const id = await opened();
+  const quoteId = await quoted({}, { key: api.keys.live });
+  const before = await stored();
+  const live = { key: api.keys.live };
+  for (const body of [{ service_quote_id: quoteId }, { unknown: 1 }, '{'])
+    expect(await open(body, live)).toMatchObject(refusal(404, 'NOT_FOUND'));
+  expect(await move(id, 'submitted', live)).toMatchObject(refusal(404, 'NOT_FOUND'));
+  expect(await api.call({ path: `${PATH}?x=1`, body: {}, ...live })).toMatchObject(refusal(404, 'NOT_FOUND'));
+  // Nor does a sandbox key find the live quote.
+  expect(await open({ service_quote_id: quoteId })).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
+  expect(await stored()).toBe(before);
+});
+
+test("another partner's quote and application do not exist, nor does a lender's own application", async () => {
+  const quoteId = await quoted({ merchant_id: SHOP });
+  const link = (await api.quote({ merchant_id: SHOP })).body.data.products[0].merchant_finance_url as string;
+  const lenders = await lender.open({
+    lender: 'lender_a',
+    lender_reference: newReference(),
+    finance_link: link,
+  });
+  const id = await opened();
+  const before = await stored();
+  const theirs = { key: stranger };
+  const unknown = await open({ service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }, theirs);
+  const notTheirs = await open({ service_quote_id: quoteId }, theirs);
+  expect(notTheirs).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND', { field: 'service_quote_id' }));
+  expect(notTheirs.text).toBe(unknown.text);
+  expect(await move(id, 'submitted', theirs)).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+  const real = lenders.body.data.credit_application_id as string;
+  expect(await move(real, 'submitted')).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+  expect(await stored()).toBe(before);
+});
+
+test.each([
+  [{}, 400, 'MISSING_FIELD', 'service_quote_id'],
+  [{ service_quote_id: 'x y' }, 400, 'INVALID_REQUEST', 'service_quote_id'],
+  [{ service_quote_id: 'qte_1', storey: 'completed' }, 400, 'INVALID_REQUEST', 'storey'],
+  [{ service_quote_id: 'qte_1', story: 'funded' }, 400, 'INVALID_REQUEST', 'story'],
+  [{ service_quote_id: 'qte_1', story: null }, 400, 'INVALID_REQUEST', 'story'],
+  [{ service_quote_id: 'qte_1', credit_product: null }, 400, 'INVALID_REQUEST', 'credit_product'],
+  [{ service_quote_id: 'qte_1' }, 404, 'QUOTE_NOT_FOUND', 'service_quote_id'],
+])('%j is %i %s', async (body, status, code, field) => {
+  expect(await open(body)).toMatchObject({ status, body: { error: { code, details: { field } } } });
+});
+
+test('a product that was not quoted is 404, and so is a quote without products', async () => {
+  const quoteId = await quoted();
+  for (const body of [
+    { service_quote_id: quoteId, credit_product: 'Another' },
+    { service_quote_id: await quoted({ merchant_id: 'M000003' }) },
+  ])
+    expect(await open(body)).toMatchObject(refusal(404, 'PRODUCT_NOT_QUOTED', { field: 'credit_product' }));
+  const id = await opened();
+  for (const [status, code] of [
+    ['funded', 'INVALID_REQUEST'],
+    [undefined, 'MISSING_FIELD'],
+  ] as const)
+    expect(await move(id, status as string)).toMatchObject(refusal(400, code));
+});
+
+test('thirty at once from one quote stay at twenty; a lender is neither counted nor held up', async () => {
+  const answers = await api.quote({ merchant_id: SHOP });
+  const { service_quote_id: quoteId, products } = answers.body.data;
+  const calls = await Promise.all(Array.from({ length: 30 }, () => open({ service_quote_id: quoteId })));
+  const made = calls.filter(({ status }) => status === 201);
+  expect(made).toHaveLength(20);
+  expect(new Set(made.map(({ body }) => body.data.credit_application_id)).size).toBe(20);
+  for (const refused of calls.filter((one) => !made.includes(one)))
+    expect(refused).toMatchObject(refusal(409, 'SIMULATION_LIMIT_REACHED'));
+  const [{ count }] = (await api.database.sql`
+    select count(*)::int from credit_applications where quote_id = ${quoteId}`) as unknown as [
+    { count: number },
+  ];
+  expect(count).toBe(20);
+  // The same reference as that of a simulated one is free for the lender.
+  const wanted = { lender: 'lender_a', finance_link: products[0].merchant_finance_url };
+  const reference = made[0]?.body.data.lender_reference as string;
+  const first = await lender.open({ ...wanted, lender_reference: reference });
+  expect(first.status).toBe(200);
+  expect((await lender.open({ ...wanted, lender_reference: reference })).body).toEqual(first.body);
+  const crowded = await api.database.sql`select 1 from operator_events where kind = 'quote_crowded'`;
+  expect(crowded).toHaveLength(0);
+  expect(await api.metric('pfqs_crowded_quote_applications_total')).toBe(0);
+});
+
+test('of two events at once one is applied when the other cannot follow it', async () => {
+  const id = await opened({ story: undefined });
+  await move(id, 'submitted');
+  const answers = await Promise.all([move(id, 'declined'), move(id, 'accepted'), move(id, 'declined')]);
+  const applied = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status }) => status === 409);
+  // Accepted may come before declined, and nothing comes after that.
+  expect(applied.length + refused.length).toBe(3);
+  const told = await eventsOf(api.database, id);
+  expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, at) => at + 1));
+  expect(told.at(-1)?.data.status).toBe('declined');
+  expect(told).toHaveLength(2 + applied.length);
+  const same = await opened();
+  const twice = await Promise.all([move(same, 'submitted'), move(same, 'submitted')]);
+  expect(twice.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+});
+
+test('a service key does not see a simulated application of its lender', async () => {
+  const quote = await storeQuote(api.database, { partnerId: api.partnerId });
+  const { body } = await open({ service_quote_id: quote.quoteId, credit_product: 'Classic 12' });
+  const id = body.data.credit_application_id as string;
+  expect(body.data.lender).toBe('lender_a');
+  expect(await lender.read(id)).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+  const event = { lender_event_id: 'le-sim', status: 'submitted', occurred_at: '2026-11-21T12:00:00Z' };
+  expect(await lender.tell(id, event)).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+});
