@@ -15,11 +15,11 @@ import { observeRequests, traceRequests, type ApiMetrics } from './observe';
 import { getApplicationForPartner } from './routes/get-application-for-partner';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
-import { listWebhookKeys } from './routes/list-webhook-keys';
 import { getNotification, listNotifications, resendNotification } from './routes/notifications';
 import { getRecovery, recoverNotifications } from './routes/recoveries';
 import { requireSandbox, simulateCreditApplication, simulateEvent } from './routes/sandbox';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
+import { getWebhookEndpoint, listWebhookKeys } from './routes/webhooks';
 
 interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
@@ -87,6 +87,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       getRecovery(strict, queries);
       getApplicationForPartner(strict, queries);
       listWebhookKeys(strict, queries);
+      getWebhookEndpoint(strict, queries);
       await strict.register(async (bodiless) => {
         emptyBody(bodiless);
         sendTestNotification(bodiless, deps);

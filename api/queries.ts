@@ -7,6 +7,7 @@ import {
 } from '../db/applications/applications';
 import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lender-events';
 import { simulateApplication, simulateLenderEvent } from '../db/applications/simulate';
+import { findEndpointForPartner } from '../db/endpoints/endpoints';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
 import { readCursorSecret, findServiceKeysByHash } from '../db/keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
@@ -68,6 +69,7 @@ export function apiQueries(
     simulateEvent: step('store lender event', (wanted: Parameters<typeof simulateLenderEvent>[1]) =>
       storeSimulatedEvent(wanted, applicationEventText),
     ),
+    webhookEndpoint: on(pages, findEndpointForPartner, 'webhook endpoint'),
     webhookKeys: on(db, livePublicKeys, 'webhook keys'),
     findServiceKeys: on(db, findServiceKeysByHash, 'service keys'),
     createApplication: step('store application', (wanted: NewApplication) =>

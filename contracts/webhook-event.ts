@@ -7,6 +7,7 @@ import {
   answeredAmount,
   answerSchema,
   applicationIdField,
+  count,
   eventIdField,
   momentField,
   notificationIdField,
@@ -240,3 +241,24 @@ export const webhookKeysSchema = answerSchema('WebhookKeysResponse', {
 });
 
 export type WebhookKeysBody = z.infer<typeof webhookKeysSchema>;
+
+/** The answer of `GET /v1/webhook-endpoint`. */
+export const webhookEndpointSchema = answerSchema('WebhookEndpointResponse', {
+  state: z.enum(['active', 'disabled', 'none']).meta({
+    description:
+      'Of the endpoint of the environment of the key: `disabled`: nothing is sent to it. `none`: you have none.',
+  }),
+  url: textOrNull('Where events go.', 'https://hooks.partner.example/finance'),
+  disabled_at: momentField('When it was disabled, for the reason below; null unless it is.').nullable(),
+  disabled_reason: z.enum(['gone', 'failing', 'operator']).nullable().meta({
+    description:
+      '`gone`: it answered 410. `failing`: nothing but failures for 120 hours. `operator`: we did. Null unless it is disabled.',
+  }),
+  failing_since: momentField('The first failure since the last 2xx; null without one.').nullable(),
+  last_success_at: momentField(
+    'The last 2xx, or one at most a minute before it; null without one.',
+  ).nullable(),
+  held: count('Notifications that are held until there is an active endpoint.', 0),
+});
+
+export type WebhookEndpointBody = z.infer<typeof webhookEndpointSchema>;

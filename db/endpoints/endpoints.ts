@@ -2,9 +2,10 @@ import { ulid } from 'ulid';
 import { judgeFailing } from '../../domain/delivery-outcome';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
-import { type DbOrTransaction, columns, rowsOf, runPrepared, type Reader } from '../postgres/connect';
+import { type DbOrTransaction, columns, msText, rowsOf, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { webhookEndpoints } from '../schema';
+import { deliveryStatus } from '../schema/deliveries';
 import { ensureKeyPair } from './key-pairs';
 import type { KeyRing } from './key-ring';
 import { addSecret } from './secrets';
@@ -78,13 +79,40 @@ export async function findEndpoint(
   return row ?? null;
 }
 
+/** A row for a statement whose first parameters are a partner and an environment. */
+export const TENANT = '(values ($1::text, $2::text)) tenant (partner_id, environment)';
+
+/** What a partner sees of the endpoint of an environment; all null without one. Of a disabled one, `disabledAt` is since when its reason stands. */
+export interface PartnerEndpoint extends Pick<
+  WebhookEndpoint,
+  'disabledReason' | 'failingSince' | 'lastSuccessAt'
+> {
+  readonly state: 'active' | 'disabled' | 'none';
+  readonly url: string | null;
+  readonly disabledAt: Date | null;
+  /** How many notifications are held. */
+  readonly held: number;
+}
+
+const FOR_PARTNER = `
+  select coalesce(e.state, 'none') as state, ${columns('e', 'url, disabled_reason, failing_since, last_success_at')},
+    case when e.state = 'disabled' then ${msText('e.updated_at')} end as "disabledAt",
+    (select count(*)::int from deliveries d
+      where d.partner_id = $1 and d.environment = $2 and (${deliveryStatus('d.')}) = 'held') as held
+  from ${TENANT}
+  left join webhook_endpoints e
+    on e.partner_id = tenant.partner_id and e.environment = tenant.environment and e.state <> 'removed'`;
+
+export async function findEndpointForPartner(reader: Reader, { partnerId, environment }: Tenant) {
+  const [row] = await rowsOf<PartnerEndpoint>(reader, FOR_PARTNER, [partnerId, environment]);
+  return row as PartnerEndpoint;
+}
+
 /** True in SQL when there is an active endpoint for the partner and environment of the row `t`. */
 export const hasActiveEndpoint = (t: string) => `exists (
   select 1 from webhook_endpoints e
   where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;
 
-/** A row for a statement whose first parameters are a partner and an environment. */
-export const TENANT = '(values ($1::text, $2::text)) tenant (partner_id, environment)';
 const IS_ACTIVE = `select 1 from ${TENANT} where ${hasActiveEndpoint('tenant')}`;
 
 /** Whether there is an endpoint to send to. API processes have no right to read more of it. */

@@ -110,9 +110,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: `select, insert, update (${RECOVERY_MOVES})`,
   },
 
-  // The API knows whether there is an endpoint, and why not; neither where it is nor what signs for it.
+  // The API shows a partner its endpoint and how it does; it does not know what signs for it.
   webhook_endpoints: {
-    api: 'select (partner_id, environment, state, disabled_reason)',
+    api: 'select (partner_id, environment, url, state, disabled_reason, last_success_at, failing_since, updated_at)',
     worker:
       'select, update (state, disabled_reason, last_success_at, failing_since, failures_since_success, warned_hours, updated_at)',
     ops: 'select, insert, update (state, disabled_reason, failing_since, failures_since_success, warned_hours, updated_at)',

@@ -30,6 +30,7 @@ import {
 } from '../../contracts/notifications';
 import {
   partnerApplicationSchema,
+  webhookEndpointSchema,
   webhookKeysSchema,
   applicationEventSchema,
   testEventSchema,
@@ -124,6 +125,7 @@ export function openApiDocument(): Json {
         [recoveryResponseSchema, 'output'],
         [partnerApplicationSchema, 'output'],
         [webhookKeysSchema, 'output'],
+        [webhookEndpointSchema, 'output'],
         [applicationEventSchema, 'output'],
         [testEventSchema, 'output'],
         [errorSchema, 'output'],

@@ -5,7 +5,11 @@ import type {
   NotificationListBody,
   ResendBody,
 } from '../../contracts/notifications';
-import type { PartnerApplicationBody, WebhookKeysBody } from '../../contracts/webhook-event';
+import type {
+  PartnerApplicationBody,
+  WebhookEndpointBody,
+  WebhookKeysBody,
+} from '../../contracts/webhook-event';
 import { APPLICATION_EVENT_EXAMPLES } from './examples';
 
 /** Examples of the partners' own endpoints. A test holds them against the schemas. */
@@ -150,6 +154,18 @@ export const SIMULATE_APPLICATION_EXAMPLES = {
 
 export const SIMULATE_EVENT_EXAMPLES = {
   submitted: { summary: 'The shopper has applied', value: { status: 'submitted' } },
+};
+
+export const WEBHOOK_ENDPOINT_EXAMPLES = {
+  failing: answered<WebhookEndpointBody['data']>('One that fails', {
+    state: 'active',
+    url: 'https://hooks.partner.example/finance',
+    disabled_at: null,
+    disabled_reason: null,
+    failing_since: '2026-11-21T12:00:00.120Z',
+    last_success_at: '2026-11-21T11:58:03.400Z',
+    held: 0,
+  }),
 };
 
 export const WEBHOOK_KEYS_EXAMPLES = {

@@ -273,6 +273,23 @@ export const eventPaths: Json = {
       [pathParameter('credit_application_id', 'The application.')],
     ),
   },
+  '/v1/webhook-endpoint': {
+    get: operation(
+      {
+        operationId: 'getWebhookEndpoint',
+        summary: 'Read where webhooks go, and how that does',
+        responses: {
+          '200': keyedAnswer(
+            'The endpoint of the environment of the key.',
+            'WebhookEndpointResponse',
+            examples.WEBHOOK_ENDPOINT_EXAMPLES,
+          ),
+          ...errors({}),
+        },
+      },
+      [],
+    ),
+  },
   '/v1/webhook-keys': {
     get: operation(
       {

@@ -13,6 +13,7 @@ import type {
   Span,
   TestLender,
   TestNotification,
+  WebhookEndpoint,
   WebhookKey,
 } from './types.js';
 
@@ -83,6 +84,8 @@ export interface Client {
     status: ApplicationStatus,
     options?: CallOptions,
   ): Promise<CreditApplication>;
+  /** Where webhooks go, since when that fails or is disabled, and how many notifications are held. */
+  getWebhookEndpoint(options?: CallOptions): Promise<WebhookEndpoint>;
   /** The public keys that webhooks are signed with now. See `createWebhookVerifier`. */
   listWebhookKeys(options?: CallOptions): Promise<readonly WebhookKey[]>;
 }
@@ -144,6 +147,7 @@ export function createClient(options: ClientOptions): Client {
     simulateApplication: (body, options) => post(SANDBOX, options, { body }),
     simulateEvent: (id, status, options) =>
       post(`${SANDBOX}/${encodeURIComponent(id)}/events`, options, { body: { status } }),
+    getWebhookEndpoint: (options) => get('/v1/webhook-endpoint', options),
     async listWebhookKeys(options) {
       // A webhook waits for it.
       const more = { canWait: false };

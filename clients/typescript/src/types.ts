@@ -24,6 +24,7 @@ export type CreditApplication = Schemas['CreditApplicationResponse']['data'];
 export type ApplicationStatus = CreditApplication['status'];
 /** The quote of an application to simulate, one of its products, and a story to be recorded at once. */
 export type Simulation = Schemas['SimulateApplicationRequest'];
+export type WebhookEndpoint = Schemas['WebhookEndpointResponse']['data'];
 /** A public key that webhooks are signed with. */
 export type WebhookKey = Schemas['WebhookKeysResponse']['data']['keys'][number];
 

@@ -137,6 +137,7 @@ test('every operation of the contract has a method', async () => {
       await code(client.getRecovery('${recovery}')),
       await code(client.getCreditApplication('${none}')),
       (await client.listWebhookKeys()).length,
+      (await client.getWebhookEndpoint()).state,
       await code(client.simulateEvent('${none}', 'submitted')),
       (await client.simulateApplication({ service_quote_id: quoteId, story: 'declined' })).status,
     ];
@@ -153,6 +154,7 @@ test('every operation of the contract has a method', async () => {
       'RECOVERY_NOT_FOUND',
       'APPLICATION_NOT_FOUND',
       1,
+      'active',
       'APPLICATION_NOT_FOUND',
       'declined',
     ],

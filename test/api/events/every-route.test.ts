@@ -14,6 +14,7 @@ const ROUTES = [
   ['GET', `/v1/notifications/recoveries/rcv_${NONE}`, 404],
   ['GET', `/v1/credit-applications/app_${NONE}`, 404],
   ['GET', '/v1/webhook-keys', 200],
+  ['GET', '/v1/webhook-endpoint', 200],
   ['POST', '/v1/sandbox/credit-applications', 400],
   ['POST', `/v1/sandbox/credit-applications/app_${NONE}/events`, 400],
 ] as const;

@@ -260,7 +260,7 @@ const FORBIDDEN: readonly (readonly [Process, string])[] = [
   ['api', 'select ciphertext from webhook_key_pairs'],
   ['api', `update webhook_key_pairs set public_key = 'whpk_'`],
   ['ops', `update webhook_key_pairs set public_key = 'whpk_'`],
-  ['api', 'select url from webhook_endpoints'],
+  ['api', 'select endpoint_id from webhook_endpoints'],
   ['api', 'select answer from delivery_attempts'],
   ['api', 'select * from change_log'],
   ['api', `update api_keys set state = 'active'`],

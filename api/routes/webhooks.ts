@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify';
+import { webhookEndpointSchema, webhookKeysSchema } from '../../contracts/webhook-event';
+import { answerer } from '../answers';
+import type { ApiQueries } from '../queries';
+
+/** `GET /v1/webhook-keys`: those that sign now, newest first. */
+export function listWebhookKeys(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(webhookKeysSchema);
+
+  app.get('/v1/webhook-keys', async (request, reply) => {
+    const keys = await queries.webhookKeys(request.caller);
+    return sendAnswer(reply, {
+      keys: keys.map(({ keyPairId, environment, publicKey, expiresAt }) => ({
+        key_id: keyPairId,
+        environment,
+        public_key: publicKey,
+        not_after: expiresAt?.toISOString() ?? null,
+      })),
+    });
+  });
+}
+
+/** `GET /v1/webhook-endpoint`. */
+export function getWebhookEndpoint(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(webhookEndpointSchema);
+
+  app.get('/v1/webhook-endpoint', async (request, reply) => {
+    const { state, url, disabledReason, held, ...found } = await queries.webhookEndpoint(request.caller);
+    return sendAnswer(reply, {
+      state,
+      url,
+      disabled_at: found.disabledAt?.toISOString() ?? null,
+      disabled_reason: disabledReason,
+      failing_since: found.failingSince?.toISOString() ?? null,
+      last_success_at: found.lastSuccessAt?.toISOString() ?? null,
+      held,
+    });
+  });
+}
