@@ -64,7 +64,7 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
 }
 
 /** The notification to send, and its generation: a workflow of an older one gets `superseded`. */
-export interface SendOrder extends NotificationRef {
+interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
   /**
@@ -82,7 +82,7 @@ export interface Busy {
 }
 
 /** Ids and outcomes only: it is stored in the workflow's history. */
-export type SendResult =
+type SendResult =
   | {
       readonly kind: 'sent';
       readonly attemptNumber: number;

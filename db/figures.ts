@@ -10,7 +10,7 @@ import { oneRow, runPrepared, type Reader } from './postgres/connect';
 export const LIMIT_SHARES = [50, 80, 100] as const;
 
 /** Notifications under way and the counts of the month, for all partners together. */
-export interface DeliveryFigures {
+interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
   /** Milliseconds since the oldest pause began, of a delivery or of a partner; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
@@ -51,7 +51,7 @@ export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> 
 }
 
 /** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */
-export interface Backlog {
+interface Backlog {
   readonly pending: number;
   /** Only of queues that are not paused and whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
   readonly oldestMs: number;
@@ -87,7 +87,7 @@ export async function backlog(reader: Reader): Promise<Backlog> {
   return { ...figures, oldestMs: oldest === null ? 0 : Math.max(0, now - createdMs(oldest)) };
 }
 
-export interface HealthFigures {
+interface HealthFigures {
   readonly held: number;
   /** Milliseconds since the oldest of them was held; 0 when there is none. */
   readonly oldestHeldMs: number;
@@ -142,7 +142,7 @@ export async function healthFigures(reader: Reader): Promise<HealthFigures> {
 }
 
 /** Lenders' events that wait for the steps before them. */
-export interface WaitingFigures {
+interface WaitingFigures {
   readonly waiting: number;
   /** Seconds since the oldest of them was received; 0 when none waits. */
   readonly oldestSeconds: number;
@@ -157,7 +157,7 @@ const WAITING = `
 
 export const waitingFigures = (reader: Reader) => oneRow<WaitingFigures>(reader, WAITING);
 
-export interface DatabaseFigures {
+interface DatabaseFigures {
   /** Whole months after the present one that every table has partitions for; 12, or 11 shortly after a month has begun. */
   readonly monthsAhead: number;
   /** Milliseconds since the write-ahead log was last archived, while its last attempt has failed; else 0, as without an archive. */

@@ -96,7 +96,7 @@ function expiryIn(seconds: number | null): SQL | null {
 export type KeyChanges<S extends KeySummary> = ReturnType<typeof keyChanges<S>>;
 
 /** Rotation, revocation and switching off of one kind of keys. */
-export function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }: KeyKind<S>) {
+function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }: KeyKind<S>) {
   const table = sql.identifier(name);
   const existing = async (db: DbOrTransaction, keyId: string) => {
     const found = await find(db, keyId);

@@ -1,5 +1,5 @@
 /** The cause, where callers answer each in its own way: the API with an error code, a recovery by skipping or stopping. */
-export type RefusedWhy =
+type RefusedWhy =
   | 'no_endpoint'
   /** Of a notification that is to be sent again. */
   | 'under_way'

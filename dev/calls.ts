@@ -14,8 +14,8 @@ export interface JsonCall {
 }
 
 /** Nobody answers there. */
-export class NobodyThere extends Error {
-  override readonly name = 'NobodyThere';
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
 }
 
 /** A stack on one machine answers in milliseconds, a test notification within 10 s. */
@@ -24,7 +24,7 @@ const TIMEOUT_MS = 12_000;
 /**
  * One call, as a partner or a lender's integration makes it.
  * @returns the answer's document.
- * @throws NobodyThere; an Error with what was answered, when that is not 2xx.
+ * @throws Unreachable; an Error with what was answered, when that is not 2xx.
  */
 export async function callJson<T>(call: JsonCall): Promise<T> {
   const { status, answer } = await askJson(call);
@@ -34,7 +34,7 @@ export async function callJson<T>(call: JsonCall): Promise<T> {
   return answer as T;
 }
 
-/** The same, whatever the status. @throws NobodyThere; an Error when the answer is no JSON. */
+/** The same, whatever the status. @throws Unreachable; an Error when the answer is no JSON. */
 export async function askJson({
   url,
   key,
@@ -54,7 +54,7 @@ export async function askJson({
       timeout: TIMEOUT_MS,
     });
     request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)));
-    request.on('error', (error) => reject(new NobodyThere(`${url}: ${error.message}`)));
+    request.on('error', (error) => reject(new Unreachable(`${url}: ${error.message}`)));
     request.on('response', resolve);
     request.end(text);
   });
@@ -70,7 +70,7 @@ export interface PartnerSettings {
   readonly apiKey: string;
 }
 
-/** One call with the partner's key, whatever is answered. @throws NobodyThere; an Error when the answer is no JSON. */
+/** One call with the partner's key, whatever is answered. @throws Unreachable; an Error when the answer is no JSON. */
 export function askPartnerApi(
   { apiUrl, ca, apiKey }: PartnerSettings,
   method: 'GET' | 'POST',

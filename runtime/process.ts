@@ -38,7 +38,7 @@ export function runUntilSignal(
     }
   });
   const end = (error: unknown, origin: string) => {
-    logger.fatal({ err: error, origin }, 'a fault that nobody caught');
+    logger.fatal({ err: error, origin }, 'uncaught error');
     leave(logger, 1);
   };
   process.on('uncaughtException', end);

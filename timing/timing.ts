@@ -1,11 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Longest wait for one statement of a round, in milliseconds; far above what Postgres allows a statement (DATABASE_TIMEOUT_MS). A
- * query that never settles, because its connection was lost, then ends its round, and not the loop.
- */
-export const ROUND_TIMEOUT_MS = 60_000;
-
 /** A pause that can be ended early; one `wait` at a time. */
 function createPause() {
   let end: () => void = () => undefined;
@@ -72,6 +66,12 @@ export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOpt
     },
   };
 }
+
+/** Longest wait for one statement of a round, in milliseconds; far above what Postgres allows a statement (DATABASE_TIMEOUT_MS). */
+const ROUND_TIMEOUT_MS = 60_000;
+
+/** Waits for a query of a loop. One that never settles, because its connection was lost, ends its round, and not the loop. */
+export const inRound = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'Postgres');
 
 /** Waits until `performance.now()` is at least `atMs`, or `signal` aborts. */
 export async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { AttemptFacts, EndedNotification, SendWebhook } from '../activities';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { readTrace } from '../db/notifications/notification';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { RETENTION_KINDS } from '../domain/retention';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import type { Tracing } from '../runtime/telemetry/tracing';
@@ -243,35 +243,33 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
     const fromMs = monotonicMs() - OLDEST_MS;
     return [...answers.values()].flatMap(({ skewMs, atMs }) => (atMs >= fromMs ? [skewMs] : []));
   };
+  /** @param skewMs how far our clock is ahead of that host's. */
+  function observe(host: string, skewMs: number): void {
+    // Deleted first, so that the map is in the order of the answers.
+    answers.delete(host);
+    answers.set(host, { skewMs, atMs: monotonicMs() });
+    const [oldest] = answers.keys();
+    if (answers.size > MOST_HOSTS && oldest !== undefined) answers.delete(oldest);
+    const skews = recent();
+    const most = medianOf(skews);
+    if (most === null || Math.abs(most) <= TOO_FAR_MS) warnedAtMs = Number.NEGATIVE_INFINITY;
+    else if (monotonicMs() - warnedAtMs >= REMIND_MS) {
+      warnedAtMs = monotonicMs();
+      onSkew(most, skews.length);
+    }
+  }
   return {
-    /** @param skewMs how far our clock is ahead of that host's. */
-    observe: (host: string, skewMs: number): void => {
-      // Deleted first, so that the map is in the order of the answers.
-      answers.delete(host);
-      answers.set(host, { skewMs, atMs: monotonicMs() });
-      const [oldest] = answers.keys();
-      if (answers.size > MOST_HOSTS && oldest !== undefined) answers.delete(oldest);
-      const skews = recent();
-      const most = medianOf(skews);
-      if (most === null || Math.abs(most) <= TOO_FAR_MS) warnedAtMs = Number.NEGATIVE_INFINITY;
-      else if (monotonicMs() - warnedAtMs >= REMIND_MS) {
-        warnedAtMs = monotonicMs();
-        onSkew(most, skews.length);
-      }
-    },
+    observe,
+    /** Observes the clocks of the answers. */
+    observed:
+      (send: SendWebhook): SendWebhook =>
+      async (request) => {
+        const result = await send(request);
+        if (result.clockSkewMs !== null) observe(new URL(request.url).hostname, result.clockSkewMs);
+        return result;
+      },
     /** How far our clock is ahead of most of theirs, in milliseconds; null while too few have answered. */
     skewMs: (): number | null => medianOf(recent()),
-  };
-}
-
-/** Passes the clocks of the answers on to the watch. */
-export function observedBy(clock: ReturnType<typeof createClockWatch>, send: SendWebhook): SendWebhook {
-  return async (request) => {
-    const result = await send(request);
-    if (result.clockSkewMs !== null) {
-      clock.observe(new URL(request.url).hostname, result.clockSkewMs);
-    }
-    return result;
   };
 }
 

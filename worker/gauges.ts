@@ -10,7 +10,7 @@ import {
 } from '../db/figures';
 import type { Db, Sql } from '../db/postgres/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
-import { ROUND_TIMEOUT_MS, withTimeout } from '../timing/timing';
+import { inRound, withTimeout } from '../timing/timing';
 import type { SendSlots } from './slots';
 
 interface WorkerGaugesDeps {
@@ -189,7 +189,7 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
   let reading: Promise<Figures> | null = null;
   const figures = () => {
     // Later scrapes share a read that hangs: a frozen Postgres would otherwise collect them.
-    reading ??= withTimeout(read(), ROUND_TIMEOUT_MS, 'figures').finally(() => {
+    reading ??= inRound(read()).finally(() => {
       reading = null;
     });
     return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);

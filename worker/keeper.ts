@@ -1,4 +1,3 @@
-import type { Tenant } from '../domain/tenant';
 import type { Logger } from 'pino';
 import type { OperatorEvent } from '../db/audit/operator-events';
 import type { Db } from '../db/postgres/connect';
@@ -11,7 +10,8 @@ import {
   releaseHeld,
 } from '../db/notifications/hold';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
+import type { Tenant } from '../domain/tenant';
+import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerMetrics } from './events';
 
 /** Notifications moved in one transaction: some tens of milliseconds of row locks. */
@@ -33,21 +33,20 @@ export interface WorkerLoopOptions {
  * Every worker runs one; row locks keep them apart.
  */
 export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
-  const bounded = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'keeper');
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 
   async function round(stopped: () => boolean): Promise<void> {
     const limit = BATCH;
-    await move('held', await bounded(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
-    const released = await bounded(queuesToRelease(db));
+    await move('held', await inRound(queuesToHold(db)), (queue) => holdQueued(db, queue, { limit }), stopped);
+    const released = await inRound(queuesToRelease(db));
     await move('released', released, (queue) => releaseHeld(db, queue, { limit }), stopped);
     for (let more = true; more && !stopped();) {
-      const expired = await bounded(expireHeld(db, { limit }));
+      const expired = await inRound(expireHeld(db, { limit }));
       expired.forEach(report);
       more = expired.length > 0;
     }
     if (stopped() || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
-    (await bounded(warnOfExpiry(db))).forEach(report);
+    (await inRound(warnOfExpiry(db))).forEach(report);
     warnedAtMs = performance.now();
   }
 
@@ -64,7 +63,7 @@ export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOp
         const full: Tenant[] = [];
         for (const queue of left) {
           if (stopped()) return;
-          const count = await bounded(one(queue));
+          const count = await inRound(one(queue));
           if (count > 0) totals.set(queue, (totals.get(queue) ?? 0) + count);
           if (count === BATCH) full.push(queue);
         }
@@ -87,6 +86,6 @@ export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOp
   return startLoop({
     round,
     everyMs,
-    onError: (error) => logger.warn({ err: error }, 'held notifications could not be looked after'),
+    onError: (error) => logger.warn({ err: error }, 'held notifications could not be released or expired'),
   });
 }

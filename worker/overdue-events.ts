@@ -1,7 +1,7 @@
 import { applicationEventText } from '../contracts/webhook-event';
 import { applyOverdueEvents, overdueApplications } from '../db/applications/lender-events';
 import { describeOperatorEvent } from '../domain/operator-event';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
+import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
 /** Applications of one round; each is a transaction of some milliseconds. */
@@ -12,15 +12,13 @@ const PER_ROUND = 200;
  * one of them apply each.
  */
 export function startWorkerOverdueEvents({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
-  const bounded = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'overdue lender events');
-
   async function round(stopped: () => boolean): Promise<'again' | void> {
     let applied = 0;
-    for (const applicationId of await bounded(overdueApplications(db, PER_ROUND))) {
+    for (const applicationId of await inRound(overdueApplications(db, PER_ROUND))) {
       if (stopped()) break;
       // An application whose event cannot be applied must not delay the others.
       try {
-        const event = await bounded(applyOverdueEvents(db, applicationId, applicationEventText));
+        const event = await inRound(applyOverdueEvents(db, applicationId, applicationEventText));
         if (event === null) continue;
         applied += 1;
         metrics.lenderStepsMissing.inc();
@@ -36,6 +34,6 @@ export function startWorkerOverdueEvents({ db, logger, metrics, everyMs }: Worke
   return startLoop({
     round,
     everyMs,
-    onError: (error) => logger.warn({ err: error }, 'overdue lender events cannot be read for now'),
+    onError: (error) => logger.warn({ err: error }, 'overdue lender events could not be read'),
   });
 }

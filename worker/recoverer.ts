@@ -6,7 +6,7 @@ import {
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
-import { ROUND_TIMEOUT_MS, startLoop, type Loop, withTimeout } from '../timing/timing';
+import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
 /** Of one worker at a time. Each sends at most ten notifications a second, after all live traffic. */
@@ -22,7 +22,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
 
   async function round(stopped: () => boolean, wake: () => void): Promise<void> {
     while (!stopped() && running.size < MOST_AT_A_TIME) {
-      const recovery = await withTimeout(claimRecovery(db), ROUND_TIMEOUT_MS, 'recoveries');
+      const recovery = await inRound(claimRecovery(db));
       if (recovery === null) return;
       const task = carryOut(recovery)
         .catch((error: unknown) =>
@@ -58,7 +58,7 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
   const loop = startLoop({
     round,
     everyMs,
-    onError: (error) => logger.warn({ err: error }, 'recoveries cannot be looked for now'),
+    onError: (error) => logger.warn({ err: error }, 'recoveries could not be claimed'),
   });
   return {
     wake: () => loop.wake(),

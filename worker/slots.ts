@@ -99,7 +99,7 @@ interface EndpointSpeedDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
+type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
 
 interface Known {
   endpointId: string | null;

@@ -16,7 +16,7 @@ const WATCH_MS = 1_500;
 const ANSWER_VALID_MS = 5_000;
 
 /** Waits before each attempt, in milliseconds. */
-export interface Ladders {
+interface Ladders {
   readonly test: readonly number[];
   readonly status: readonly number[];
 }

@@ -1,4 +1,3 @@
-import { hmacSha256, signEd25519 } from '../outbound/sender';
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../activities';
 import { endpointHistory } from '../db/endpoints/attempts';
@@ -16,20 +15,19 @@ import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
+import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { openTogether, type Closers, reportLogin } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
-import { ROUND_TIMEOUT_MS, withTimeout } from '../timing/timing';
+import { inRound, withTimeout } from '../timing/timing';
+import { startDispatcher, type Dispatcher } from './dispatcher';
 import {
   createClockWatch,
-  observedBy,
   createWorkerEvents,
   createWorkerMetrics,
   type WorkerEvents,
   type WorkerMetrics,
 } from './events';
-import { startDispatcher, type Dispatcher } from './dispatcher';
-import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
 import { createWorkerGauges } from './gauges';
 import { startWorkerKeeper } from './keeper';
 import type { WorkerOptions } from './options';
@@ -37,6 +35,7 @@ import { startWorkerOverdueEvents } from './overdue-events';
 import { startReconciler } from './reconciler';
 import { startWorkerRecoverer } from './recoverer';
 import { keepSession } from './session';
+import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
 /** Most workflows that are being started at once. */
@@ -83,7 +82,8 @@ function start(options: WorkerOptions, closers: Closers) {
   });
   const speed = createEndpointSpeed({
     recall: (of) => endpointHistory(db, of),
-    onError: (error) => logger.warn({ err: error }, 'how fast an endpoint has been cannot be read for now'),
+    onError: (error) =>
+      logger.warn({ err: error }, 'the last attempts of an endpoint could not be read: it counts as slow'),
   });
 
   // Sending and recording.
@@ -99,7 +99,7 @@ function start(options: WorkerOptions, closers: Closers) {
     sql,
     fastPath,
     keyRing: options.keyRing,
-    send: observedBy(clock, options.send),
+    send: clock.observed(options.send),
     hmac: hmacSha256,
     sign: signEd25519,
     sendSlots,
@@ -186,7 +186,9 @@ function start(options: WorkerOptions, closers: Closers) {
       await withTimeout(sql`select 1`, 1_000, 'Postgres');
       const different = await differentFunctions(sql);
       if (different.length > 0)
-        throw new Error(`the database has not this build's ${different.join(', ')}: run migrate`);
+        throw new Error(
+          `functions of the database are not those of this build (${different.join(', ')}): run migrate`,
+        );
       await session.checkReady();
     },
     /** Starts nothing more, finishes what is under way, then closes Temporal and Postgres. */
@@ -214,22 +216,21 @@ function startDispatch(
   const { taskQueue, logger, ladders } = options;
   const { sql, fastPath, events, metrics, attemptEnds } = deps;
   const repeats = repeatedWarnings(logger);
-  const inTime = <T>(query: Promise<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'Postgres');
 
   const build = watchBuild({
     client,
     taskQueue,
     build: options.build,
     monotonicMs,
-    onError: (error) => repeats.warn({ err: error }, 'which build is current cannot be asked for now'),
+    onError: (error) => repeats.warn({ err: error }, 'Temporal could not be asked which build is current'),
   });
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
-        ? inTime(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }))
+        ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }))
         : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
-    markStarted: (started) => inTime(markStarted(sql, started)),
-    giveBack: (claimed, pauseMs) => inTime(giveBack(sql, claimed, pauseMs)),
+    markStarted: (started) => inRound(markStarted(sql, started)),
+    giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs)),
     start: createDeliveryStarter({
       client,
       taskQueue,
@@ -252,10 +253,10 @@ function startDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => inTime(claimUnchecked(sql, wanted)),
-    restart: (one) => inTime(restartNotification(sql, one)),
+    claimUnchecked: (wanted) => inRound(claimUnchecked(sql, wanted)),
+    restart: (one) => inRound(restartNotification(sql, one)),
     end: async (one, state, reason) => {
-      const eventType = await inTime(endNotification(sql, one, { state, reason }));
+      const eventType = await inRound(endNotification(sql, one, { state, reason }));
       if (eventType !== null) events.ended({ state, reason, eventType });
     },
     onFound: (one, what) => events.repaired({ ...one }, what),

@@ -24,7 +24,7 @@ export interface NewLenderEvent extends Pick<
   readonly traceParent?: string | null;
 }
 
-export type LenderEventAnswer =
+type LenderEventAnswer =
   /** Recorded now, or before with the same content. */
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   | { readonly kind: 'exists' }

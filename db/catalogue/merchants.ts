@@ -25,7 +25,7 @@ export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corrup
   readonly partnerIds: readonly string[];
 }
 
-export interface MerchantSummary extends Omit<MerchantFields, 'depositFloor' | 'partnerIds'> {
+interface MerchantSummary extends Omit<MerchantFields, 'depositFloor' | 'partnerIds'> {
   readonly activeProducts: number;
 }
 

@@ -26,7 +26,7 @@ export function generateKeyPair(): KeyPair {
 /** A key pair as stored: the private key sealed, and bound to its owner and its public key. */
 export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 
-export type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
+type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
 
 const PUBLIC = 'key_pair_id, environment, public_key, expires_at';
 const SUMMARY = `${PUBLIC}, partner_id, key_id, created_at`;

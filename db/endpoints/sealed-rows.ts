@@ -99,7 +99,7 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promi
 /** Rows of one transaction: few, so that no rotation waits long. */
 const RESEALED_AT_ONCE = 100;
 
-export interface ResealReport {
+interface ResealReport {
   /** Secrets and private keys that another key than the current one had sealed. */
   readonly found: number;
   /** Sealed anew under the current key; with a dry run those that could be. */

@@ -160,7 +160,7 @@ export const listAttempts = (reader: Reader, notificationId: string) =>
   rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 
 /** Which deliveries an order to many is for: paused ones, or those that wait for their next attempt unpaused. */
-export type UnderWayKind = 'paused' | 'retrying';
+type UnderWayKind = 'paused' | 'retrying';
 
 export type UnderWay = NotificationRef & Tenant;
 

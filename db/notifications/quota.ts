@@ -40,7 +40,7 @@ export async function addMonth(reader: Reader, counted: Counted): Promise<void> 
   );
 }
 
-export interface MonthUse {
+interface MonthUse {
   readonly delivered: number;
   /** Units of tests under way: each counts against the limit until its test has ended. */
   readonly reserved: number;

@@ -12,7 +12,7 @@ const TRUST_MS = 750;
 /** A connection without an echo for this long counts as dead, and is replaced. */
 const REPLACE_AFTER_MS = 3_000;
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
   /** The first one also carries the echo. */
   readonly channels: readonly [string, ...string[]];
@@ -24,7 +24,7 @@ export interface ChangeFeedOptions {
   readonly monotonicMs: () => number;
 }
 
-export interface ChangeFeed {
+interface ChangeFeed {
   /** Whether every change that was committed more than 750 ms ago has been received. */
   trusted(): boolean;
   close(): Promise<void>;

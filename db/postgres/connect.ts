@@ -185,7 +185,7 @@ function createHintSender(sql: Sql) {
   }
 
   return {
-    take(one: Hint): void {
+    take: (one: Hint): void => {
       gathered.set(`${one.channel} ${one.payload}`, one);
       send();
     },
@@ -219,7 +219,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
   });
   const db: Db = drizzle(sql, { schema });
   const hints = createHintSender(sql);
-  for (const pool of [sql, db]) takers.set(pool, (one) => hints.take(one));
+  for (const pool of [sql, db]) takers.set(pool, hints.take);
   const begin = db.transaction.bind(db);
   // Hints given through a transaction are sent after its commit, and dropped when it fails.
   db.transaction = async (work, options) => {
@@ -228,7 +228,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
       takers.set(tx, (one) => given.push(one));
       return work(tx);
     }, options);
-    for (const one of given) hints.take(one);
+    given.forEach(hints.take);
     return result;
   };
   return {

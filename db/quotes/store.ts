@@ -30,7 +30,7 @@ const FIELDS = [
  * Writes an array of values for each product, without their names, which every quote would repeat for each of its products. Written
  * out in the order of FIELDS, because a loop over names costs as much as pricing a product does.
  */
-export function encodeFitted(fitted: readonly FittedProduct[]): string {
+function encodeFitted(fitted: readonly FittedProduct[]): string {
   return JSON.stringify(
     fitted.map((one) => [
       one.productId,
@@ -159,7 +159,7 @@ class Waiter<Row> {
   ) {}
 }
 
-export interface SharedCommit<Row> {
+interface SharedCommit<Row> {
   /** Resolves when the row is durably stored. @throws QueueFullError, NotStoredError or the error of the database. */
   readonly add: (row: Row) => Promise<void>;
   readonly waiting: () => number;

@@ -5,7 +5,7 @@ import { appendChange } from '../../db/audit/change-log';
 import { listLenders } from '../../db/applications/lenders';
 import { findEndpoint } from '../../db/endpoints/endpoints';
 import { issueServiceKey, revokeServiceKey } from '../../db/keys';
-import { callJson, NobodyThere } from '../calls';
+import { callJson, Unreachable } from '../calls';
 import type { DemoOutcome, StackInfo } from '../stack/types';
 import {
   openApplication,
@@ -38,7 +38,7 @@ async function runningStack(dataDir: string): Promise<StackInfo> {
   try {
     await callJson({ url: `${info.internalUrl}/health` });
   } catch (error) {
-    if (!(error instanceof NobodyThere)) throw error;
+    if (!(error instanceof Unreachable)) throw error;
     throw new NoStack(`The stack is not running (nobody answers at ${info.internalUrl}). ${advice}`);
   }
   return info;

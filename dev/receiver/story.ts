@@ -21,7 +21,7 @@ export interface PartnerLog {
   application(applicationId: string): Promise<Application>;
 }
 
-/** Every method throws with the API's code and message when it is refused, and NobodyThere. */
+/** Every method throws with the API's code and message when it is refused, and Unreachable. */
 export function openPartnerLog(settings: PartnerSettings): PartnerLog {
   const get = <T>(path: string) => dataOf<T>(askPartnerApi(settings, 'GET', path));
   const post = <T>(path: string, body?: unknown) => dataOf<T>(askPartnerApi(settings, 'POST', path, body));

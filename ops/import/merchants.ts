@@ -85,7 +85,7 @@ const NEW: Omit<MerchantFields, 'merchantId'> = {
 };
 
 /** What a merchant is after a row has been applied to it. */
-export function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> = NEW): MerchantFields {
+function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> = NEW): MerchantFields {
   const partnerAccess = row.partner_access ?? before.partnerAccess;
   // Opened to all, a merchant keeps no list.
   const kept = partnerAccess === 'restricted' ? before.partnerIds : [];

@@ -20,7 +20,7 @@ export interface IssuedCertificate {
   readonly key: string;
 }
 
-export interface Validity {
+interface Validity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
@@ -44,7 +44,7 @@ export async function createAuthority(commonName: string, validity: Validity): P
 }
 
 /** Whether a certificate identifies a server or a client. */
-export type CertificateUse = 'serverAuth' | 'clientAuth';
+type CertificateUse = 'serverAuth' | 'clientAuth';
 
 /** Issues a certificate for host names and addresses: of a server, unless `uses` says otherwise. */
 export async function issueCertificate(

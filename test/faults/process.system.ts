@@ -63,7 +63,7 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
   expect(fatal).toMatchObject([
     {
       origin: 'unhandledRejection',
-      msg: 'a fault that nobody caught',
+      msg: 'uncaught error',
       err: { message: 'nobody waits for this', stack: expect.stringContaining('saboteur.cjs') },
     },
   ]);
