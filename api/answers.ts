@@ -53,11 +53,7 @@ type CountRefused = (code: string, request: FastifyRequest, reply: FastifyReply)
  * Answers every error, and every unknown path or method, in the form of a contract.
  * @param count absent: nothing is counted.
  */
-export function answerErrors(
-  app: FastifyInstance,
-  contract: keyof typeof SERIALIZERS,
-  count?: CountRefused,
-): void {
+export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIALIZERS, count?: CountRefused) {
   const serialize = SERIALIZERS[contract];
 
   async function answer(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {

@@ -64,9 +64,8 @@ export function jsonBody(app: FastifyInstance): void {
   const types = ['application/json', '*'];
   app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
-      if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? '')) {
+      if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? ''))
         throw new ApiError('INVALID_REQUEST', 'Content-Type must be application/json.');
-      }
       if (!isUtf8(body)) throw notJson();
       done(null, parse(body.toString()));
     } catch (error) {

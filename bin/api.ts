@@ -31,11 +31,10 @@ main('api', HELP, async () => {
       ? { cert: readFileSync(config.TLS_CERT_FILE), key: readFileSync(config.TLS_KEY_FILE) }
       : null;
   const tls = readTls();
-  if (tls === null && config.TRUSTED_PROXIES.length === 0) {
+  if (tls === null && config.TRUSTED_PROXIES.length === 0)
     throw new Error(
       'HTTPS is required: set TLS_CERT_FILE and TLS_KEY_FILE, or name a proxy in TRUSTED_PROXIES.',
     );
-  }
   const api = await startApi({
     config,
     databaseUrl: config.DATABASE_URL,

@@ -115,17 +115,14 @@ function expandLink(body: unknown): Validated<unknown> {
   const link = (body as { finance_link?: unknown } | null)?.finance_link ?? null;
   if (link === null || typeof body !== 'object') return { value: body };
   const fault = typeof link === 'string' ? financeUrlFault(link) : 'must be text.';
-  if (typeof link !== 'string' || fault !== null) {
+  if (typeof link !== 'string' || fault !== null)
     return violation('INVALID_REQUEST', `finance_link ${fault}`, 'finance_link');
-  }
   const { sent, repeated } = linkParameters(link);
-  if (repeated !== null) {
+  if (repeated !== null)
     return violation('INVALID_REQUEST', `finance_link carries ${repeated} twice.`, 'finance_link');
-  }
   const beside = Object.keys(sent).find((name) => ((body as Record<string, unknown>)[name] ?? null) !== null);
-  if (beside !== undefined) {
+  if (beside !== undefined)
     return violation('INVALID_REQUEST', `Send finance_link or ${beside}, not both.`, beside);
-  }
   return { value: { ...body, ...sent } };
 }
 

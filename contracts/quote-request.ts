@@ -39,13 +39,11 @@ export function amountSchema(field: string, rule: 'positive' | 'not negative', a
     .transform((sent, context): Amount => {
       const text = amountText(sent);
       const parsed = parsePence(text);
-      if (parsed.ok && (parsed.pence > 0 || rule === 'not negative')) {
+      if (parsed.ok && (parsed.pence > 0 || rule === 'not negative'))
         return { pence: parsed.pence, pounds: parsed.pence / 100 };
-      }
       const fault = parsed.ok ? 'zero' : parsed.reason;
-      if (fault === 'too_large' && rule === 'positive') {
+      if (fault === 'too_large' && rule === 'positive')
         return { pence: Infinity, pounds: Math.min(Number(text), Number.MAX_VALUE) };
-      }
       const code = fault === 'decimals' ? 'INVALID_AMOUNT_FORMAT' : 'INVALID_REQUEST';
       const message = `${field} ${complaint(fault, text, example)}`;
       context.addIssue({ code: 'custom', message, params: { code } });

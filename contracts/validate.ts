@@ -22,9 +22,8 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
     .filter(([, field]) => !(field as z.ZodType).safeParse(undefined).success)
     .map(([name]) => name);
   return (body) => {
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
       return { violation: { code: 'INVALID_REQUEST', message: 'The body must be a JSON object.' } };
-    }
     const sent = body as Record<string, unknown>;
     const fields = required.filter((name) => sent[name] === undefined || sent[name] === null);
     const [field] = fields;

@@ -126,9 +126,8 @@ export function applicationEventText(change: ApplicationChange): string {
     },
   };
   const text = JSON.stringify(event);
-  if (new TextEncoder().encode(text).length > MAX_EVENT_BYTES) {
+  if (new TextEncoder().encode(text).length > MAX_EVENT_BYTES)
     throw new RangeError(`the event of ${change.applicationId} is larger than ${MAX_EVENT_BYTES} bytes`);
-  }
   return text;
 }
 

@@ -282,10 +282,7 @@ async function findServiceKey(db: DbOrTransaction, keyId: string): Promise<Servi
 }
 
 /** The keys with these hashes (`hashKey`), whatever their state, by their hashes in hex. */
-export async function findServiceKeysByHash(
-  db: DbOrTransaction,
-  hashes: readonly Buffer[],
-): Promise<Map<string, ServiceKeySummary>> {
+export async function findServiceKeysByHash(db: DbOrTransaction, hashes: readonly Buffer[]) {
   const rows = await db
     .select({ keyHash: serviceKeys.keyHash, summary: SUMMARY })
     .from(serviceKeys)
@@ -307,19 +304,16 @@ export async function issueServiceKey(
   wanted: KeyBinding & { readonly name: string; readonly expiresInSeconds: number | null },
 ): Promise<Issued<ServiceKeySummary>> {
   const name = wanted.name.trim();
-  if (name === '' || name.length > LONGEST_NAME) {
+  if (name === '' || name.length > LONGEST_NAME)
     throw new Refused('invalid', `A service key needs a name of 1 to ${LONGEST_NAME} characters.`);
-  }
   const { lender, environment } = wanted;
-  if ((await findLender(db, lender)) === null) {
+  if ((await findLender(db, lender)) === null)
     throw new Refused('not_found', `Lender ${lender} does not exist: ops lenders list shows those that do.`);
-  }
-  if (TEST_LENDERS.has(lender)) {
+  if (TEST_LENDERS.has(lender))
     throw new Refused(
       'invalid',
       `${lender} belongs to the designated test merchants: no integration speaks for it.`,
     );
-  }
   const { key, row } = newKey('service', 'svk', wanted.expiresInSeconds);
   await db.insert(serviceKeys).values({ ...row, name, lender, environment });
   const summary = await findServiceKey(db, row.keyId);

@@ -78,9 +78,8 @@ const forwardFrom = (from: ApplicationState) =>
 
 /** The states that can be reached from each state by forward steps. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
-for (const from of APPLICATION_STATES.toReversed()) {
+for (const from of APPLICATION_STATES.toReversed())
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
-}
 
 /**
  * The states that must lie between two: the inside of the shortest way forward.
@@ -109,9 +108,8 @@ export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
  * a step back, a late event must not look like one.
  */
 export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
-  if (mayFollow(from, to)) {
+  if (mayFollow(from, to))
     return happenedEarlier && position(to) < position(from) ? 'not_applied' : 'applied';
-  }
   if (from === to) return 'same_state';
   return AHEAD.get(from)?.has(to) ? 'waiting' : 'not_applied';
 }

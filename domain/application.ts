@@ -68,9 +68,8 @@ export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'mercha
  * product of the lender or those of the summary's link, when the quote offered a product of the lender.
  */
 export function offerRefusal(offers: QuotedOffers, wanted: WantedOffer): OfferRefusal | null {
-  if (wanted.merchantReference !== null && wanted.merchantReference !== offers.merchantReference) {
+  if (wanted.merchantReference !== null && wanted.merchantReference !== offers.merchantReference)
     return 'merchant_reference_differs';
-  }
   const meant = namedOffers(offers.fitted, wanted).filter(({ lender }) => lender === wanted.lender);
   if (meant.length === 0) return 'product_not_quoted';
   const quoted = wanted.creditProduct === null ? [...meant, offers.summary] : meant;

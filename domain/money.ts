@@ -66,9 +66,8 @@ export function formatPounds(pence: number): string {
 /** Quotient and remainder, both exact. @throws RangeError unless numerator ≥ 0 and denominator > 0, safe integers. */
 function divide(numerator: number, denominator: number): { quotient: number; remainder: number } {
   if (!Number.isSafeInteger(numerator) || numerator < 0) throw new RangeError(`cannot divide ${numerator}`);
-  if (!Number.isSafeInteger(denominator) || denominator <= 0) {
+  if (!Number.isSafeInteger(denominator) || denominator <= 0)
     throw new RangeError(`cannot divide by ${denominator}`);
-  }
   const remainder = numerator % denominator;
   return { quotient: (numerator - remainder) / denominator, remainder };
 }

@@ -54,9 +54,8 @@ function checkCost(terms: ProductTerms, loanPence: number, costPence: number): s
 function sampleLoans({ minLoanPence, maxLoanPence }: ProductTerms): number[] {
   const loans = new Set([minLoanPence]);
   const ratio = maxLoanPence / minLoanPence;
-  for (let step = 1; step <= LOANS_BETWEEN; step += 1) {
+  for (let step = 1; step <= LOANS_BETWEEN; step += 1)
     loans.add(Math.round(minLoanPence * ratio ** (step / (LOANS_BETWEEN + 1))));
-  }
   return [...loans.add(maxLoanPence)];
 }
 
@@ -138,9 +137,8 @@ function checkPublishedExample(terms: ProductTerms, example: PublishedExample): 
     if (pence !== undefined && !Number.isSafeInteger(pence)) return ['amounts must be whole pence'];
   }
   if (monthly <= 0) return ['the monthly repayment must be above 0'];
-  if (loanPence < terms.minLoanPence || loanPence > terms.maxLoanPence) {
+  if (loanPence < terms.minLoanPence || loanPence > terms.maxLoanPence)
     return [`the loan ${formatPence(loanPence)} is outside the product's loan range`];
-  }
   const plan = planRepayments(terms, loanPence);
   const final = example.finalRepaymentPence ?? defaultFinal(terms, example, plan.finalRepaymentPence);
   const total = monthly * (terms.numberOfRepayments - 1) + final;
@@ -180,9 +178,8 @@ function checkTogether(terms: ProductTerms): Fault[] {
   if (depositMin !== null && depositMax !== null) {
     const capped = depositMax.fixedPence > 0 && depositMin.fixedPence > depositMax.fixedPence;
     const shareless = depositMax.basisPoints === 0 && depositMin.fixedPence > 0;
-    if (depositMin.basisPoints > depositMax.basisPoints || capped || shareless) {
+    if (depositMin.basisPoints > depositMax.basisPoints || capped || shareless)
       faults.push({ field: 'depositMin', message: 'is above depositMax: no deposit could satisfy both' });
-    }
   }
   // A mean month has 365 / 12 days; a slack of one month allows for either end of the calendar.
   const expectedDays = (Math.max(1, deferralMonths) * 365) / 12;
@@ -190,12 +187,10 @@ function checkTogether(terms: ProductTerms): Fault[] {
     const message = `${firstIntervalDays} days do not go with ${deferralMonths} months deferred`;
     faults.push({ field: 'firstIntervalDays', message });
   }
-  if (terms.settlementFeePence > 0 && deferralMonths === 0) {
+  if (terms.settlementFeePence > 0 && deferralMonths === 0)
     faults.push({ field: 'settlementFeePence', message: 'needs a deferral within which to settle' });
-  }
-  if ((terms.aprBasisPoints === 0) !== (terms.finalPayment === 'remainder')) {
+  if ((terms.aprBasisPoints === 0) !== (terms.finalPayment === 'remainder'))
     faults.push({ field: 'finalPayment', message: 'must be remainder for an APR of 0, and only for that' });
-  }
   return faults;
 }
 

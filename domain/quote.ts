@@ -102,12 +102,11 @@ function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
 function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
   const price = formatPounds(monthlyRepaymentPence);
   const apr = formatApr(product.aprBasisPoints);
-  if (product.aprBasisPoints === 0) {
+  if (product.aprBasisPoints === 0)
     return [
       `Interest-free credit from ${price} a month at ${apr} APR representative.`,
       `Interest-free from ${price} a month, ${apr} APR representative.`,
     ];
-  }
   return [
     `Spread the cost from ${price} a month at ${apr} APR representative.`,
     `From ${price} a month at ${apr} APR representative.`,

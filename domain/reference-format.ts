@@ -59,9 +59,8 @@ function charactersOf(members: string): string | null {
     const [from, to] = text.length === 3 ? [text.charAt(0), text.charAt(2)] : [text, text];
     const sameKind = [/[A-Z]/, /[a-z]/, /\d/].some((kind) => kind.test(from) && kind.test(to));
     if (from > to || (text.length === 3 && !sameKind)) return null;
-    for (let code = from.charCodeAt(0); code <= to.charCodeAt(0); code += 1) {
+    for (let code = from.charCodeAt(0); code <= to.charCodeAt(0); code += 1)
       allowed.add(String.fromCharCode(code));
-    }
   }
   return [...allowed].join('');
 }

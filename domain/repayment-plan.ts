@@ -136,9 +136,8 @@ function firstPaymentYears(terms: Pick<ProductTerms, 'deferralMonths' | 'firstIn
 function prepare(terms: ProductTerms): PreparedPlan {
   const n = terms.numberOfRepayments;
   const logRate = monthlyLogRate(terms);
-  if (logRate === 0) {
+  if (logRate === 0)
     return { terms, interestFree: true, levelFactor: 1 / n, loanGrowth: 1, paymentsGrowth: n - 1 };
-  }
   const rate = Math.expm1(logRate);
   // Interest runs from day 1; from the first payment on, the payments are an annuity due:
   //   level = L·growth·i / ((1 + i)·(1 − (1 + i)^−n)), which for a first payment at month f is

@@ -45,9 +45,8 @@ export function opsOptions(readSettings: () => Config) {
       if (config.WEBHOOK_KEYS !== undefined) return parseKeyRing(config.WEBHOOK_KEYS);
       const file = join(resolve(config.DATA_DIR), 'webhook-keys');
       // Keys that the database's secrets were not sealed with would lock its worker out of them.
-      if (config.DATABASE_URL === undefined && existsSync(file)) {
+      if (config.DATABASE_URL === undefined && existsSync(file))
         return parseKeyRing(readFileSync(file, 'utf8').trim());
-      }
       throw new ConfigError(
         config.DATABASE_URL === undefined
           ? `no webhook keys: set WEBHOOK_KEYS, or start the embedded stack first (npm start; looked for ${file}).`

@@ -123,11 +123,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   addWebhookTest(webhooks, deps);
   addWebhookSecretCommands(webhooks, deps);
 
-  function addSwitch(
-    verb: string,
-    wanted: Parameters<typeof setEndpointState>[2],
-    description: string,
-  ): void {
+  function addSwitch(verb: string, wanted: Parameters<typeof setEndpointState>[2], description: string) {
     const command = endpointArgument(webhooks.command(verb)).description(description);
     handle(command, deps, async (call, named) => {
       const { state } = wanted;

@@ -1,5 +1,4 @@
 import { createHmac, createPrivateKey, sign } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import {
   outcomeOfStatus,
@@ -84,11 +83,7 @@ export function createSender(options: SenderOptions): Sender {
   const pool = new ConnectionPool(true);
   const unpooled = new ConnectionPool(false);
 
-  async function post(
-    input: SendInput,
-    onConnected: (address: string | null) => void,
-    signal: AbortSignal,
-  ): Promise<IncomingMessage> {
+  async function post(input: SendInput, onConnected: (address: string | null) => void, signal: AbortSignal) {
     // Checked at registration, and again here because rules and rows change.
     const target = checkWebhookUrl(input.url, rules);
     if (!target.ok) throw new DeliveryFault('blocked_address', target.reason);

@@ -80,10 +80,7 @@ async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): P
   }
 }
 
-async function standingOf(
-  client: Client,
-  { notificationId, generation }: NotificationRef,
-): Promise<Standing> {
+async function standingOf(client: Client, { notificationId, generation }: NotificationRef) {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
     const described = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.describe());

@@ -24,10 +24,7 @@ const LONGEST_RECONNECT_MS = 5_000;
  * Opens a worker's connection.
  * @throws with the address and the kind of our credentials: a server that demands a certificate closes the connection without a reason.
  */
-export async function openNativeConnection(
-  options: NativeConnectionOptions,
-  timeoutMs = CONNECT_TIMEOUT_MS,
-): Promise<NativeConnection> {
+export async function openNativeConnection(options: NativeConnectionOptions, timeoutMs = CONNECT_TIMEOUT_MS) {
   const connecting = NativeConnection.connect(options);
   try {
     return await withTimeout(connecting, timeoutMs, 'Temporal');

@@ -90,33 +90,29 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
 
 /** The merchant to quote for. @throws ApiError when it does not exist for the caller, or its set-up is incomplete */
 function usable(found: CatalogueMerchant | undefined, merchantId: string, caller: Caller): Merchant {
-  if (found === undefined || (found.onlyFor !== null && !found.onlyFor.has(caller.partnerId))) {
+  if (found === undefined || (found.onlyFor !== null && !found.onlyFor.has(caller.partnerId)))
     throw new ApiError('MERCHANT_NOT_FOUND', 'The merchant does not exist.', { merchant_id: merchantId });
-  }
-  if ('missingFields' in found.setup) {
+  if ('missingFields' in found.setup)
     throw new ApiError(
       'MERCHANT_CONFIGURATION_INCOMPLETE',
       "The merchant's set-up is incomplete. Retrying does not help until the service completes it.",
       { merchant_id: merchantId, missing_fields: found.setup.missingFields },
     );
-  }
   return found.setup.merchant;
 }
 
 /** The limits are those of credit products at large, not the merchant's own range. */
 function checkLimits(loan: QuoteRequestBody['loan_amount']): void {
-  if (loan.pence < LOWEST_LOAN_PENCE) {
+  if (loan.pence < LOWEST_LOAN_PENCE)
     throw new ApiError('AMOUNT_TOO_LOW', 'loan_amount is below the minimum of £10.00.', {
       provided_loan_amount: loan.pounds,
       minimum_required: LOWEST_LOAN_PENCE / 100,
     });
-  }
-  if (loan.pence > HIGHEST_LOAN_PENCE) {
+  if (loan.pence > HIGHEST_LOAN_PENCE)
     throw new ApiError('AMOUNT_TOO_HIGH', 'loan_amount is above the maximum of £2,000,000.00.', {
       provided_loan_amount: loan.pounds,
       maximum_allowed: HIGHEST_LOAN_PENCE / 100,
     });
-  }
 }
 
 /** The notice that goes with a list withheld for compliance. */

@@ -50,11 +50,7 @@ export async function applicationExists(db: DbOrTransaction, applicationId: stri
  * @param scope what the service key that asks is bound to, or `all` for operators
  * @returns null when there is none in that scope
  */
-export async function findApplication(
-  db: DbOrTransaction,
-  applicationId: string,
-  scope: KeyBinding | 'all',
-): Promise<ApplicationStory | null> {
+export async function findApplication(db: DbOrTransaction, applicationId: string, scope: KeyBinding | 'all') {
   const visible = scope === 'all' ? undefined : inScope(scope);
   const [application] = await db
     .select()
@@ -86,10 +82,7 @@ interface ApplicationFilter {
 }
 
 /** Applications, newest first. The span bounds the rows that are read: ids sort by time. */
-export async function listApplications(
-  db: DbOrTransaction,
-  filter: ApplicationFilter,
-): Promise<Application[]> {
+export async function listApplications(db: DbOrTransaction, filter: ApplicationFilter) {
   const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
   const { applicationId } = creditApplications;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
@@ -112,10 +105,7 @@ export async function listApplications(
 }
 
 /** The events that wait in these applications, in the order of arrival. */
-export async function listWaitingEvents(
-  db: DbOrTransaction,
-  applicationIds: readonly string[],
-): Promise<LenderEvent[]> {
+export async function listWaitingEvents(db: DbOrTransaction, applicationIds: readonly string[]) {
   if (applicationIds.length === 0) return [];
   return db
     .select()

@@ -58,16 +58,13 @@ export async function createApplication(
   const lender = await findLender(db, wanted.lender);
   if (lender === null) return { kind: 'lender_not_found', ofOthers: false };
   const quote = await findQuote(db, wanted.quoteId);
-  if (quote === null || quote.environment !== service.environment) {
+  if (quote === null || quote.environment !== service.environment)
     return { kind: 'quote_not_found', ofOthers: quote !== null };
-  }
-  if (readReferenceFormat(lender.referenceFormat)?.(wanted.lenderReference) !== true) {
+  if (readReferenceFormat(lender.referenceFormat)?.(wanted.lenderReference) !== true)
     return { kind: 'reference_format' };
-  }
   const refusal = offerRefusal(offersOf(quote), wanted);
-  if (refusal === 'product_not_quoted') {
+  if (refusal === 'product_not_quoted')
     return { kind: refusal, ofOthers: namedOffers(quote.fitted, wanted).length > 0 };
-  }
   if (refusal !== null) return { kind: refusal };
   return db.transaction(async (tx) => {
     const opened = { ...wanted, serviceKeyId: service.keyId, simulated: null };
@@ -123,11 +120,7 @@ export async function openApplication(
   return application;
 }
 
-async function findBy(
-  db: DbOrTransaction,
-  { service, lenderReference }: NewApplication,
-  condition?: SQL,
-): Promise<Application | null> {
+async function findBy(db: DbOrTransaction, { service, lenderReference }: NewApplication, condition?: SQL) {
   const [row] = await db
     .select()
     .from(creditApplications)

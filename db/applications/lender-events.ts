@@ -49,9 +49,8 @@ export async function recordLenderEvent(
       .from(creditApplications)
       .where(and(eq(creditApplications.applicationId, applicationId), inScope(service)))
       .for('update');
-    if (application === undefined) {
+    if (application === undefined)
       return { kind: 'application_not_found', ofOthers: await applicationExists(tx, applicationId) };
-    }
     const known = await findEvent(tx, application, wanted.lenderEventId);
     if (known !== null) return again(known, wanted);
     const verdict = judgeEvent(application, wanted);
@@ -80,11 +79,7 @@ function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
   return same ? { kind: 'recorded', event, isNew: false } : { kind: 'exists' };
 }
 
-async function findEvent(
-  tx: DbOrTransaction,
-  application: Application,
-  lenderEventId: string,
-): Promise<LenderEvent | null> {
+async function findEvent(tx: DbOrTransaction, application: Application, lenderEventId: string) {
   const { lender, environment, lenderEventId: id } = lenderEvents;
   const [row] = await tx
     .select()
@@ -209,11 +204,7 @@ export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
  * worker does the same) it does nothing: the next round tries again.
  * @returns the event for operators; null when there was nothing to apply
  */
-export async function applyOverdueEvents(
-  db: Db,
-  applicationId: string,
-  write: WriteChange,
-): Promise<OperatorEvent | null> {
+export async function applyOverdueEvents(db: Db, applicationId: string, write: WriteChange) {
   return db.transaction(async (tx) => {
     const [before] = await tx
       .select()

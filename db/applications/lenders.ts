@@ -25,9 +25,8 @@ export async function addLender(
   db: DbOrTransaction,
   wanted: { readonly lender: string; readonly name: string; readonly referenceFormat: string },
 ): Promise<Lender> {
-  if (!LENDER.test(wanted.lender)) {
+  if (!LENDER.test(wanted.lender))
     throw new Refused('invalid', 'A lender is 2 to 32 of a-z, 0-9 and _, and begins with a letter.');
-  }
   checkFormat(wanted.referenceFormat);
   const [added] = await db.insert(lenders).values(wanted).onConflictDoNothing().returning();
   if (added === undefined) throw new Refused('conflict', `Lender ${wanted.lender} already exists.`);
@@ -44,12 +43,11 @@ export async function changeLender(
   lender: string,
   wanted: { readonly name?: string; readonly referenceFormat?: string },
 ): Promise<{ readonly changed: Lender; readonly renewed: readonly RenewedProduct[] }> {
-  if (TEST_LENDERS.has(lender)) {
+  if (TEST_LENDERS.has(lender))
     throw new Refused(
       'invalid',
       `${lender} belongs to the designated test merchants, whose answers are fixed.`,
     );
-  }
   if (wanted.referenceFormat !== undefined) checkFormat(wanted.referenceFormat);
   const [changed] = await db.update(lenders).set(wanted).where(eq(lenders.lender, lender)).returning();
   if (changed === undefined) throw new Refused('not_found', `Lender ${lender} does not exist.`);

@@ -17,10 +17,7 @@ const insertion = (events: readonly OperatorEvent[]) => sql`
     as e (kind text, "partnerId" text, environment text, "endpointId" text, details jsonb)`;
 
 /** Writes events for operators. Call it in the transaction that they are about. */
-export async function appendOperatorEvents(
-  tx: DbOrTransaction,
-  events: readonly OperatorEvent[],
-): Promise<void> {
+export async function appendOperatorEvents(tx: DbOrTransaction, events: readonly OperatorEvent[]) {
   if (events.length > 0) await tx.execute(insertion(events));
 }
 

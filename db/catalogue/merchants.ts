@@ -136,16 +136,12 @@ export async function saveMerchants(tx: DbOrTransaction, wanted: readonly Mercha
     const members = part.flatMap(({ merchantId, partnerIds }) =>
       partnerIds.map((partnerId) => ({ merchantId, partnerId })),
     );
-    for (let at = 0; at < members.length; at += ROWS_PER_STATEMENT) {
+    for (let at = 0; at < members.length; at += ROWS_PER_STATEMENT)
       await tx.insert(merchantPartners).values(members.slice(at, at + ROWS_PER_STATEMENT));
-    }
   }
 }
 
-export async function existingPartnerIds(
-  db: DbOrTransaction,
-  partnerIds: readonly string[],
-): Promise<Set<string>> {
+export async function existingPartnerIds(db: DbOrTransaction, partnerIds: readonly string[]) {
   if (partnerIds.length === 0) return new Set();
   const rows = await db
     .select({ partnerId: partners.partnerId })

@@ -11,10 +11,7 @@ export type PartnerRecoveryState = Partner['recovery'];
  * Creates a partner.
  * @param wanted.partnerId `P` and six digits; null: the next free one from P100001.
  */
-export async function createPartner(
-  db: DbOrTransaction,
-  wanted: { partnerId: string | null; name: string },
-): Promise<Partner> {
+export async function createPartner(db: DbOrTransaction, wanted: { partnerId: string | null; name: string }) {
   return db.transaction(async (tx) => {
     // Two that ask for the next free id at once take turns.
     await tx.execute(sql`select pg_advisory_xact_lock(hashtext('partners.create'))`);

@@ -1,5 +1,4 @@
 import {
-  type DepositRule,
   type Product,
   type ProductTerms,
   isPossibleDeposit,
@@ -106,11 +105,7 @@ export function toColumns(definition: ProductDefinition): VersionColumns {
 const [, WHOLE_PRICE] = PRODUCT_BOUNDS.depositBasisPoints;
 
 /** Both null: no rule; one null: no share of its own, or no fixed sum. */
-export function toDepositRule(
-  basisPoints: number | null,
-  fixedPence: number | null,
-  withoutShare = 0,
-): DepositRule | null {
+export function toDepositRule(basisPoints: number | null, fixedPence: number | null, withoutShare = 0) {
   if (basisPoints === null && fixedPence === null) return null;
   return { basisPoints: basisPoints ?? withoutShare, fixedPence: fixedPence ?? 0 };
 }

@@ -53,20 +53,13 @@ async function behindProduct(db: DbOrTransaction, productId: string): Promise<SQ
 }
 
 /** Every product of these merchants, switched off ones too, for an import that compares. */
-export async function loadProductsOf(
-  db: DbOrTransaction,
-  merchantIds: readonly string[],
-): Promise<StoredProduct[]> {
+export async function loadProductsOf(db: DbOrTransaction, merchantIds: readonly string[]) {
   // One array parameter, however many merchants.
   const ids = sql.param([...merchantIds]);
   return (await select(db).where(sql`${products.merchantId} = any(${ids}::text[])`)).map(toStored);
 }
 
-export async function findProduct(
-  db: DbOrTransaction,
-  merchantId: string,
-  creditProduct: string,
-): Promise<StoredProduct | null> {
+export async function findProduct(db: DbOrTransaction, merchantId: string, creditProduct: string) {
   const [row] = await select(db).where(
     and(eq(products.merchantId, merchantId), eq(products.creditProduct, creditProduct)),
   );
@@ -74,10 +67,7 @@ export async function findProduct(
 }
 
 /** All versions of these products, newest first. */
-export async function loadVersions(
-  db: DbOrTransaction,
-  productIds: readonly string[],
-): Promise<ProductVersion[]> {
+export async function loadVersions(db: DbOrTransaction, productIds: readonly string[]) {
   if (productIds.length === 0) return [];
   const rows = await db
     .select({ creditProduct: products.creditProduct, columns: productVersions })
@@ -109,11 +99,7 @@ export async function insertProducts(tx: DbOrTransaction, wanted: readonly NewPr
 }
 
 /** Writes changed terms as the next version, and prices quotes with it from the commit on. @returns its number. */
-export async function addVersion(
-  tx: DbOrTransaction,
-  product: StoredProduct,
-  definition: ProductDefinition,
-): Promise<number> {
+export async function addVersion(tx: DbOrTransaction, product: StoredProduct, definition: ProductDefinition) {
   // Not the current version plus one: a product may have been set back to an older version.
   const [row] = await tx.execute<{ next: number }>(
     sql`select coalesce(max(version), 0) + 1 as next from product_versions where product_id = ${product.productId}`,
@@ -138,11 +124,7 @@ const {
 const KEPT_COLUMNS = Object.values(TERMS).map(({ name }) => name);
 
 /** Makes a new version, with this name of its lender, of every product of the lender that has another name; switched-off ones too. */
-export async function renameLenderInProducts(
-  tx: DbOrTransaction,
-  lender: string,
-  name: string,
-): Promise<RenewedProduct[]> {
+export async function renameLenderInProducts(tx: DbOrTransaction, lender: string, name: string) {
   const kept = sql.raw(KEPT_COLUMNS.join(', '));
   const ofCurrent = sql.raw(KEPT_COLUMNS.map((column) => `v.${column}`).join(', '));
   return tx.execute<RenewedProduct & Record<string, unknown>>(sql`

@@ -89,10 +89,7 @@ const QUEUES = `
   group by 1, 2, 3`;
 
 /** Adds the notifications that wait. A removed endpoint has none: they wait for the one in its place. */
-export async function withQueue(
-  reader: Reader,
-  endpoints: readonly WebhookEndpoint[],
-): Promise<EndpointWithQueue[]> {
+export async function withQueue(reader: Reader, endpoints: readonly WebhookEndpoint[]) {
   const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
   type Waiting = Tenant & Omit<Queued, 'since'> & { readonly what: string; readonly oldestAt: Date };
   const rows = await rowsOf<Waiting>(reader, QUEUES, [partners]);

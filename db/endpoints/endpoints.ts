@@ -54,12 +54,11 @@ export async function registerEndpoint(
   ]);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   const old = await findEndpoint(tx, partnerId, environment);
-  if (old !== null && !replace) {
+  if (old !== null && !replace)
     throw new Refused(
       'conflict',
       `${partnerId} has a ${environment} endpoint already, ${old.endpointId}: add --replace to put this in its place.`,
     );
-  }
   if (old !== null) await runPrepared(tx, REMOVE, [old.endpointId]);
   const endpointId = `whe_${ulid()}`;
   await runPrepared(tx, INSERT, [endpointId, partnerId, environment, url]);
@@ -167,13 +166,11 @@ export async function setEndpointState(
   wanted: { state: 'active' } | { state: 'disabled'; reason: 'operator' | 'gone' | 'failing' },
 ): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
   const old = await lockEndpoint(tx, endpointId);
-  if (old.state === 'removed') {
+  if (old.state === 'removed')
     throw new Refused('conflict', `Endpoint ${endpointId} was removed: register one instead.`);
-  }
   const reason = wanted.state === 'disabled' ? wanted.reason : null;
-  if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator')) {
+  if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator'))
     return { changed: false, endpoint: old };
-  }
   await runPrepared(tx, SET_STATE, [endpointId, wanted.state, reason]);
   return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
 }

@@ -48,11 +48,7 @@ export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: 
  * Makes the key pair of a partner and environment, unless there is one. The caller holds a lock that keeps a second call out.
  * @returns its id; null when there was one.
  */
-export async function ensureKeyPair(
-  tx: DbOrTransaction,
-  owner: Tenant,
-  keyRing: Pick<KeyRing, 'seal'>,
-): Promise<string | null> {
+export async function ensureKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyRing, 'seal'>) {
   const [found] = await livePublicKeys(tx, owner);
   return found === undefined ? (await addKeyPair(tx, owner, keyRing)).keyPairId : null;
 }

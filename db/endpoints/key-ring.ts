@@ -48,15 +48,13 @@ export function parseKeyRing(text: string): KeyRing {
   for (const [index, entry] of text.split(',').entries()) {
     const [id = '', key = '', ...more] = entry.trim().split(':');
     const position = `key ring: entry ${index + 1}`;
-    if (more.length > 0 || !KEY_ID.test(id)) {
+    if (more.length > 0 || !KEY_ID.test(id))
       throw new KeyRingError(
         `${position} must be <id>:<key>, the id 1 to 16 of a-z, 0-9, "-" and "_", beginning with a letter or digit`,
       );
-    }
     const bytes = Buffer.from(key, 'base64');
-    if (!BASE64_OF_32_BYTES.test(key) || bytes.length !== KEY_BYTES) {
+    if (!BASE64_OF_32_BYTES.test(key) || bytes.length !== KEY_BYTES)
       throw new KeyRingError(`${position} must have a key of 32 bytes in base64 (openssl rand -base64 32)`);
-    }
     if (keys.has(id)) throw new KeyRingError(`${position} repeats the id of an earlier one`);
     keys.set(id, createSecretKey(bytes));
   }

@@ -218,9 +218,8 @@ export async function cancelNotification(
   const { state, generation, partnerId } = row;
   if (state === 'started' && generation !== deadGeneration)
     return { kind: 'under_way', generation, partnerId };
-  if ((await endNotification(tx, row, { state: 'cancelled', reason: 'operator' })) === null) {
+  if ((await endNotification(tx, row, { state: 'cancelled', reason: 'operator' })) === null)
     throw new Refused('conflict', `Notification ${notificationId} has ended already: ${state}.`);
-  }
   return { kind: 'cancelled', was: state, partnerId };
 }
 

@@ -44,10 +44,7 @@ const CLAIM = `
  * Claims due notifications (claim.sql): from endpoints in turn, first attempts before bulk recovery, an application's events in order.
  * Claims of one endpoint take turns in the database, so that together they never exceed its slots.
  */
-export async function claimDue(
-  reader: Reader,
-  { limit, slots, leaseMs, turn }: ClaimOptions,
-): Promise<Claim> {
+export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: ClaimOptions) {
   type Row = Omit<Claim, 'turn'> & {
     readonly partner: string;
     readonly environment: Tenant['environment'] | '';
@@ -77,11 +74,7 @@ const GIVE_BACK = `
   returning d.notification_id as id, d.test`;
 
 /** Gives back notifications that could not be started: they are due again after a pause. Callers that wait for a test get a hint. */
-export async function giveBack(
-  reader: Reader,
-  claimed: readonly NotificationRef[],
-  pauseMs: number,
-): Promise<void> {
+export async function giveBack(reader: Reader, claimed: readonly NotificationRef[], pauseMs: number) {
   if (claimed.length === 0) return;
   const ids = claimed.map(({ notificationId }) => notificationId);
   const rows = await runPrepared<{ id: string; test: boolean }>(reader, GIVE_BACK, [ids, pauseMs / 1_000]);

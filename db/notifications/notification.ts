@@ -42,11 +42,7 @@ const READ = `select ${NOTIFICATION} from notifications_now n where n.notificati
  * Reads a notification, and locks it until the transaction ends.
  * @param owner the owner that it must have: others are neither found nor waited for. Absent: any.
  */
-export async function lockNotification(
-  tx: Reader,
-  notificationId: string,
-  owner?: Tenant,
-): Promise<Notification | null> {
+export async function lockNotification(tx: Reader, notificationId: string, owner?: Tenant) {
   const whose = [notificationId, owner?.partnerId ?? null, owner?.environment ?? null];
   if ((await runPrepared(tx, LOCK, whose)).length === 0) return null;
   await runPrepared(tx, LOCK_DELIVERY, [notificationId]);
@@ -80,10 +76,7 @@ const PROGRESS = `
   where n.notification_id = $1
   order by a.attempt_number desc nulls last limit 1`;
 
-export async function readProgress(
-  reader: Reader,
-  notificationId: string,
-): Promise<NotificationProgress | null> {
+export async function readProgress(reader: Reader, notificationId: string) {
   type Row = Omit<NotificationProgress, 'attempt'> & {
     readonly httpStatus: number | null;
     readonly durationMs: number | null;

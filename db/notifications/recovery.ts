@@ -102,10 +102,7 @@ const INSERT = `
 type NewRecovery = RecoverySpan & Pick<Recovery, 'perSecond' | 'found'> & { readonly actor: string };
 
 /** @returns null when the partner has a recovery of its own under way. */
-async function insertRecovery(
-  tx: DbOrTransaction,
-  wanted: NewRecovery & Pick<Recovery, 'keyId' | 'runner'>,
-): Promise<Recovery | null> {
+async function insertRecovery(tx: DbOrTransaction, wanted: NewRecovery & Pick<Recovery, 'keyId' | 'runner'>) {
   const { actor, partnerId, environment, since, until, keyId, perSecond, found, runner } = wanted;
   const recoveryId = `rcv_${ulid()}`;
   const values = [recoveryId, partnerId, environment, since, until, keyId, perSecond, found, runner];
@@ -138,10 +135,7 @@ const ENABLED = `select 1 from partners where partner_id = $1 and recovery = 'en
  * environment.
  * @returns `recoveryId`: null for a dry run. @throws Refused
  */
-export async function recoverForPartner(
-  db: Db,
-  { owner, keyId, since, until, dryRun }: WantedRecovery,
-): Promise<{ readonly recoveryId: string | null; readonly matched: number }> {
+export async function recoverForPartner(db: Db, { owner, keyId, since, until, dryRun }: WantedRecovery) {
   return db.transaction(async (tx) => {
     if ((await runPrepared(tx, ENABLED, [owner.partnerId])).length === 0)
       throw new Refused('conflict', 'Recoveries are switched off for this partner.', 'disabled');
@@ -286,11 +280,7 @@ export async function recoverOne(
 }
 
 /** Records that it is done, or that it was interrupted and may be resumed. @throws TakenOver */
-export async function endRecovery(
-  db: Db,
-  by: RecoveryRunner,
-  state: 'interrupted' | 'done',
-): Promise<Recovery> {
+export async function endRecovery(db: Db, by: RecoveryRunner, state: 'interrupted' | 'done') {
   const { recoveryId, actor } = by;
   return db.transaction(async (tx) => {
     await lockOwn(tx, by);

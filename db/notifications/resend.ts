@@ -85,12 +85,11 @@ export async function resendNotification(
 
 /** Reserves a unit for a test. One that was delivered counts already, and another delivery would not count. */
 async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
-  if (was.deliveredMs !== null) {
+  if (was.deliveredMs !== null)
     throw new Refused(
       'conflict',
       `Test notification ${was.notificationId} was delivered: send a new one (ops webhooks test).`,
     );
-  }
   const month = await reserveMonth(tx, was);
   if (month !== null) return month;
   throw new TestLimitReached(was, await monthUse(tx, was));

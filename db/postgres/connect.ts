@@ -82,11 +82,7 @@ export const columns = (t: string, names: string): string =>
     .join(', ');
 
 /** Like runPrepared; milliseconds in columns that are named after a moment (`createdAt`, `failingSince`) become dates. */
-export async function rowsOf<Row>(
-  reader: Reader,
-  text: string,
-  parameters: readonly Parameter[],
-): Promise<Row[]> {
+export async function rowsOf<Row>(reader: Reader, text: string, parameters: readonly Parameter[]) {
   const rows = await runPrepared<object>(reader, text, parameters);
   return rows.map((row) => {
     const entries = Object.entries(row).map(([name, value]) =>
@@ -100,22 +96,14 @@ export async function rowsOf<Row>(
  * Runs a constant text as a named prepared statement: one round trip, parsed once for each connection. drizzle's own statements are
  * parsed and planned each time, and take two round trips.
  */
-export async function runPrepared<Row>(
-  reader: Reader,
-  text: string,
-  parameters: readonly Parameter[] = [],
-): Promise<Row[]> {
+export async function runPrepared<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const client = typeof reader === 'function' ? reader : clientOf(reader);
   const rows = await client.unsafe(text, parameters as never[], { prepare: true });
   return [...rows] as unknown as Row[];
 }
 
 /** The row of a statement that always returns one. */
-export async function oneRow<Row>(
-  reader: Reader,
-  text: string,
-  parameters: readonly Parameter[] = [],
-): Promise<Row> {
+export async function oneRow<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const [row] = await runPrepared<Row>(reader, text, parameters);
   if (row === undefined) throw new Error(`no row came back from: ${text.trim().slice(0, 100)}`);
   return row;

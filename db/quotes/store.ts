@@ -262,9 +262,8 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
 
   return {
     add(row) {
-      if (waiting.length >= mostWaiting) {
+      if (waiting.length >= mostWaiting)
         return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
-      }
       return new Promise((resolve, reject) => {
         const waiter = new Waiter(row, performance.now() + deadlineMs, resolve, reject);
         waiting.push(waiter);

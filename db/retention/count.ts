@@ -63,11 +63,7 @@ export async function begunMonths(reader: Reader, kind: MonthlyKind): Promise<Ex
 }
 
 /** In a month, read through its parent, because months have no rights of their own; null: in the default partition. */
-function countIn(
-  reader: Reader,
-  { kind, table, idColumn: id }: MonthlyKind,
-  month: ExpiredMonth | null,
-): Promise<Rows> {
+function countIn(reader: Reader, { kind, table, idColumn: id }: MonthlyKind, month: ExpiredMonth | null) {
   const from = month === null ? `${table}_default` : table;
   const range = month === null ? '' : `t.${id} >= $3 and t.${id} < $4 and`;
   const text = `

@@ -131,11 +131,7 @@ interface RetentionStepOptions {
  * Removes what is past its time of one kind, in batches, until that is done or `enough` returns true. The next step continues an
  * interrupted one. Statements may take long: the connection needs a long timeout.
  */
-export async function applyRetentionStep(
-  db: Db,
-  task: RetentionTask,
-  options: RetentionStepOptions,
-): Promise<RetentionStep> {
+export async function applyRetentionStep(db: Db, task: RetentionTask, options: RetentionStepOptions) {
   const { kind } = task;
   return kind === 'payloads' ? clearSome(db, task, options) : removeSome(db, MONTHLY_KINDS[kind], options);
 }
@@ -159,11 +155,7 @@ async function clearSome(
   return { removed, byPeriod, dropped: [], more, cursor, busy: [] };
 }
 
-async function removeSome(
-  db: Db,
-  kind: MonthlyKind,
-  { enough, batch = BATCH }: RetentionStepOptions,
-): Promise<RetentionStep> {
+async function removeSome(db: Db, kind: MonthlyKind, { enough, batch = BATCH }: RetentionStepOptions) {
   const dropped: string[] = [];
   const busy: string[] = [];
   const inBatches = [`${kind.table}_default`];

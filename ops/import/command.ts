@@ -40,9 +40,8 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     const isCsv =
       options.csv === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
     if (!isCsv) return answerOf(await run(db, parseJson(text), how), dryRun, 'row');
-    if (csv === null) {
+    if (csv === null)
       return refuseFile(`This looks like CSV; ${noun} are imported from JSON: [ { … }, { … } ].`);
-    }
     return answerOf(await importCsv(db, parseCsv(text, csv), run, how), dryRun, 'line');
   });
 }

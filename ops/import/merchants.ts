@@ -55,10 +55,7 @@ export async function importMerchants(
   });
 }
 
-async function planMerchants(
-  tx: DbOrTransaction,
-  parsed: readonly ParsedRow<MerchantRow>[],
-): Promise<PlannedMerchant[]> {
+async function planMerchants(tx: DbOrTransaction, parsed: readonly ParsedRow<MerchantRow>[]) {
   const ids = parsed.map(({ value }) => value.merchant_id);
   const stored = new Map((await loadMerchants(tx, ids)).map((one) => [one.setup.merchantId, one]));
   return parsed.map(({ row, value }) => {

@@ -124,13 +124,12 @@ export function checkForm<S extends z.ZodType>(
 
 function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, schema: z.ZodType): Fault[] {
   const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys') {
+  if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => {
       const meant = didYouMean(key, fieldsAt(schema, path));
       const hint = meant === undefined ? '' : `: did you mean ${[...path, meant].join('.')}?`;
       return { row, field: [...path, key].join('.'), message: `${UNKNOWN_FIELD}${hint}` };
     });
-  }
   const value = path.reduce<unknown>(
     (inner, name) =>
       typeof inner === 'object' && inner !== null && Object.hasOwn(inner, name)

@@ -119,11 +119,7 @@ export interface WantedCertificate {
 }
 
 /** The authority in these files. It is made when it is missing, half-written or about to expire. */
-export async function keepAuthority(
-  files: CertificateFiles,
-  commonName: string,
-  now: Date,
-): Promise<IssuedCertificate> {
+export async function keepAuthority(files: CertificateFiles, commonName: string, now: Date) {
   const old = await readCertificate(files);
   if (daysLeft(old, now) > RENEW_AUTHORITY_DAYS) return old;
   const made = await createAuthority(commonName, validFor(AUTHORITY_DAYS, now));

@@ -21,9 +21,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new ConfigError(`settings that cannot be used:\n${faults.join('\n')}`);
   }
   const config = parsed.data;
-  if ((config.TLS_CERT_FILE === undefined) !== (config.TLS_KEY_FILE === undefined)) {
+  if ((config.TLS_CERT_FILE === undefined) !== (config.TLS_KEY_FILE === undefined))
     throw new ConfigError('TLS_CERT_FILE and TLS_KEY_FILE belong together: set both or neither.');
-  }
   const retention = retentionFault(config);
   if (retention !== null) throw new ConfigError(retention);
   return config;
@@ -89,11 +88,10 @@ export function opsActor(
 ): string {
   const actor = config.OPS_ACTOR ?? loginName;
   const production = config.ENVIRONMENT === 'production' && config.DATABASE_URL !== undefined;
-  if (production && (SHARED.has(actor.toLowerCase()) || NUMBER.test(actor))) {
+  if (production && (SHARED.has(actor.toLowerCase()) || NUMBER.test(actor)))
     throw new ConfigError(
       `"${actor}" is an account that may be anybody's, and the change log names who makes a change: ` +
         'set OPS_ACTOR to your own name, such as OPS_ACTOR=jane.doe.',
     );
-  }
   return actor;
 }

@@ -58,10 +58,7 @@ async function exists(connection: ConnectionLike, namespace: string): Promise<bo
  * Which of our search attributes the namespace lacks. They are looked for by queries, because Temporal Cloud refuses the operator API.
  * @throws when Temporal cannot be asked.
  */
-export async function missingSearchAttributes(
-  connection: ConnectionLike,
-  namespace: string,
-): Promise<string[]> {
+export async function missingSearchAttributes(connection: ConnectionLike, namespace: string) {
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
     try {
@@ -112,9 +109,7 @@ const ask = <T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> 
  * The Temporal that the settings name, and what makes it ready for a worker.
  * @returns undefined when they name none. `prepare` throws when it cannot be reached or lacks what it does not let us add.
  */
-export function prepareExternalTemporal(
-  config: Config,
-): { readonly address: string; prepare(): Promise<void> } | undefined {
+export function prepareExternalTemporal(config: Config) {
   const target = externalTemporal(config);
   if (target === undefined) return undefined;
   return {

@@ -134,10 +134,7 @@ interface StartupWatch {
  * Reads the messages of a server until its session is ready. Listeners of the socket do not receive the message for which the server is
  * refused.
  */
-function watchStartup<Socket extends net.Socket>(
-  socket: Socket,
-  { leaderOnly, decide }: StartupWatch,
-): Socket {
+function watchStartup<Socket extends net.Socket>(socket: Socket, { leaderOnly, decide }: StartupWatch) {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   let pending: Buffer | null = Buffer.alloc(0);
   const end = (fault: string | null) => {
