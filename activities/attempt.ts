@@ -32,7 +32,6 @@ export interface AttemptDeps {
   readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy> };
   readonly now: () => Date;
   readonly monotonicMs: () => number;
-  /** Reports to operators. */
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
   /** A notification has ended without being delivered, or is held. */
@@ -55,7 +54,6 @@ export type SendWebhook = (request: {
   readonly body: string;
 }) => Promise<SentWebhook>;
 
-/** Facts about an attempt beside its outcome, none of them secret. */
 export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'> {
   readonly attemptNumber: number;
   readonly endpointId: string;
@@ -63,7 +61,6 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
   readonly ageMs: number;
 }
 
-/** The notification to send, and its generation: a workflow of an older one gets `superseded`. */
 interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
@@ -98,10 +95,8 @@ type SendResult =
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Deliveries to the partner are paused: the next generation makes the attempt. */
   | { readonly kind: 'paused' }
-  /** A later generation has taken over. */
   | { readonly kind: 'superseded' };
 
-/** The argument of `recordResult`. */
 export interface AttemptResult {
   readonly notificationId: string;
   readonly attemptNumber: number;
@@ -139,7 +134,6 @@ export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: Attem
   const { fastPath, sendSlots, warn } = deps;
   const attempt = createAttempt(deps);
 
-  /** @returns whether it was a delivery, and has been recorded. */
   async function recordDelivery(ref: NotificationRef, sent: SendResult): Promise<boolean> {
     if (sent.kind !== 'sent' || sent.outcome.kind !== 'delivered') return false;
     const { notificationId, generation } = ref;
@@ -175,7 +169,6 @@ type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 function createAttempt(deps: AttemptDeps) {
   const { sql, send, now, warn, monotonicMs, onEnd } = deps;
 
-  /** Ends a notification without an attempt, or holds it. */
   async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
     const eventType = await endNotification(sql, ref, refusal);

@@ -34,7 +34,6 @@ export type RecordActivities = ReturnType<typeof createActivities>['records'];
 export type LocalActivities = ReturnType<typeof createActivities>['local'];
 
 interface RecordingDeps extends Pick<AttemptDeps, 'sql' | 'monotonicMs' | 'warn' | 'onEnd'> {
-  /** The outcome of an attempt has been recorded, which took this long. */
   readonly onRecorded: (
     attempt: { readonly notificationId: string; readonly attemptNumber: number },
     durationMs: number,
@@ -70,7 +69,6 @@ export function createRecordResult({ sql, monotonicMs, warn, onRecorded, onEnd }
   };
 }
 
-/** Ends a notification between attempts, for example because an operator cancelled it. */
 function createEndDelivery({ sql, onEnd }: Pick<RecordingDeps, 'sql' | 'onEnd'>) {
   return async function endDelivery(ref: NotificationRef & { readonly end: NotificationEnd }): Promise<void> {
     const eventType = await endNotification(sql, ref, ref.end);
@@ -83,7 +81,6 @@ type Activity<Input, Output> = (input: Input) => Promise<Output>;
 /** Well under the heartbeat timeout of the workflow (10 s), which is how soon a dead worker is noticed. */
 const HEARTBEAT_MS = 2_500;
 
-/** Shows Temporal that this process is alive while the activity runs. */
 function withHeartbeat<Input, Output>(activity: Activity<Input, Output>): Activity<Input, Output> {
   return async (input) => {
     const context = Context.current();

@@ -21,11 +21,9 @@ const STEP_MS = 20_000;
 export interface RetentionDeps extends Pick<AttemptDeps, 'warn'> {
   /** Opens a pool of its own, for statements that may take a minute: the pool of the deliveries has a short timeout. */
   readonly connectForRetention: () => Database;
-  /** A run removed this many rows beyond those that expire in a day. */
   readonly onRemovedMuch: (kind: RetentionKind, rows: number) => void;
 }
 
-/** Removes some of the expired rows: about twenty seconds of work. */
 export function createRetentionActivities(deps: RetentionDeps) {
   const { connectForRetention, warn, onRemovedMuch } = deps;
 

@@ -40,7 +40,6 @@ export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>)
       .send(serialize({ success: true, data }));
 }
 
-/** The form of errors in each of the two contracts. */
 const SERIALIZERS = {
   public: serializer<AnyErrorBody>(errorSchema),
   internal: serializer<AnyErrorBody>(internalErrorSchema),

@@ -21,7 +21,6 @@ export function bodyOf<T>(validate: (body: unknown) => Validated<T>, body: unkno
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Reads the query of the route; absent: the route accepts no parameter. */
     readonly readQuery?: (query: unknown) => Validated<unknown>;
   }
 }
@@ -127,7 +126,6 @@ function countKeys(text: string): number {
   return keys;
 }
 
-/** The first duplicate top-level key of a valid JSON object, if any. */
 function duplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   let twice: string | undefined;

@@ -25,7 +25,6 @@ interface CatalogueOptions {
   readonly sql: Sql;
   /** For LISTEN: not through a pooler. */
   readonly listenUrl: string;
-  /** Longest wait for Postgres per look-up, in milliseconds. */
   readonly readTimeoutMs: number;
   /** Gets the news of attempts, which come over the same connection. */
   readonly attempts: { onMessage(payload: string): void; lookAgain(): void };
@@ -128,7 +127,6 @@ class KeyMemory {
 
 const hex = (record: ApiKeyRecord) => record.keyHash.toString('hex');
 
-/** A merchant as quotes see it: complete, or the fields that are missing. */
 export interface CatalogueMerchant {
   readonly merchantId: string;
   /** Partners it exists for; null: all. */

@@ -56,9 +56,7 @@ export interface Caller extends Tenant {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on keyed routes once the key has been accepted. */
     caller: Caller;
-    /** The same on the internal listener, for a service key. */
     service: ServiceCaller;
   }
 }
@@ -99,7 +97,6 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>) {
   };
 }
 
-/** Service keys, whatever their state, by their SHA-256 in hex. */
 type ServiceKeys = ReadonlyMap<string, ServiceKeySummary>;
 
 /** Keys accepted recently, more than there are integrations: they distinguish a known key from a guess without a statement. */

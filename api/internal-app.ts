@@ -18,17 +18,14 @@ import {
 interface ApplicationsDeps {
   readonly queries: ApiQueries;
   readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications' | 'keylessRefused'>;
-  /** Calls without a valid service key per source address and minute. */
   readonly keylessPerMinute: number;
   /** Addresses and CIDRs of proxies whose `X-Forwarded-For` names the source. */
   readonly trustedProxies: readonly string[];
-  /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
 }
 
 interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
-  /** Returns the answer of `/metrics`, in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   /** Resolves when the process can do its work; rejects with what is missing. */
   readonly checkReady: () => Promise<void>;

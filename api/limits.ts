@@ -14,13 +14,10 @@ const REST_MS = 1_000;
 interface RateLimitState {
   readonly allowed: boolean;
   readonly limit: number;
-  /** Calls left in this window, ≥ 0. */
   readonly remaining: number;
-  /** Milliseconds until the window closes. */
   readonly resetMs: number;
 }
 
-/** Counts one call. */
 async function consumeFrom(
   limiter: RateLimiterMemory | RateLimiterRedis,
   caller: string,
@@ -41,11 +38,9 @@ async function consumeFrom(
 }
 
 interface RateLimiterOptions {
-  /** Calls per key and minute, ≥ 1. */
   readonly limit: number;
   /** Shared store; null: each process counts for itself. */
   readonly redis: Redis | null;
-  /** Called when a call had to be counted in memory although Redis is configured. */
   readonly onFallback: (cause: unknown) => void;
 }
 
@@ -122,7 +117,6 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
   const held = new WeakSet<object>();
 
   return {
-    /** Whether the next call without a valid key from this address is above the limit. */
     async isReached(request: FastifyRequest): Promise<boolean> {
       const counted = await calls.get(sourceOf(request.ip));
       return counted !== null && counted.remainingPoints <= 0;

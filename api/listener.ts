@@ -15,7 +15,6 @@ import { openConnections } from './observe';
 export interface TlsFiles {
   /** PEM, leaf first. */
   readonly cert: string | Buffer;
-  /** PEM. */
   readonly key: string | Buffer;
 }
 
@@ -33,9 +32,7 @@ const TIMEOUTS = {
    * keep them in memory. Longer than the slowest answer (a test notification: 10 s).
    */
   connectionTimeout: 20_000,
-  /** How often Node checks the timeouts of requests. */
   connectionsCheckingInterval: 2_000,
-  /** Bytes of request line and headers. */
   maxHeaderSize: 16 * 1024,
   // `properHttp` checks it, and answers in the contract's form.
   requireHostHeader: false,
@@ -129,7 +126,6 @@ export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Sets the headers of every answer. */
 export function markAnswers(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id).headers(SECURITY_HEADERS);

@@ -3,7 +3,6 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { ID_PATTERNS } from '../contracts/fields';
 import type { RequestSpan, RequestTracer } from '../runtime/telemetry/tracing';
 
-/** The metrics of an API process, served on the internal listener. */
 export type ApiMetrics = ReturnType<typeof createApiMetrics>;
 
 /** @param deps.quotesWaiting how many quotes wait for their insert. */
@@ -15,7 +14,6 @@ export function createApiMetrics(deps: {
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
-  /** A gauge that is read at each scrape. */
   const gauge = (name: string, help: string, read: () => number | Promise<number>) =>
     new Gauge({
       name,
@@ -183,7 +181,6 @@ function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => voi
   return { admit, flush };
 }
 
-/** The id of the partner's key or the service key; undefined when no key was checked. */
 function keyIdOf(request: FastifyRequest): string | undefined {
   const { caller, service } = request as { caller?: { keyId: string }; service?: { keyId: string } };
   return (caller ?? service)?.keyId;
@@ -191,7 +188,6 @@ function keyIdOf(request: FastifyRequest): string | undefined {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the route in logs, metrics and traces, for a URL with a pattern. */
     readonly routeName?: string;
   }
   interface FastifyRequest {

@@ -20,7 +20,6 @@ import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
 import { withTimeout } from '../timing/timing';
 
-/** The statements of the routes, except those for quotes, keys and merchants. */
 export type ApiQueries = ReturnType<typeof apiQueries>;
 
 /**

@@ -30,13 +30,10 @@ const PAGES_AT_A_TIME = 2;
 
 export interface ApiProcessOptions {
   readonly config: Config;
-  /** Replaces DATABASE_URL, for the embedded stack. */
   readonly databaseUrl: string;
   readonly tls: TlsFiles | null;
   readonly logger: Logger;
-  /** More metrics for `/metrics`, from a worker in the same process. */
   readonly moreMetrics?: () => Promise<string>;
-  /** Ports to listen on; 0 takes a free one. */
   readonly ports: { readonly api: number; readonly internal: number };
   /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
   readonly redisTimeoutMs?: number;

@@ -12,7 +12,6 @@ const HELP = {
     'One API process on an existing Postgres; --migrate brings the schema up to date first. SIGHUP reads the certificate again, SIGTERM stops it in order.',
 };
 
-/** One API process on an existing Postgres. `--migrate` brings the schema up to date first. */
 main('api', HELP, async () => {
   const config = readConfig();
   const logger = createLogger(config);

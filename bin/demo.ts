@@ -4,7 +4,6 @@ import { NoStack } from '../dev/demo/run';
 import { readConfig } from '../runtime/config/config';
 import { helped } from './main';
 
-/** `npm run demo`: shows the whole way on the stack that `npm start` runs. */
 async function main(): Promise<void> {
   try {
     const outcome = await runDemo({

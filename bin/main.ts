@@ -1,8 +1,5 @@
-/** What `--help` prints about a process. */
 export interface Help {
-  /** The command line. */
   readonly usage: string;
-  /** Its purpose, in a sentence. */
   readonly purpose: string;
 }
 

@@ -8,7 +8,6 @@ const HELP = {
     'Brings the schema of DATABASE_URL up to date, and ends. Keeps data as long as RETENTION_* say; shorter than now only with --shorten-retention.',
 };
 
-/** Brings the schema up to date and ends: a job of its own, before any API or worker process of that version. */
 main('migrate', HELP, async () => {
   const config = readConfig();
   const { DATABASE_URL } = config;

@@ -28,7 +28,6 @@ async function connect({ connection }: TemporalTarget) {
   }
 }
 
-/** A job that runs before the first worker. */
 main('prepare-temporal', HELP, async () => {
   const config = readConfig();
   if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');

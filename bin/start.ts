@@ -28,7 +28,6 @@ if (!helped(HELP))
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
     const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
     const logger = createLogger(config, destination);
-    /** The worker's part of `/metrics`, once there is a worker. */
     let workerMetrics = async () => '';
     const stack = await startStack({
       ...signals,

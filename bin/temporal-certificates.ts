@@ -7,7 +7,6 @@ const HELP = {
     'Makes and renews the certificates for mutual TLS with Temporal in FOLDER (authority, server, client, console), and ends.',
 };
 
-/** Makes and renews the certificates for mutual TLS with Temporal in the folder that it is given, and ends: a job before Temporal. */
 main('temporal-certificates', HELP, async () => {
   const [folder] = process.argv.slice(2);
   if (folder === undefined || folder.startsWith('-'))

@@ -15,7 +15,6 @@ const HELP = {
     'One worker process on an existing Postgres and Temporal: it sends the webhooks. SIGTERM stops it in order.',
 };
 
-/** Runs a worker process on an existing Postgres and Temporal until a signal stops it. */
 export async function runWorker(tuning: WorkerTuning = {}): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);

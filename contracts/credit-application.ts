@@ -70,7 +70,6 @@ export const applicationByLinkSchema = z
   })
   .meta({ id: 'ApplicationByLink', description: 'Other fields are ignored and not stored.' });
 
-/** The request of an integration, by parameters or by link. Money in pence. */
 interface ApplicationRequest extends ApplicationTerms {
   readonly lender: string;
   readonly lenderReference: string;
@@ -135,7 +134,6 @@ const STATES = APPLICATION_STATES.join(', ');
 /** How far a lender's clock may be ahead of ours. More is a fault of its clock, or a planned date and no report. */
 export const MOST_MINUTES_AHEAD = 5;
 
-/** Body of `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
 export const lenderEventRequestSchema = z
   .object({
     lender_event_id: visibleText('lender_event_id', 128).meta({

@@ -2,13 +2,11 @@ import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { text, whole } from './fields';
 
-/** Of an error in the body. */
 const fieldDetails = {
   field: text('Name of the field at fault (the first, where several are).'),
   fields: z.array(z.string()).meta({ description: 'MISSING_FIELD: every required field that is absent.' }),
 };
 
-/** The values involved in an error; which of them are there depends on the code. */
 const errorDetailsSchema = z
   .object({
     ...fieldDetails,

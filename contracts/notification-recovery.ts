@@ -3,7 +3,6 @@ import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
 import { answerSchema, count, momentField, sentMoment } from './fields';
 import { bodyValidator } from './validate';
 
-/** Body of `POST /v1/notifications/recover`. */
 export const recoverRequestSchema = z
   .strictObject({
     created_from: sentMoment(
@@ -38,7 +37,6 @@ export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 /** What partners see of a recovery's state. */
 const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
 
-/** The answer of `GET /v1/notifications/recoveries/{recovery_id}`. */
 export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
   recovery_id: recoveryId,
   status: z.enum(RECOVERY_STATUSES).meta({

@@ -20,7 +20,6 @@ import { testLenders } from './webhook-event';
 const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
 
-/** The query of `GET /v1/notifications`. */
 export const listNotificationsQuerySchema = z
   .strictObject({
     event_id: z
@@ -170,7 +169,6 @@ export const notificationListSchema = answerSchema('NotificationListResponse', {
 
 export type NotificationListBody = z.infer<typeof notificationListSchema>;
 
-/** The answer of `GET /v1/notifications/{notification_id}`. */
 export const notificationResponseSchema = answerSchema('NotificationResponse', {
   ...notificationFields,
   payload: textOrNull(
@@ -190,7 +188,6 @@ export const notificationResponseSchema = answerSchema('NotificationResponse', {
 
 export type NotificationBody = z.infer<typeof notificationResponseSchema>;
 
-/** The answer of `POST /v1/notifications/{notification_id}/resend`. */
 export const resendResponseSchema = answerSchema('ResendResponse', {
   notification_id: notificationIdField,
   event_id: eventIdField.meta({ description: 'The same event id: a receiver that has it may drop it.' }),
@@ -199,7 +196,6 @@ export const resendResponseSchema = answerSchema('ResendResponse', {
 
 export type ResendBody = z.infer<typeof resendResponseSchema>;
 
-/** The query of `POST /v1/notifications/test`. */
 export const testNotificationQuerySchema = z.strictObject({
   lender: z.enum(testLenders, 'lender must be lender_a or lender_b.').optional().meta({
     description:

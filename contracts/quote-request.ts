@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { amountText, parsePence, type AmountFault } from '../domain/money';
 import { parsedUrl } from '../domain/webhook';
 
-/** An amount as sent. */
 export interface Amount {
   /** Integer pence; `Infinity` past twelve integer digits, which only a loan may have (it is then too high). */
   readonly pence: number;
@@ -145,13 +144,11 @@ function isTooLong(text: string): boolean {
   return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
 }
 
-/** `P` and six digits. */
 const partnerIdSchema = z
   .string()
   .regex(/^P\d{6}$/, 'partner_id must be the letter P followed by six digits.')
   .meta({ description: 'The partner that owns the API key.', examples: ['P100001'] });
 
-/** `M` and six or seven digits, or the alternative form `XX-XXXX-XXXX-XXXX`. */
 const merchantIdSchema = z
   .string()
   .regex(

@@ -56,7 +56,6 @@ export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$stri
   };
 }
 
-/** For routes without a parameter. */
 export const readNoQuery = queryValidator(z.strictObject({}));
 
 function violationOf(issue: z.core.$ZodIssue | undefined): Violation {

@@ -47,7 +47,6 @@ const creditProductField = textOrNull(
   'Classic credit 12 months',
 );
 
-/** The fields of an event, in their order. */
 const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
   event_id: text(
     'The same in every attempt, and in the header webhook-id: drop what you have seen.',
@@ -131,7 +130,6 @@ export function applicationEventText(change: ApplicationChange): string {
   return text;
 }
 
-/** Lenders whose sample reference a test notification can carry. */
 export const testLenders = ['lender_a', 'lender_b'] as const;
 export type TestLender = (typeof testLenders)[number];
 
@@ -180,7 +178,6 @@ export function testEvent(of: {
   };
 }
 
-/** The answer of `GET /v1/credit-applications/{credit_application_id}`. */
 export const partnerApplicationSchema = answerSchema('CreditApplicationResponse', {
   ...applicationFields,
   credit_application_id: applicationIdField,
@@ -211,7 +208,6 @@ export const partnerApplicationSchema = answerSchema('CreditApplicationResponse'
 
 export type PartnerApplicationBody = z.infer<typeof partnerApplicationSchema>;
 
-/** The answer of `GET /v1/webhook-keys`. */
 export const webhookKeysSchema = answerSchema('WebhookKeysResponse', {
   keys: z
     .array(

@@ -15,7 +15,6 @@ export type KeyEnvironment = Tenant['environment'];
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 32 of 62 characters are 190 bits: never guessed, so a fast hash without salt is enough to store it. */
 const RANDOM_LENGTH = 32;
-/** By what a key opens: the public API in one environment, or the internal listener. */
 const PREFIXES = { sandbox: 'sk_test_', live: 'sk_live_', service: 'svc_' } as const;
 
 /** A new key. `crypto.randomInt` draws without modulo bias. */
@@ -49,7 +48,6 @@ export function checkOverlap(seconds: number): void {
 export interface KeySummary extends Readonly<
   Omit<typeof apiKeys.$inferSelect, 'partnerId' | 'environment' | 'keyHash'>
 > {
-  /** By the database's clock. */
   readonly expired: boolean;
 }
 
@@ -64,7 +62,6 @@ export interface Changed<S extends KeySummary> {
   readonly summary: S;
 }
 
-/** A kind of keys: its table, how one is read, and how a successor of one is made. */
 interface KeyKind<S extends KeySummary> {
   readonly table: 'api_keys' | 'service_keys';
   readonly find: (db: DbOrTransaction, keyId: string) => Promise<S | null>;
@@ -95,7 +92,6 @@ function expiryIn(seconds: number | null): SQL | null {
 
 export type KeyChanges<S extends KeySummary> = ReturnType<typeof keyChanges<S>>;
 
-/** Rotation, revocation and switching off of one kind of keys. */
 function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }: KeyKind<S>) {
   const table = sql.identifier(name);
   const existing = async (db: DbOrTransaction, keyId: string) => {
@@ -248,7 +244,6 @@ export const {
     issueKey(tx, { partnerId, environment, expiresInSeconds }),
 });
 
-/** What a service key gives access to: applications of one lender in one environment. */
 export interface KeyBinding {
   readonly lender: string;
   readonly environment: KeyEnvironment;
@@ -262,7 +257,6 @@ export const inScope = ({ lender, environment }: KeyBinding) =>
     isNull(creditApplications.simulated),
   );
 
-/** A lender's integration that has called with a service key. */
 export interface ServiceCaller extends KeyBinding {
   readonly keyId: string;
 }

@@ -1,11 +1,9 @@
 /** The cause, where callers answer each in its own way: the API with an error code, a recovery by skipping or stopping. */
 type RefusedWhy =
   | 'no_endpoint'
-  /** Of a notification that is to be sent again. */
   | 'under_way'
   | 'test'
   | 'payload_removed'
-  /** Of a recovery that a partner asks for. */
   | 'disabled'
   | 'too_long_ago'
   | 'empty_span'

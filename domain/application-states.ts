@@ -72,7 +72,6 @@ export function mayFollow(from: ApplicationState, to: ApplicationState): boolean
 
 export const statesAfter = (from: ApplicationState) => APPLICATION_STATES.filter((to) => mayFollow(from, to));
 
-/** The states that may directly follow one and are usually reached later. */
 const forwardFrom = (from: ApplicationState) =>
   statesAfter(from).filter((to) => position(to) > position(from));
 
@@ -114,12 +113,10 @@ export function judgeStatus(from: ApplicationState, to: ApplicationState, happen
   return AHEAD.get(from)?.has(to) ? 'waiting' : 'not_applied';
 }
 
-/** A lender's event that waits for the steps before it. */
 export interface WaitingEvent {
   readonly status: ApplicationState;
   /** When the lender says it happened. */
   readonly occurredAt: Date;
-  /** The order of arrival. */
   readonly eventNumber: number;
 }
 
@@ -127,7 +124,6 @@ export interface Standing {
   readonly state: ApplicationState;
   /** When the lender says that it came into this state. */
   readonly stateOccurredAt: Date;
-  /** When it did so here. */
   readonly updatedAt: Date;
 }
 

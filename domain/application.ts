@@ -12,9 +12,7 @@ export interface ApplicationTerms {
 export interface ApplicationChange extends ApplicationTerms {
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';
-  /** When the change was recorded. */
   readonly createdAt: Date;
-  /** 1, 2, 3 … for each application. */
   readonly sequence: number;
   readonly applicationId: string;
   readonly quoteId: string;
@@ -32,7 +30,6 @@ export interface ApplicationChange extends ApplicationTerms {
 export type WriteChange = (change: ApplicationChange) => string;
 
 interface FittedOffer {
-  /** Key of its lender. */
   readonly lender: string;
   readonly creditProduct: string;
   readonly loanPence: number;
@@ -42,7 +39,6 @@ interface FittedOffer {
 /** What a quote offered. Money in pence. */
 export interface QuotedOffers {
   readonly merchantReference: string | null;
-  /** Every product that fitted, shown or not. */
   readonly fitted: readonly FittedOffer[];
   /**
    * What the link of the summary carries: the basket, with the deposit that the merchant asks for. No product need
@@ -51,14 +47,12 @@ export interface QuotedOffers {
   readonly summary: { readonly loanPence: number; readonly depositPence: number };
 }
 
-/** What an application is to be opened for. */
 interface WantedOffer extends ApplicationTerms {
   /** Products of other lenders do not exist for it. */
   readonly lender: string;
   readonly merchantReference: string | null;
 }
 
-/** Why an application cannot be opened from a quote. */
 export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'merchant_reference_differs';
 
 /**

@@ -10,7 +10,6 @@ export const ORDER_WAIT_SECONDS = 60;
 export interface DeliveryFacts {
   readonly state: NotificationState;
   readonly endReason: string | null;
-  /** Null for one that has ended. */
   readonly dueAt: Date | null;
   readonly takenAt: Date | null;
   readonly nextAttemptAt: Date | null;
@@ -19,7 +18,6 @@ export interface DeliveryFacts {
   readonly endedAt: Date | null;
   /** When the attempt that has not ended began; null when none is under way. */
   readonly attemptBeganAt: Date | null;
-  /** Who paused it last. */
   readonly pausedBy: string | null;
   /** All deliveries to its partner are paused: since when, and by whom; null when they are not. */
   readonly partnerPaused: { readonly since: Date; readonly by: string } | null;
@@ -31,7 +29,6 @@ export interface DeliveryFacts {
   readonly testsFull: boolean;
   /** A workflow for its endpoint could not be started a moment ago: Temporal is away. */
   readonly startsFail: boolean;
-  /** There is an active endpoint. */
   readonly endpointActive: boolean;
   readonly now: Date;
 }
@@ -53,7 +50,6 @@ export type DeliveryNow =
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
   /** The next attempt should have begun: no worker, or Temporal is away. */
   | { readonly doing: 'attempt_overdue'; readonly since: Date }
-  /** A worker has taken it, and the first attempt is about to begin. */
   | { readonly doing: 'starting'; readonly since: Date | null }
   | { readonly doing: 'without_endpoint' }
   | { readonly doing: 'waiting_for_earlier'; readonly notificationId: string; readonly until: Date | null }
@@ -70,7 +66,6 @@ const OVERDUE_AFTER_MS = 10_000;
 /** A first attempt begins some milliseconds after its notification was taken, and within this on a busy machine. */
 const STARTS_WITHIN_MS = 3_000;
 
-/** Says what a delivery does now: the one reason, in the order in which the service itself asks. */
 export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
   const { state, endReason: reason, attemptBeganAt } = facts;
   if (state === 'held') return { doing: 'held', reason, since: facts.heldAt };

@@ -24,7 +24,6 @@ export type DeliveryOutcome =
   | {
       readonly kind: 'failed';
       readonly failure: DeliveryFailure;
-      /** Null when there was no status line. */
       readonly httpStatus: number | null;
       /** Whole milliseconds from the first DNS query to the decision. */
       readonly durationMs: number;
@@ -37,7 +36,6 @@ export interface SentWebhook {
   readonly outcome: DeliveryOutcome;
   /** The first 8 KiB of the answer; null when there was none. */
   readonly answer: string | null;
-  /** The address that we were connected to; null without a connection. */
   readonly address: string | null;
   /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   readonly detail: string | null;
@@ -139,7 +137,6 @@ const MAX_JITTER_MS = 15 * MINUTE_MS;
 interface WaitInput {
   /** Wait before each attempt, the first included, in milliseconds. */
   readonly ladderMs: readonly number[];
-  /** Attempts that have been made so far, 0 or more. */
   readonly attemptsMade: number;
   /** What the partner asked for with its last answer, 0 or more; null when it asked for nothing. */
   readonly retryAfterMs: number | null;
@@ -148,7 +145,6 @@ interface WaitInput {
 }
 
 export interface Wait {
-  /** Whole milliseconds. */
   readonly waitMs: number;
   /** `busy`: enough attempts are under way to the endpoint. */
   readonly because: 'ladder' | 'retry_after' | 'busy';

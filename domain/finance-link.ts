@@ -11,12 +11,10 @@ const OUR_NAMES = [
 ] as const;
 const OUR_PARAMETERS: ReadonlySet<string> = new Set(OUR_NAMES);
 
-/** What every link of one quote has in common. */
 interface LinkBase {
   /** The merchant's finance page, a valid https URL. */
   readonly merchantFinanceUrl: string;
   readonly quoteId: string;
-  /** Written to the link when not null. */
   readonly merchantReference: string | null;
 }
 

@@ -1,7 +1,6 @@
 /** How a division of money that does not come out even is settled. */
 type Rounding = 'half_up' | 'floor' | 'ceil';
 
-/** Why an amount could not be read; see {@link parsePence}. */
 export type AmountFault = 'format' | 'decimals' | 'too_large';
 
 type ParsedPence =
@@ -89,7 +88,6 @@ export function divideCeil(numerator: number, denominator: number): number {
   return remainder > 0 ? quotient + 1 : quotient;
 }
 
-/** The integer division that goes with each named rounding. */
 export const DIVISIONS: Readonly<Record<Rounding, (numerator: number, denominator: number) => number>> = {
   half_up: divideHalfUp,
   floor: divideFloor,

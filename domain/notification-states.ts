@@ -15,7 +15,6 @@ const OPEN = ['queued', 'started'] as const;
 export const isOpen = (state: NotificationState): state is (typeof OPEN)[number] =>
   state === 'queued' || state === 'started';
 
-/** Columns of `deliveries` that an event changes (db/schema/deliveries.ts). */
 type DeliveryField =
   | 'due_at'
   | 'taken_at'
@@ -31,19 +30,15 @@ type DeliveryField =
   | 'priority'
   | 'reserved_month';
 
-/** What an event does to the row of a notification that stays under way. */
 export interface DeliveryChange {
   readonly from: readonly DeliveryState[];
-  /** Null: the state stays as it is. */
   readonly to: DeliveryState | null;
   /** Another workflow begins; what the one before reports no longer counts, but for a delivery. */
   readonly newGeneration?: true;
   readonly now?: readonly DeliveryField[];
-  /** Set to the current time unless they have a value. */
   readonly nowIfEmpty?: readonly DeliveryField[];
   /** Set to null, `step` to 0. */
   readonly clears?: readonly DeliveryField[];
-  /** Given by the code that reports the event. */
   readonly given?: readonly DeliveryField[];
 }
 

@@ -3,7 +3,6 @@ import { formatPence } from './money';
 import type { ProductTerms } from './product';
 import { formatApr, paymentFlows, planRepayments, preparePlan } from './repayment-plan';
 
-/** Loans looked at between the two ends of a loan range. */
 const LOANS_BETWEEN = 20;
 /** £500,000,000: above it a flat rate could no longer be computed in safe integers (`flatAnnualBasisPoints`). */
 const MOST_TOTAL_PENCE = 50_000_000_000;
@@ -28,7 +27,6 @@ export function impliedProductApr(
   return impliedApr([[0, loanPence]], paymentFlows(terms, monthlyPence, finalPence));
 }
 
-/** Why payments do not imply the stated APR, or null when they do. */
 function checkApr(
   terms: ProductTerms,
   loanPence: number,
@@ -104,7 +102,6 @@ function checkOwnFigures(terms: ProductTerms): string[] {
   return smallCost === null ? faults : [smallCost];
 }
 
-/** Figures a lender or retailer publishes for a product, in pence; what is not published is left out. */
 export interface PublishedExample {
   readonly loanPence: number;
   readonly monthlyRepaymentPence: number;
@@ -152,18 +149,15 @@ function checkPublishedExample(terms: ProductTerms, example: PublishedExample): 
   ].filter((fault) => fault !== null);
 }
 
-/** Why a product is refused. */
 export interface Fault {
   /** The field at fault, or `publishedExample`. */
   readonly field: keyof ProductTerms | 'publishedExample';
-  /** For the person who imports it; names the figures. */
   readonly message: string;
 }
 
 /** How far a first interval in days may be from the months deferred: one month of either length. */
 const FIRST_INTERVAL_SLACK_DAYS = 31;
 
-/** Rules between fields. */
 function checkTogether(terms: ProductTerms): Fault[] {
   const faults: Fault[] = [];
   const { depositMin, depositMax, firstIntervalDays, deferralMonths, rateBasis, ratePpm } = terms;

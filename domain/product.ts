@@ -11,7 +11,6 @@ export const PRODUCT_CHOICES = {
   finalPayment: ['equal', 'remainder', 'clear_balance'],
   /** What `first_payment_amount` shows: the monthly repayment, the deposit paid to the merchant, or 0.00. */
   firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
-  /** Which figure `annual_interest_rate` shows. */
   annualRateShown: ['flat', 'nominal', 'effective'],
 } as const;
 type Choice<Term extends keyof typeof PRODUCT_CHOICES> = (typeof PRODUCT_CHOICES)[Term][number];
@@ -26,7 +25,6 @@ export interface DepositRule {
 
 /** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds below. */
 export interface ProductTerms {
-  /** Key of the lender whose product it is. */
   readonly lender: string;
   /** Name of the product, unique within its merchant; it identifies the product on a finance link. */
   readonly creditProduct: string;
@@ -55,7 +53,6 @@ export interface ProductTerms {
   readonly annualRateShown: Choice<'annualRateShown'>;
 }
 
-/** One version of a merchant's product, as quotes are priced with it. */
 export interface Product extends ProductTerms {
   readonly productId: string;
   /** Version of the terms, from 1. */
@@ -97,7 +94,6 @@ export const PRODUCT_BOUNDS = {
 /** Characters of a lender's or product's name: enough for any that is in use, few enough for a link. */
 export const LONGEST_PRODUCT_NAME = 120;
 
-/** Whether a stored or given value is a whole number within these bounds. */
 export const isWithin = (value: unknown, [lowest, highest]: readonly [number, number]): boolean =>
   Number.isSafeInteger(value) && (value as number) >= lowest && (value as number) <= highest;
 

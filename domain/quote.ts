@@ -90,7 +90,6 @@ export interface SummaryRequest {
   readonly link: string;
 }
 
-/** The lowest monthly price; of equal ones the first in the merchant's order. */
 function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
   return offers.reduce<SummaryOffer | undefined>(
     (best, offer) => (best && best.monthlyRepaymentPence <= offer.monthlyRepaymentPence ? best : offer),
@@ -98,7 +97,6 @@ function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
   );
 }
 
-/** Texts for an offer, the longest first. */
 function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
   const price = formatPounds(monthlyRepaymentPence);
   const apr = formatApr(product.aprBasisPoints);
@@ -126,7 +124,6 @@ export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: Summa
   return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
 }
 
-/** Escapes text for HTML content and double- or single-quoted attributes. */
 function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -143,7 +140,6 @@ export interface QuoteRequest {
   readonly loanPence: number;
   /** Requested deposit, ≥ 0; an omitted deposit counts as 0. */
   readonly depositPence: number;
-  /** The merchant's finance page, a valid https URL. */
   readonly merchantFinanceUrl: string;
   /** The partner's own reference, trimmed; null when none was sent. */
   readonly merchantReference: string | null;
@@ -163,11 +159,9 @@ export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'>
   readonly initialPaymentDue: { readonly value: number; readonly unit: 'days' | 'months' };
   /** The figure for `annual_interest_rate` in basis points (5.21 % = 521). */
   readonly annualRateBasisPoints: number;
-  /** Deep link that starts an application for exactly this product. */
   readonly financeUrl: string;
 }
 
-/** A deposit that was raised to the merchant's minimum. */
 export interface DepositAdjustment {
   readonly requestedDepositPence: number;
   readonly correctedDepositPence: number;

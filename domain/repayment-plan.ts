@@ -110,7 +110,6 @@ export interface RepaymentPlan {
   readonly finalRepaymentPence: number;
   /** All payments together; the deposit is not part of it. */
   readonly totalPayablePence: number;
-  /** Total less loan. */
   readonly costOfCreditPence: number;
 }
 

@@ -30,7 +30,6 @@ export interface RetentionTask {
   readonly cursor: string | null;
 }
 
-/** Nothing was removed. */
 export class RetentionRefused extends Error {
   override readonly name = 'RetentionRefused';
 }
@@ -38,7 +37,6 @@ export class RetentionRefused extends Error {
 /** How many rows went, by when they were created: the day (`2026-11-21`) for `payloads`, else the month (`2026-11`, or `default`). */
 export type RemovedByPeriod = Readonly<Record<string, number>>;
 
-/** What a run removed of a kind. */
 export interface Removal {
   readonly kind: RetentionKind;
   readonly removed: RemovedByPeriod;

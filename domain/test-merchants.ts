@@ -1,6 +1,5 @@
 import { type MerchantSetup, HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, type Product } from './product';
 
-/** A merchant that exists for every key and always answers the same way. */
 interface TestMerchant {
   readonly merchant: MerchantSetup;
   /** For the partner guide: the situation it shows. */
@@ -118,7 +117,6 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
 /** The lenders of their products, made by the migration. No service key is for one of them, and no other product is theirs: only the sandbox's simulator opens applications for them. */
 export const TEST_LENDERS: ReadonlySet<string> = new Set(['test_lender_a', 'test_lender_b']);
 
-/** The designated test merchants by `merchant_id`, usable with any key. */
 export const TEST_MERCHANTS: ReadonlyMap<string, TestMerchant> = new Map(
   TEST_MERCHANT_LIST.map((entry) => [entry.merchant.merchantId, entry]),
 );

@@ -10,13 +10,11 @@ export type WebhookUrlCheck =
   | { readonly ok: false; readonly reason: WebhookUrlFault; readonly message: string };
 
 interface WebhookUrlRules {
-  /** Ports allowed besides 443. */
   readonly allowedPorts?: readonly number[];
   /** Local names that are allowed, lower case: those of the embedded stack. */
   readonly allowedNames?: ReadonlySet<string>;
 }
 
-/** Why a URL cannot be registered. */
 const MESSAGES = {
   not_a_url:
     'The URL must be a full https:// URL of at most 2,000 characters, without spaces or backslashes.',
@@ -100,7 +98,6 @@ export const PUBLIC_KEY_PREFIX = 'whpk_';
 const KEY_BYTES = 32;
 
 interface SigningInput {
-  /** The body, exactly as it is sent. */
   readonly body: string;
   readonly eventId: string;
   /** Unix seconds at which this attempt is made. */

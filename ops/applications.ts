@@ -120,7 +120,6 @@ function view(application: Application) {
   };
 }
 
-/** The application has the rest. */
 function eventView({
   eventNumber,
   applicationId,

@@ -75,7 +75,6 @@ export const perSecondOption = () =>
     `most per second, 1 to ${HIGHEST_PER_SECOND}; default: ${RECOVERED_PER_SECOND}`,
   ).argParser(wholeNumber(1, HIGHEST_PER_SECOND));
 
-/** Most rows that a list prints by default; enough to fill a few screens. */
 const DEFAULT_LIMIT = 50;
 const HIGHEST_LIMIT = 100_000;
 
@@ -112,6 +111,5 @@ export function paged<One>(
   return { json, text: (most) => `${textOf(text, most)}\nThere may be more: ${next}` };
 }
 
-/** As a shell takes it. */
 const quoted = (arg: string) =>
   /^[\w@%+=:,./…-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", String.raw`'\''`)}'`;

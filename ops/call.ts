@@ -12,11 +12,9 @@ import type { TemporalOrders } from './temporal';
 
 /** What the command line needs from its surroundings. Functions are called only by commands that need them. */
 export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'retentionAt'> {
-  /** Opens the database. @throws when no address is known. */
   readonly connect: () => Database;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Standard input, for `-` as a file. */
   readonly stdin: Readable;
   /** Who makes a change, for the change log; read before the change begins. @throws for a shared account in production. */
   readonly actor: string;
@@ -26,12 +24,10 @@ export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'rete
    * must be left in order. A second one ends the process.
    */
   readonly interruptible: () => AbortSignal;
-  /** Checks a URL before it is registered: its form, that its name resolves, and that all addresses are public ones. */
   readonly checkTarget: (url: string) => Promise<WebhookUrlCheck>;
   readonly temporal: () => Promise<TemporalOrders>;
 }
 
-/** Options that more than one command has, as their parsers leave them; absent when not given. */
 interface SharedOptions {
   readonly json?: true;
   readonly wide?: true;
@@ -49,7 +45,6 @@ interface SharedOptions {
   readonly perSecond?: number;
 }
 
-/** Options that some commands require. */
 export interface Owner {
   readonly partner: string;
   readonly environment: KeyEnvironment;
@@ -64,7 +59,6 @@ export interface Call<Own = object> {
   readonly args: readonly string[];
 }
 
-/** A group of commands, with examples in its help. */
 export const group = (parent: Command, name: string, description: string, examples: string) =>
   parent.command(name).description(description).addHelpText('after', examples);
 
@@ -106,7 +100,6 @@ function open(deps: OpsDeps): Database {
   }
 }
 
-/** Writes the change to the log, by the id of what was changed; not called when nothing was. */
 type Log = (subject: Change['subject'], details: Change['details']) => Promise<void>;
 
 /**

@@ -68,7 +68,6 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
   });
 }
 
-/** Gives an order about a build, and logs it. @throws Refused as not found for a build that Temporal does not know. */
 async function order(
   { db, deps }: Call,
   verb: string,

@@ -3,14 +3,12 @@ import { Refused } from '../db/refused';
 import { endedConnection } from '../db/postgres/driver/server-socket';
 import { ImportRefused } from './import/rows';
 
-/** Exit codes of the process (docs/operations/every-day.md, "The ops command"). */
 export const EXIT = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
 
 export class DatabaseUnreachable extends Error {
   override readonly name = 'DatabaseUnreachable';
 }
 
-/** Temporal is away, or refuses the login. */
 export class TemporalUnreachable extends Error {
   override readonly name = 'TemporalUnreachable';
 
@@ -22,7 +20,6 @@ export class TemporalUnreachable extends Error {
 /** Codes of Node and postgres.js for a server that is away, and of Postgres (SQLSTATE) for one that refuses the login. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES|EPIPE|CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED|DESTROYED)|57P0[1-3]|53300|28000|28P01|3D000|08...)$/;
-/** SQLSTATE of a table and of a function that does not exist. */
 const NOT_MIGRATED = new Set(['42P01', '42883']);
 
 /** An error as it is printed: with a stable word for scripts, without a stack, and without the parameters of a statement. */

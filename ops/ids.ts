@@ -3,14 +3,12 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 
-/** A kind of things that commands name by an id. */
 interface IdKind {
   readonly noun: string;
   readonly like: string;
   readonly form: RegExp;
   /** Where such things are stored, with the id as `$`. */
   readonly known: string;
-  /** Where to look for a missing one, or why it may be missing. */
   readonly hint: string;
 }
 
@@ -29,7 +27,6 @@ const ROW_NUMBER = /^[1-9]\d{0,8}$/;
 const DROPPED = ', or its month has been dropped';
 const LENDERS = ': ops lenders list shows those that do';
 
-/** Things that changes can be about. */
 const SUBJECTS = {
   partner: kind('Partner', 'P100001', /^P\d{6}$/, 'partners where partner_id = $'),
   merchant: kind('Merchant', 'M123456', /^M\d{6}$/, 'merchants where merchant_id = $'),
@@ -86,7 +83,6 @@ export function idOf(name: IdName) {
   return parse;
 }
 
-/** Several, comma-separated or one after the other. */
 export function idsOf(name: IdName) {
   const parse = (text: string, before: readonly string[] = []) => [
     ...before,

@@ -149,11 +149,9 @@ interface KeyKind<S extends KeySummary> {
   readonly id: IdName;
   readonly changes: KeyChanges<S>;
   readonly owner: (summary: S) => string;
-  /** What the log says of a key besides its state. */
   readonly details: (summary: S) => Record<string, unknown>;
 }
 
-/** Adds `rotate`, `revoke`, `deactivate` and `activate`. */
 function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: KeyKind<S>): void {
   const { noun, changes } = kind;
 
@@ -212,7 +210,6 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
 const issuedAnswer = <S extends KeySummary>({ key, summary }: Issued<S>, said: string) =>
   shownOnce('key', key, said, snakeCased(summary));
 
-/** How a caller with this key is answered. */
 function keyStatus({
   state,
   expired,

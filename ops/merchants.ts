@@ -75,7 +75,6 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
   addImportCommand(merchants, deps, { noun: 'merchants', csv: null, run: importMerchants });
 }
 
-/** Options for a merchant's set-up, each absent when it was not given. */
 interface SetUp {
   readonly tradingName?: string;
   readonly fcaAuthorised?: 'yes' | 'no';

@@ -54,9 +54,7 @@ export function opsOptions(readSettings: () => Config) {
       );
     },
     temporal,
-    /** Who makes a change. @throws ConfigError for a shared account in production. */
     actor: (loginName: string) => opsActor(readSettings(), loginName),
-    /** Address of a delivery in Temporal's web page; null when no page is known. */
     storyUrl(delivery: DeliveryRef): string | null {
       const config = readSettings();
       const { temporalUiUrl } = externalTemporal(config) === undefined ? stackFile(config) : {};

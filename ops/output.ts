@@ -1,9 +1,7 @@
 import Table from 'cli-table3';
 import { Refused } from '../db/refused';
 
-/** What a command prints. */
 export interface Answer {
-  /** The document for scripts. */
   readonly json: unknown;
   /** The text for people; a text with tables is made for lines of at most so many characters. */
   readonly text: string | ((most: number) => string);
@@ -83,10 +81,8 @@ export const snakeCased = <One extends object>(one: One) =>
 
 export const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Fields of a JSON view that a cell can show as they are. */
 type Shown<View> = { [Name in keyof View]: View[Name] extends Cell ? Name : never }[keyof View];
 
-/** Columns by their headings, in their order: a field of the noun's JSON view, or what is made of the thing itself. */
 export type Columns<One, View> = Readonly<Record<string, Shown<View> | ((one: One) => Cell)>>;
 
 /** Things as a table; what a noun consists of is said once, by its JSON view. */
@@ -105,7 +101,6 @@ export function listed<One, View>(
   return { json, text: (most: number) => table(head, rows, most) };
 }
 
-/** Names and values, one to a line. */
 export function facts(view: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(view);
   const width = Math.max(...entries.map(([name]) => name.length));
@@ -144,14 +139,12 @@ export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
 }
 
-/** A field in which two views of a thing differ, in the words of an import file. */
 export interface Difference {
   readonly field: string;
   readonly from: unknown;
   readonly to: unknown;
 }
 
-/** In which fields a view differs from an earlier one. */
 export const differences = (
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

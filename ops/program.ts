@@ -59,7 +59,6 @@ export function buildProgram(deps: OpsDeps): Command {
     .exitOverride()
     .configureOutput({
       writeOut: deps.out,
-      // Help that is shown because no command was named.
       writeErr: (text) => {
         if (text.startsWith('Usage:') && program.opts()['json'] !== true) deps.err(text);
       },

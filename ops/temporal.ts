@@ -13,7 +13,6 @@ import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../workflows/names';
 import { TemporalUnreachable } from './exit-codes';
 
-/** A delivery under way: the workflow of one generation of a notification. */
 export interface DeliveryRef {
   readonly notificationId: string;
   readonly generation: number;
@@ -22,7 +21,6 @@ export interface DeliveryRef {
 export type DeliveryOrder = keyof typeof DELIVERY_SIGNALS | 'cancel';
 
 export interface DeploymentState {
-  /** Null: new workflows go to workers without versions. */
   readonly current: string | null;
   readonly ramping: { readonly buildId: string; readonly percent: number } | null;
   readonly builds: readonly { readonly buildId: string; readonly status: string }[];

@@ -26,7 +26,6 @@ interface Counts {
   readonly month: string;
   readonly deliveries: readonly MonthlyCount[];
   readonly quotes: readonly QuoteCount[];
-  /** What partners had sent again under their own keys. */
   readonly again: readonly SelfService[];
 }
 
@@ -111,7 +110,6 @@ const againView = ({ resends, recoveries, recovered }: Omit<SelfService, keyof T
   recovered,
 });
 
-/** A line for each partner and environment that had any. */
 function ofAll({ month, deliveries, quotes, again }: Counts): Answer {
   const keys = new Set(
     [...deliveries, ...quotes, ...again].map(({ partnerId, environment }) => `${partnerId} ${environment}`),

@@ -139,7 +139,6 @@ const keyPairView = (pair: KeyPairSummary) => ({
   sealed_with: pair.keyId,
 });
 
-/** Until when the older of the live ones sign. */
 function overlapText(live: readonly { readonly expiresAt: Date | null }[]): string {
   const last = Math.max(...live.map(({ expiresAt }) => expiresAt?.getTime() ?? 0));
   return last === 0 ? 'It signs alone.' : `Older ones sign on until ${new Date(last).toISOString()}.`;

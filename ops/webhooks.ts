@@ -159,7 +159,6 @@ const queuedView = ({ queue: { pending, retrying, paused, held }, ...endpoint }:
   held_since: held.since,
 });
 
-/** `disabled (gone)`: with the reason. */
 const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
   state === 'disabled' && disabledReason !== null ? `disabled (${disabledReason})` : state;
 
@@ -169,7 +168,6 @@ const heldFor = async (tx: DbOrTransaction, endpoint: WebhookEndpoint) =>
 const heldText = (held: number) =>
   held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
 
-/** The URL as it will be stored. @throws Refused when it may not be registered. */
 async function checkedUrl({ checkTarget }: OpsDeps, url: string): Promise<string> {
   const checked = await checkTarget(url).catch((error: unknown) => {
     // Without the error itself: its code would pass for one of the database.

@@ -5,7 +5,6 @@ import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:
 import type { DeliveryFailure } from '../domain/delivery-outcome';
 import { withTimeout } from '../timing/timing';
 
-/** Whether an address may be connected to. */
 type AddressGuard = (address: string) => boolean;
 
 /** A public address by its number, but private in use: the metadata service of Azure hosts. */
@@ -75,7 +74,6 @@ export function createResolver(servers?: readonly string[]): Resolver {
 
 interface ResolveDeps {
   readonly resolver: AddressResolver;
-  /** Names of the embedded stack, for which DNS is not asked. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly isAllowed: AddressGuard;
   readonly dnsMs: number;
@@ -136,10 +134,8 @@ function noAddress(errors: readonly Error[]): Error {
 const MOST_ADDRESSES = 4;
 
 interface OpenOptions {
-  /** What the certificate must be for. */
   readonly hostname: string;
   readonly port: number;
-  /** Checked addresses; only these are connected to. At least one. */
   readonly addresses: readonly string[];
   readonly isAllowed: AddressGuard;
   readonly secureContext: SecureContext;
@@ -251,7 +247,6 @@ export class DeliveryFault extends Error {
   }
 }
 
-/** The code of a system, DNS, TLS or parser error; empty when it has none. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : '';

@@ -23,14 +23,12 @@ const ALWAYS = {
 
 export interface ExchangeOptions {
   readonly pool: ConnectionPool;
-  /** Opens a guarded connection, when the pool has none. */
   readonly open: () => Promise<TLSSocket>;
   readonly hostname: string;
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
   readonly onConnected: (address: string | null) => void;
 }
@@ -198,7 +196,6 @@ export class ConnectionPool extends Agent {
   readonly #openedAt = new WeakMap<Duplex, number>();
   readonly #spent = new WeakSet<Duplex>();
 
-  /** @param reuse whether connections are kept at all. */
   constructor(reuse: boolean) {
     super({ keepAlive: reuse, maxFreeSockets: IDLE_PER_HOST, timeout: IDLE_MS, maxCachedSessions: 0 });
   }
@@ -217,7 +214,6 @@ export class ConnectionPool extends Agent {
     }
   }
 
-  /** Closes this connection after its present request. */
   spend(socket: Duplex): void {
     this.#spent.add(socket);
   }

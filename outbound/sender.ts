@@ -20,7 +20,6 @@ import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchang
 interface SendTimeouts {
   readonly dnsMs: number;
   readonly connectMs: number;
-  /** From the connection to the end of the answer's headers. */
   readonly headersMs: number;
   /** For the answer's body. The outcome is decided by then, so that a slow body must not occupy a slot for long. */
   readonly bodyMs: number;
@@ -45,9 +44,7 @@ export interface SenderOptions {
   readonly hosts?: ReadonlyMap<string, readonly string[]>;
   /** Authorities trusted besides the well-known ones, PEM. */
   readonly ca?: string;
-  /** Default: `SEND_TIMEOUTS`. */
   readonly timeouts?: Partial<SendTimeouts>;
-  /** Unix milliseconds, for a Retry-After that is a date. */
   readonly now: () => number;
 }
 
@@ -56,7 +53,6 @@ interface SendInput {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent byte for byte as UTF-8. */
   readonly body: string;
-  /** Cancels the exchange: `send` then throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -66,7 +62,6 @@ export interface Sender {
    * @throws our own faults (no DNS server, too many open files), and the signal's reason when cancelled.
    */
   readonly send: (input: SendInput) => Promise<SentWebhook>;
-  /** Closes idle connections. Exchanges under way go on. */
   close(): void;
 }
 

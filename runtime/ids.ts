@@ -16,7 +16,6 @@ function randomFraction(): number {
   return byte / 256;
 }
 
-/** A prefix and a ULID of the moment, with 80 random bits. */
 const idOf = (prefix: string) => (at: Date) => `${prefix}_${ulid(at.getTime(), randomFraction)}`;
 
 export const newQuoteId = idOf('qte');

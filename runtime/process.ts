@@ -52,7 +52,6 @@ function leave(logger: Logger, code: number): void {
 }
 
 export interface Closers {
-  /** @param close is called once, after everything that was opened later has been closed. */
   add(close: () => unknown): void;
   /** Closes everything that is open, the last opened first. @throws the first failure, after all have been closed. */
   close(): Promise<void>;

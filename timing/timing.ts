@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A pause that can be ended early; one `wait` at a time. */
 function createPause() {
   let end: () => void = () => undefined;
   return {
@@ -19,7 +18,6 @@ interface LoopOptions {
    * @param wake the loop's own, for work that the round leaves to the next one.
    */
   readonly round: (stopped: () => boolean, wake: () => void) => Promise<'again' | 'done' | void>;
-  /** Pause between rounds, in milliseconds, also after a round that failed. */
   readonly everyMs: number | (() => number);
   readonly onError: (error: unknown) => void;
   /** Milliseconds after each pause that a wake-up does not shorten. Default: none. */

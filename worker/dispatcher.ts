@@ -20,14 +20,11 @@ interface DispatcherDeps {
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
-  /** Called for each delivery that was started; `lagMs` is the time from its commit to the start. */
   readonly onStarted: (notification: ClaimedNotification, lagMs: number) => void;
-  /** @param about one of the deliveries concerned. */
   readonly onError: (error: unknown, what: string, about?: ClaimedNotification) => void;
   readonly monotonicMs: () => number;
   /** Longest time between two claims, in milliseconds: so a row whose hint was lost is found. */
   readonly sweepMs: number;
-  /** Most workflows that are being started at once. */
   readonly batch: number;
 }
 
@@ -45,7 +42,6 @@ export function startDispatcher(deps: DispatcherDeps) {
   const notes = createStartNotes(deps.markStarted, unreachable);
   const starts = createStarts(deps, notes, unreachable);
   const seen = {
-    /** What the last claim could not take. */
     left: { waiting: false, contended: false, turn: null } as Omit<Claim, 'claimed'>,
     /** When an attempt last ended. A claim that was under way then may not have seen the end. */
     attemptEndedMs: Number.NEGATIVE_INFINITY,
@@ -79,7 +75,6 @@ export function startDispatcher(deps: DispatcherDeps) {
   });
 
   return {
-    /** Claims at once: something may be due. */
     wake: (): void => loop.wake(),
     /** An attempt was recorded, or its notification has ended without one: a waiting notification may have its slot, or its turn. */
     attemptEnded: (notificationId?: string): void => {
@@ -96,7 +91,6 @@ export function startDispatcher(deps: DispatcherDeps) {
   };
 }
 
-/** Starts claimed notifications, and gives those back that cannot be started. */
 function createStarts(
   { start, giveBack, onStarted, onError, monotonicMs }: DispatcherDeps,
   notes: StartNotes,
@@ -181,7 +175,6 @@ function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (
       started.set(one.notificationId, one);
       timer ??= setTimeout(() => void write(), NOTES_GATHER_MS);
     },
-    /** It could not be started, or an attempt has written it down. */
     remove(notificationId: string): void {
       expected.delete(notificationId);
       started.delete(notificationId);
@@ -213,7 +206,6 @@ export function createClaimPace(monotonicMs: () => number) {
     return budget.leadMs;
   };
   return {
-    /** A claim has ended that took this long. */
     spent(ms: number): void {
       budget.leadMs = Math.min(leadNow() + ms, LONGEST_LEAD_MS);
       budget.lastClaimMs = budget.atMs;

@@ -16,7 +16,6 @@ type AttemptRef = Pick<AttemptFacts, 'notificationId' | 'attemptNumber'>;
 interface WorkerEventsDeps {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
-  /** Null: no traces are made. */
   readonly tracing: Tracing | null;
   /** Read once for each recorded attempt, where traces are made. */
   readonly readTrace: (notificationId: string) => ReturnType<typeof readTrace>;
@@ -85,10 +84,8 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
         () => undefined,
       );
     },
-    /** A notification has ended without being delivered, or is held. */
     ended: ({ state, reason, eventType }: EndedNotification): void =>
       metrics.ended.inc({ state, reason, event: eventType === TEST_EVENT_TYPE ? 'test' : 'application' }),
-    /** @param about one of the deliveries concerned. */
     dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
       metrics.dispatchErrors.inc();
       const { notificationId, generation, requestId } = about ?? {};
@@ -97,7 +94,6 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
         what,
       );
     },
-    /** A row and its workflow disagreed. */
     repaired(notification: Details, what: string): void {
       metrics.reconciled.inc();
       logger.warn(withWorkflow(notification), `a notification under way was repaired: ${what}`);
@@ -204,7 +200,6 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
       'pfqs_lender_steps_missing_total',
       'Applications that moved on without steps that their lender never sent.',
     ),
-    /** @param lagMs from the commit to the start. */
     observeStart({ generation }: { readonly generation: number }, lagMs: number): void {
       started.inc();
       if (generation === 1) outboxLag.observe(lagMs / 1_000);
@@ -243,7 +238,6 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
     const fromMs = monotonicMs() - OLDEST_MS;
     return [...answers.values()].flatMap(({ skewMs, atMs }) => (atMs >= fromMs ? [skewMs] : []));
   };
-  /** @param skewMs how far our clock is ahead of that host's. */
   function observe(host: string, skewMs: number): void {
     // Deleted first, so that the map is in the order of the answers.
     answers.delete(host);
@@ -260,7 +254,6 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
   }
   return {
     observe,
-    /** Observes the clocks of the answers. */
     observed:
       (send: SendWebhook): SendWebhook =>
       async (request) => {

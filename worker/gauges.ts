@@ -15,10 +15,8 @@ import type { SendSlots } from './slots';
 
 interface WorkerGaugesDeps {
   readonly db: Db;
-  /** For statements that are prepared. */
   readonly sql: Sql;
   readonly temporal: TemporalTarget;
-  /** Most attempts under way in this process. */
   readonly mostSends: number;
   readonly underWay: SendSlots['underWay'];
   readonly clockSkewMs: () => number | null;
@@ -220,7 +218,6 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
   };
 }
 
-/** A series for each name, under this label. */
 const by = (label: string, counts: Readonly<Record<string, number>>): Shown =>
   Object.entries(counts).map(([name, count]) => [{ [label]: name }, count]);
 

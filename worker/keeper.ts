@@ -19,12 +19,10 @@ const BATCH = 200;
 /** A partner is warned of once a day; the search reads every notification that is about to expire. */
 const WARN_EVERY_MS = 300_000;
 
-/** Options of the loops that need Postgres alone. */
 export interface WorkerLoopOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
-  /** Pause between rounds, in milliseconds, unless a hint comes. */
   readonly everyMs: number;
 }
 

@@ -31,7 +31,6 @@ const RECONCILE_AFTER_MS = 60_000;
 /** Written by `npm run build`, beside the compiled code. */
 const WORKFLOW_BUNDLE = join(__dirname, '../workflow-bundle.js');
 
-/** Prebuilt workflow code, or the folder to build it from. */
 type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
 
 /** What tests vary; an operator has no reason to. */
@@ -81,13 +80,11 @@ export function workerOptions(
     databaseTimeoutMs: config.DATABASE_TIMEOUT_MS,
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,
     workflows: tuning.workflows ?? builtWorkflows(),
-    /** Null: workers without versions. */
     build: buildId === undefined ? null : { deploymentName, buildId },
     mostSends: MOST_SENDS,
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,
-    /** Waits before each attempt, in milliseconds. */
     ladders: {
       test: tuning.testLadderMs ?? TEST_LADDER_MS,
       status: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,

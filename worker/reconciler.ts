@@ -20,13 +20,11 @@ interface ReconcilerDeps {
   ) => Promise<void>;
   readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
-  /** Pause between rounds, in milliseconds. */
   readonly everyMs: number;
   /** How long after its last step Temporal is asked about a started notification. */
   readonly olderThanMs: number;
 }
 
-/** The workflow of a delivery that is under way according to its row. */
 type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 
 const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
@@ -57,7 +55,6 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   });
 }
 
-/** @returns whether it was restarted. */
 async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): Promise<boolean> {
   const standing = await standingOf(deps.client, notification);
   switch (standing) {

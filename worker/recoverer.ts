@@ -36,7 +36,6 @@ export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOpt
     }
   }
 
-  /** Records how it ended, or gives it back when the worker stops. */
   async function carryOut(recovery: Recovery): Promise<void> {
     const { recoveryId, runner, partnerId, environment, keyId } = recovery;
     const actor = keyId ?? 'worker';

@@ -117,7 +117,6 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
     client: new Client({ connection, namespace }),
     /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
     running,
-    /** Takes no more tasks, finishes those under way within the grace. */
     async stop(): Promise<void> {
       shutdown();
       await running.catch(() => undefined);
@@ -181,7 +180,6 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   const stopOpening = () => (stopped ??= loop.stop());
 
   return {
-    /** Null while there is no session. */
     dispatch: (): Dispatch | null => now.dispatch,
     /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
@@ -190,9 +188,7 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
       const missing = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
       if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
     },
-    /** Opens no more session. The one that is open continues. */
     stopOpening: (): void => void stopOpening(),
-    /** Then: finishes what is under way. */
     async close(): Promise<void> {
       const stopping = stopOpening();
       await now.session?.stop();

@@ -25,13 +25,11 @@ export type FastPath = ReturnType<typeof createFastPath>;
 
 interface Slot {
   readonly endpointId: string;
-  /** When it was reserved, then when it was taken. */
   readonly sinceMs: number;
 }
 
 /** The slots of a worker process for first attempts that run within their workflow task (local activities). */
 export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
-  /** In the order of the reservations. */
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
 
@@ -45,7 +43,6 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
     [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
 
   return {
-    /** Reserves a slot before a delivery is started. */
     reserve({ notificationId, ...of }: Tenant & { readonly notificationId: string }): FastPathAnswer {
       const nowMs = monotonicMs();
       const endpointId = speed.fast(of);
@@ -56,7 +53,6 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
       reserved.set(notificationId, { endpointId, sinceMs: nowMs });
       return 'fast';
     },
-    /** Gives a reserved slot back whose workflow was not started. */
     cancel: (notificationId: string): void => void reserved.delete(notificationId),
     /**
      * Takes the reserved slot.
@@ -81,7 +77,6 @@ const IN_A_ROW = 10;
 /** After a slow success this many are enough. */
 const AFTER_SLOW = 3;
 
-/** The part of an attempt's outcome that shows how fast an endpoint is. */
 export interface AttemptPace {
   readonly outcome: DeliveryOutcome['kind'] | 'unknown';
   readonly durationMs: number | null;
@@ -89,12 +84,10 @@ export interface AttemptPace {
 
 export interface EndpointHistory {
   readonly endpointId: string;
-  /** Finished attempts of any worker, newest first. */
   readonly attempts: readonly AttemptPace[];
 }
 
 interface EndpointSpeedDeps {
-  /** Reads the present endpoint and its last attempts; null when there is none. */
   readonly recall: (of: Tenant) => Promise<EndpointHistory | null>;
   readonly onError: (error: unknown) => void;
 }
@@ -177,13 +170,11 @@ const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 600_000;
 /** Assumed duration of an attempt until the first one has ended. */
 const FIRST_GUESS_MS = 1_000;
-/** Weight of the latest attempt in the mean. */
 const LATEST = 0.2;
 
 export type SendSlots = ReturnType<typeof createSendSlots>;
 
 interface SendSlotsOptions {
-  /** Most attempts under way in this process, 1 or more. */
   readonly slots: number;
   readonly monotonicMs: () => number;
   /** A number from 0 up to, not including, 1. */
@@ -195,7 +186,6 @@ interface Queue {
   underWay: number;
   /** How long an attempt takes: moving mean. */
   meanMs: number;
-  /** When the next attempt that gets `busy` is to ask again. */
   nextAskMs: number;
 }
 
@@ -243,7 +233,6 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
         if (queue.underWay === 0) queues.delete(name);
       }
     },
-    /** Attempts under way, and those of the endpoint that has most. */
     underWay: (): { readonly all: number; readonly most: number } => ({
       all,
       most: Math.max(0, ...[...queues.values()].map((queue) => queue.underWay)),

@@ -15,7 +15,6 @@ const WATCH_MS = 1_500;
 /** An answer counts for this long after it was asked for, so that two may be lost in between. */
 const ANSWER_VALID_MS = 5_000;
 
-/** Waits before each attempt, in milliseconds. */
 interface Ladders {
   readonly test: readonly number[];
   readonly status: readonly number[];
@@ -26,11 +25,8 @@ interface DeliveryStarterDeps {
   readonly client: Client;
   readonly taskQueue: string;
   readonly ladders: Ladders;
-  /** Of this process, which runs the worker. */
   readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
-  /** Whether the first workflow task may run here. */
   readonly build: Pick<BuildWatch, 'eager'>;
-  /** A workflow was started that did not exist; for metrics. */
   readonly onPath: (path: StartPath) => void;
 }
 
@@ -90,7 +86,6 @@ const keyword = (name: keyof typeof SEARCH_ATTRIBUTE, value: string) => ({
   value,
 });
 
-/** A build of the worker, as Temporal knows it. */
 export interface Build {
   readonly deploymentName: string;
   readonly buildId: string;
@@ -102,7 +97,6 @@ interface BuildWatchDeps {
   /** The build of this process; null: it takes no part in versioning. */
   readonly build: Build | null;
   readonly monotonicMs: () => number;
-  /** Called once for failures in a row. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -156,7 +150,6 @@ export function watchBuild({ client, taskQueue, build, monotonicMs, onError }: B
      */
     eager: (): boolean =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
-    /** Calls it with the first answer, and whenever `current` changes. */
     onChange: (listener: (current: boolean) => void): void => void listeners.add(listener),
     stop: (): Promise<void> => loop.stop(),
   };

@@ -38,7 +38,6 @@ import { keepSession } from './session';
 import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
-/** Most workflows that are being started at once. */
 const BATCH = 64;
 /** Longest statement of the retention; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
@@ -191,7 +190,6 @@ function start(options: WorkerOptions, closers: Closers) {
         );
       await session.checkReady();
     },
-    /** Starts nothing more, finishes what is under way, then closes Temporal and Postgres. */
     close: (): Promise<void> => closers.close(),
   };
 }

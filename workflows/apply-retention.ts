@@ -13,7 +13,6 @@ import {
 const TRIES = 5;
 const BUSY_PAUSE = '30 seconds';
 
-/** How many rows of each kind were removed, or lost their payload. */
 type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
@@ -29,7 +28,6 @@ export async function applyRetention(from?: RetentionTask | null): Promise<Reten
     retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
   });
   const totals: RetentionTotals = {};
-  /** Rows removed of the present kind. */
   let removed: RemovedByPeriod = {};
   const report = async (kind: RetentionKind) => {
     if (beyondUsual({ kind, removed }) > 0) await reportRemoval({ kind, removed });
@@ -63,7 +61,6 @@ export async function applyRetention(from?: RetentionTask | null): Promise<Reten
   }
 }
 
-/** Markdown. */
 const describe = (totals: RetentionTotals) =>
   Object.entries(totals)
     .map(([kind, rows]) => `- ${kind}: ${rows}`)

@@ -24,9 +24,7 @@ interface DeliverNotificationInput {
   readonly generation: number;
   /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
   readonly ladderMs: readonly number[];
-  /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
-  /** Whether the first attempt runs within the workflow task. */
   readonly fast: boolean;
 }
 
@@ -40,7 +38,6 @@ interface DeliveryEnd {
   readonly attempts: number;
 }
 
-/** Where a delivery stands, as the query `progress` answers it. */
 interface DeliveryProgress {
   readonly phase: 'sending' | 'waiting' | 'paused' | 'ended';
   readonly attempts: number;
@@ -87,11 +84,9 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
 class Delivery {
   /** Steps of the ladder that were made, by this workflow and by one that it replaces; the database counts them. */
   private step = 0;
-  /** Whether this workflow knows its step. */
   private told = false;
   /** The search attribute, as it was set last. */
   private status = 'sending';
-  /** What operators have ordered. */
   private readonly orders = { wake: false, paused: false };
   private readonly story: Story;
   private readonly activities = createActivities();
@@ -274,7 +269,6 @@ function createStory(notificationId: string) {
       now = `Ended: ${status}${reason === null ? '' : ` (${reason})`}.`;
     },
     progress: (): Omit<DeliveryProgress, 'paused'> => ({ phase, attempts, log: [...log] }),
-    /** Markdown. */
     text: () => [`**${notificationId}**: ${now}`, '', ...log.map((line) => `- ${line}`)].join('\n'),
   };
 }

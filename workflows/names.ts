@@ -1,6 +1,5 @@
 // Names by which others know workflows: task queues, ids and signals.
 
-/** Task queue of the workflows and records. */
 export const TASK_QUEUE = 'notifications';
 
 /** Temporal worker deployment that builds of the worker belong to. */
@@ -26,5 +25,4 @@ export function deliveryStoryUrl(
   return `${page.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${workflow}`;
 }
 
-/** Signals of `deliverNotification`. */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', pause: 'pause', resume: 'resume' } as const;

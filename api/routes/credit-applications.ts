@@ -20,7 +20,6 @@ import { ApiError } from '../errors';
 import type { ApiMetrics } from '../observe';
 import type { ApiQueries } from '../queries';
 
-/** The path parameter of an application's routes. */
 export interface ApplicationPath {
   Params: { readonly credit_application_id: string };
 }
@@ -32,7 +31,6 @@ export const noSuchApplication = () =>
     field: 'credit_application_id',
   });
 
-/** The application that a path names. @throws ApiError when it is no application id. */
 function applicationIdOf({ credit_application_id: id }: ApplicationPath['Params']): string {
   if (!APPLICATION_ID.test(id)) throw noSuchApplication();
   return id;
@@ -50,7 +48,6 @@ function warnOutOfScope(request: FastifyRequest, wanted: Readonly<Record<string,
   );
 }
 
-/** `POST /internal/v1/credit-applications`. */
 export function createCreditApplication(
   app: FastifyInstance,
   queries: ApiQueries,
@@ -118,7 +115,6 @@ function refusal(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>):
 
 const PATH = '/internal/v1/credit-applications/:credit_application_id';
 
-/** `POST /internal/v1/credit-applications/{credit_application_id}/lender-events`. */
 export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(lenderEventResponseSchema);
 
@@ -154,7 +150,6 @@ export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): vo
   });
 }
 
-/** `GET /internal/v1/credit-applications/{credit_application_id}`. */
 export function getCreditApplication(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(applicationResponseSchema);
 

@@ -8,7 +8,6 @@ import type { ApiQueries } from '../queries';
 import { noSuchApplication, type ApplicationPath } from './credit-applications';
 import { moment } from './notifications';
 
-/** `GET /v1/credit-applications/{credit_application_id}`. */
 export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(partnerApplicationSchema);
   const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}');

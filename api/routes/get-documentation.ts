@@ -85,10 +85,8 @@ export interface ServedFile {
 export const renderedFile = (path: string, form: 'html' | 'md') =>
   `api/documentation/pages/${posix.basename(path)}.${form}`;
 
-/** Path of a page as Markdown. */
 export const markdownPath = (path: string) => `${path}.md`;
 
-/** The pages in both forms, and the source files that they link. @throws when the installation lacks one of them. */
 function readServedFiles(): Readonly<Record<'pages' | 'markdown' | 'sources', ServedFile[]>> {
   const read = (file: string, path: string) => ({ file, path, text: readFileSync(join(ROOT, file), 'utf8') });
   const pages = Object.values(PAGES);

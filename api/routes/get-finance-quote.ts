@@ -27,11 +27,9 @@ import { ApiError } from '../errors';
 
 export interface GetFinanceQuoteDeps {
   readonly catalogue: Pick<Catalogue, 'findMerchant'>;
-  /** Stores a quote durably; resolves after the commit. */
   readonly storeQuote: (row: QuoteRow) => Promise<void>;
 }
 
-/** `POST /v1/finance-quote`. */
 export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
   // Designated test merchants exist for every key, and are not stored.
   const find: Catalogue['findMerchant'] = (merchantId) => {

@@ -25,7 +25,6 @@ import { shownReason } from './send-test-notification';
 /** Above every id. */
 const END = lowestNotificationId(2 ** 48 - 1);
 
-/** `GET /v1/notifications`. */
 export function listNotifications(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(notificationListSchema);
   const cursors = createCursors(queries.cursorSecret);
@@ -110,7 +109,6 @@ function createCursors(readSecret: () => Promise<Buffer>) {
       const parts = [Buffer.from(position, 'latin1'), await macOf(position, scope)];
       return Buffer.concat(parts).toString('base64url');
     },
-    /** The position; null for a cursor that was not made here for the same scope. */
     async open(cursor: string, scope: CursorScope): Promise<string | null> {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.toString('latin1', 0, 26);
@@ -129,7 +127,6 @@ interface NotificationPath {
 const noSuchNotification = () =>
   new ApiError('NOTIFICATION_NOT_FOUND', 'The notification does not exist.', { field: 'notification_id' });
 
-/** `GET /v1/notifications/{notification_id}`. */
 export function getNotification(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(notificationResponseSchema);
   const { url, options } = idRoute('/v1/notifications/{notification_id}');
@@ -148,7 +145,6 @@ const WHY_NOT: Readonly<Record<NotResendable, string>> = {
   payload_removed: 'The payload of the notification has been removed, as its time of keeping is over.',
 };
 
-/** `POST /v1/notifications/{notification_id}/resend`. */
 export function resendNotification(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(resendResponseSchema);
   const { url, options } = idRoute('/v1/notifications/{notification_id}/resend');
@@ -171,7 +167,6 @@ function resendRefusal({ reason, why }: Refused, environment: Tenant['environmen
   return new ApiError('NOTIFICATION_NOT_RESENDABLE', WHY_NOT[known], { reason: known });
 }
 
-/** Unix milliseconds as a moment of an answer. */
 export const moment = (ms: number) => new Date(ms).toISOString();
 const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
 

@@ -17,7 +17,6 @@ import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
 import { moment } from './notifications';
 
-/** `POST /v1/notifications/recover`. */
 export function recoverNotifications(app: FastifyInstance, queries: ApiQueries): void {
   const sendCount = answerer(recoverDryRunSchema);
   const sendAnswer = answerer(recoverResponseSchema);
@@ -50,7 +49,6 @@ function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   return new ApiError('RECOVERY_UNDER_WAY', message, details);
 }
 
-/** `GET /v1/notifications/recoveries/{recovery_id}`. */
 export function getRecovery(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(recoveryResponseSchema);
   const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}');

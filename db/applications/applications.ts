@@ -76,7 +76,6 @@ interface ApplicationFilter {
   readonly state?: ApplicationState | undefined;
   readonly waiting?: boolean;
   readonly sinceSeconds: number;
-  /** Only those older than this one: the next page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -104,7 +103,6 @@ export async function listApplications(db: DbOrTransaction, filter: ApplicationF
     .limit(limit);
 }
 
-/** The events that wait in these applications, in the order of arrival. */
 export async function listWaitingEvents(db: DbOrTransaction, applicationIds: readonly string[]) {
   if (applicationIds.length === 0) return [];
   return db
@@ -114,7 +112,6 @@ export async function listWaitingEvents(db: DbOrTransaction, applicationIds: rea
     .orderBy(asc(lenderEvents.eventNumber));
 }
 
-/** An event of an application as its partner was or will be sent it. Moments in Unix milliseconds. */
 interface PartnerEvent {
   readonly sequence: number;
   readonly eventId: string;
@@ -124,7 +121,6 @@ interface PartnerEvent {
   readonly occurredMs: number;
 }
 
-/** An application as its partner sees it. Moments in Unix milliseconds. */
 export interface PartnerApplication extends Pick<
   Application,
   | 'applicationId'

@@ -19,19 +19,16 @@ import { creditApplications } from '../schema';
 import type { Application } from './applications';
 import { findLender } from './lenders';
 
-/** An application as a lender's integration opens it, from a finance link. */
 export interface NewApplication
   extends
     ApplicationTerms,
     Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'merchantReference' | 'requestId'> {
   /** Who asks: other lenders, their products, and quotes of the other environment do not exist for it. */
   readonly service: ServiceCaller;
-  /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }
 
 export type CreateApplicationAnswer =
-  /** Opened now, or before with the same content. */
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
   | { readonly kind: 'exists'; readonly application: Application }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */

@@ -20,12 +20,10 @@ export interface NewLenderEvent extends Pick<
 > {
   /** Who sends it: applications of other lenders and the other environment do not exist for it. */
   readonly service: ServiceCaller;
-  /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }
 
 type LenderEventAnswer =
-  /** Recorded now, or before with the same content. */
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   | { readonly kind: 'exists' }
   /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */

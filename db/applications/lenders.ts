@@ -8,7 +8,6 @@ import { Refused } from '../refused';
 
 export type Lender = typeof lenders.$inferSelect;
 
-/** A lender's key: what events call it. */
 const LENDER = /^[a-z][a-z0-9_]{1,31}$/;
 
 export async function findLender(db: DbOrTransaction, lender: string): Promise<Lender | null> {

@@ -30,7 +30,6 @@ export async function listChanges(
     /** Changes of this partner and of its keys, endpoints, secrets, notifications and recoveries. */
     partnerId?: string | undefined;
     sinceSeconds?: number | undefined;
-    /** Only those older than this one: the next page. */
     after?: number | undefined;
     limit: number;
   },

@@ -9,7 +9,6 @@ type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
 /** Something that the service has noticed; never with a secret, a body or an address. */
 export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;
 
-/** Number and moment are given by Postgres. */
 const insertion = (events: readonly OperatorEvent[]) => sql`
   insert into operator_events (kind, partner_id, environment, endpoint_id, details)
   select kind, "partnerId", environment, "endpointId", details
@@ -34,7 +33,6 @@ export async function listOperatorEvents(
     environment?: KeyEnvironment | undefined;
     kinds?: readonly OperatorEventKind[] | undefined;
     sinceSeconds: number;
-    /** Only those older than this one: the next page. */
     after?: number | undefined;
     limit: number;
   },

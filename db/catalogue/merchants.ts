@@ -18,7 +18,6 @@ export interface StoredMerchant {
   readonly partnerIds: readonly string[];
 }
 
-/** A merchant's own set-up, without its products. */
 export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corruptFields'> {
   readonly partnerAccess: 'all' | 'restricted';
   /** Ascending; empty unless access is `restricted`. */
@@ -36,7 +35,6 @@ interface MerchantRow extends Omit<MerchantFields, 'depositFloor'> {
 }
 
 const { productId: _, createdAt: __, ...VERSION } = getTableColumns(productVersions);
-/** Every column of a version by its name in the schema, for `json_build_object`. */
 const TERMS = Object.entries(VERSION)
   .map(([field, column]) => `'${field}', v.${column.name}`)
   .join(', ');
@@ -62,7 +60,6 @@ export async function loadMerchant(db: Reader, merchantId: string): Promise<Stor
   return row === undefined ? null : toStored(row);
 }
 
-/** Reads many merchants at once; those that do not exist are absent from the answer. */
 export async function loadMerchants(db: Reader, merchantIds: readonly string[]): Promise<StoredMerchant[]> {
   const rows = await runPrepared<MerchantRow>(db, `${MERCHANT} where m.merchant_id = any($1::text[])`, [
     merchantIds,

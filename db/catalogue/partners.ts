@@ -45,7 +45,6 @@ export async function existingPartner(db: DbOrTransaction, partnerId: string): P
 
 type Changed = Promise<{ changed: boolean; partner: Partner }>;
 
-/** Switches a partner, and with it all its keys, off or on. */
 export const setPartnerState = (db: DbOrTransaction, partnerId: string, state: PartnerState): Changed =>
   db.transaction((tx) => change(tx, partnerId, 'state', state));
 

@@ -8,14 +8,12 @@ import {
 } from '../../domain/product';
 import type { productVersions } from '../schema';
 
-/** Terms, days of validity and the lender's name: all that makes a version. */
 export interface ProductDefinition extends ProductTerms {
   readonly lenderName: string;
   readonly validFrom: string | null;
   readonly validTo: string | null;
 }
 
-/** Columns of product_versions that hold a definition. */
 export type VersionColumns = Omit<typeof productVersions.$inferSelect, 'productId' | 'version' | 'createdAt'>;
 
 /** A stored row as it may be after a restore or a repair by hand: every value is suspect. */

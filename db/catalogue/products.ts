@@ -52,7 +52,6 @@ async function behindProduct(db: DbOrTransaction, productId: string): Promise<SQ
     > (${last.merchantId}, ${last.displayOrder}::int, ${last.creditProduct})`;
 }
 
-/** Every product of these merchants, switched off ones too, for an import that compares. */
 export async function loadProductsOf(db: DbOrTransaction, merchantIds: readonly string[]) {
   // One array parameter, however many merchants.
   const ids = sql.param([...merchantIds]);
@@ -66,7 +65,6 @@ export async function findProduct(db: DbOrTransaction, merchantId: string, credi
   return row === undefined ? null : toStored(row);
 }
 
-/** All versions of these products, newest first. */
 export async function loadVersions(db: DbOrTransaction, productIds: readonly string[]) {
   if (productIds.length === 0) return [];
   const rows = await db
@@ -148,7 +146,6 @@ export async function setProductPlace(
   await tx.update(products).set(place).where(eq(products.productId, productId));
 }
 
-/** Switches a product on or off; quotes already given keep it. */
 export async function setProductActive(
   db: DbOrTransaction,
   wanted: { merchantId: string; creditProduct: string; active: boolean },

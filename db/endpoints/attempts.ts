@@ -62,7 +62,6 @@ export async function endpointHistory(db: DbOrTransaction, { partnerId, environm
   };
 }
 
-/** Notifications that wait, and the oldest of them. */
 interface Queued {
   readonly count: number;
   /** Of the notifications' creation, first attempt, pause or hold; null when there are none. */
@@ -72,7 +71,6 @@ interface Queued {
 /** Notifications that wait. `pending`: no attempt has failed; `retrying`: one has; `paused` ones are in neither. */
 export type QueueFigures = Readonly<Record<'pending' | 'retrying' | 'paused' | 'held', Queued>>;
 
-/** An endpoint with the notifications that wait for its partner and environment. */
 export type EndpointWithQueue = WebhookEndpoint & { readonly queue: QueueFigures };
 
 const NOTHING: Queued = { count: 0, since: null };

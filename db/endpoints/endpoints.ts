@@ -21,9 +21,7 @@ const SELECT = `select ${columns('e', COLUMNS)} from webhook_endpoints e`;
 
 interface NewEndpoint extends Tenant {
   readonly url: string;
-  /** `whsec_…`, new. */
   readonly secret: string;
-  /** Seals the secret, and the private key of a new key pair. */
   readonly keyRing: Pick<KeyRing, 'seal'>;
   readonly replace: boolean;
 }
@@ -67,7 +65,6 @@ export async function registerEndpoint(
   return { endpoint: await existingEndpoint(tx, endpointId), secretId, newKeyPairId, replaced: old };
 }
 
-/** The endpoint of a partner and environment that has not been removed; null when there is none. */
 export async function findEndpoint(
   db: DbOrTransaction,
   partnerId: string,
@@ -135,7 +132,6 @@ const LIST = `
   ${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
   order by e.partner_id, e.environment, e.created_at desc`;
 
-/** @param filter.removed whether removed ones are listed too. */
 export const listEndpoints = (
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; removed: boolean },
@@ -175,13 +171,10 @@ export async function setEndpointState(
   return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
 }
 
-/** The health of an endpoint after a failure, with that failure. */
 export interface EndpointHealth extends Tenant {
   readonly endpointId: string;
   readonly failures: number;
-  /** Since the first failure after the last success. */
   readonly hours: number;
-  /** Hours of failing that operators have been warned of. */
   readonly warnedHours: number;
   readonly lastSuccessAt: string | null;
 }

@@ -9,7 +9,6 @@ import type { webhookKeyPairs } from '../schema';
 import type { KeyRing } from './key-ring';
 import { refuseFourth } from './secrets';
 
-/** An Ed25519 key pair as Standard Webhooks writes it down. */
 export interface KeyPair {
   /** `whpk_` and base64 of 32 bytes. */
   readonly publicKey: string;
@@ -23,7 +22,6 @@ export function generateKeyPair(): KeyPair {
   return { publicKey: PUBLIC_KEY_PREFIX + base64(x), privateKey: PRIVATE_KEY_PREFIX + base64(d) };
 }
 
-/** A key pair as stored: the private key sealed, and bound to its owner and its public key. */
 export type SealedKeyPair = Readonly<typeof webhookKeyPairs.$inferSelect>;
 
 type PublicKey = Pick<SealedKeyPair, 'keyPairId' | 'environment' | 'publicKey' | 'expiresAt'>;
@@ -98,7 +96,6 @@ async function addKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyR
   return { keyPairId: place.keyPairId, publicKey };
 }
 
-/** A key pair as people see it: never the private key. */
 export type KeyPairSummary = Omit<SealedKeyPair, 'ciphertext'> & {
   /** Whether deliveries are signed with it now, by the database's clock. */
   readonly live: boolean;

@@ -4,7 +4,6 @@ import { KeyRingError, type KeyRing, type Sealed, type SealedFor } from './key-r
 interface SealedTable {
   readonly name: string;
   readonly id: string;
-  /** JSON of the row as `SealedFor` names it. */
   readonly place: string;
 }
 
@@ -57,7 +56,6 @@ export interface Unreadable {
   readonly reason: string;
 }
 
-/** What a row contains, or why the key ring does not open it. */
 function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } | Unreadable {
   try {
     return { secret: keyRing.open(row, row.place) };
@@ -100,9 +98,7 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promi
 const RESEALED_AT_ONCE = 100;
 
 interface ResealReport {
-  /** Secrets and private keys that another key than the current one had sealed. */
   readonly found: number;
-  /** Sealed anew under the current key; with a dry run those that could be. */
   readonly resealed: number;
   readonly unreadable: readonly Unreadable[];
 }

@@ -10,10 +10,8 @@ import type { Sealed } from './key-ring';
 /** Secrets of an endpoint, and key pairs of a partner and environment. Each adds a signature to every delivery. */
 const MOST_LIVE = 3;
 
-/** A secret as stored: sealed, and bound to its endpoint and its own id. */
 export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
 
-/** Seals a new secret for the ids it is stored under. */
 type SealSecret = (place: { readonly endpointId: string; readonly secretId: string }) => Sealed;
 
 /** A new webhook secret: `whsec_` and base64 of 32 random bytes. Shown once, then only sealed. */
@@ -73,7 +71,6 @@ export function refuseFourth(live: number, what: string): void {
   );
 }
 
-/** A secret as people see it: never the secret. */
 export type SecretSummary = Omit<SealedSecret, 'endpointId' | 'ciphertext'> & {
   /** Whether deliveries are signed with it now, by the database's clock. */
   readonly live: boolean;

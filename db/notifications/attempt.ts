@@ -31,26 +31,22 @@ export type OpenedAttempt =
   | {
       readonly kind: 'open';
       readonly attemptNumber: number;
-      /** Steps of the retry ladder that have been made. */
       readonly step: number;
       readonly notification: Tenant &
         Pick<Stored, 'eventId' | 'eventType' | 'body' | 'applicationId' | 'sequence' | 'merchantReference'> &
         Pick<Stored, 'requestId' | 'traceParent'> & { readonly ageMs: number };
       readonly endpoint: { readonly endpointId: string; readonly url: string };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
-      /** Of the notification's partner and environment. */
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
   /** Its workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** Deliveries to the partner are paused: it is queued under its next generation, and claimed after the pause. */
   | { readonly kind: 'paused' }
-  /** It has ended, or is held: the workflow has nothing left to do. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */
   | { readonly kind: 'superseded' }
   | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
-  /** The endpoint is another one than the caller expects. */
   | { readonly kind: 'other_endpoint' }
   | { readonly kind: 'monthly_limit' }
   /** Its row contradicts its notification: it can never be sent. */
@@ -116,7 +112,6 @@ export class ForeignResult extends Error {
   override readonly name = 'ForeignResult';
 }
 
-/** The end of a notification that was not delivered, or its hold. */
 export interface NotificationEnd {
   readonly state: Exclude<EndState, 'delivered'> | Extract<DeliveryState, 'held'>;
   readonly reason: string;
@@ -130,9 +125,7 @@ type Recorded =
       readonly eventType: string | null;
       readonly test: boolean;
       readonly later: boolean;
-      /** An event for operators, which has been written. */
       readonly news: Pick<OperatorEvent, 'kind' | 'details'> | null;
-      /** Of the endpoint, when this has changed it. */
       readonly health: EndpointHealth | null;
     };
 
@@ -199,7 +192,6 @@ export const endNotification = async (reader: Reader, ref: NotificationRef, end:
 
 type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }
-  /** Nothing was changed: its workflow has to be cancelled. */
   | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
 
 /**

@@ -3,7 +3,6 @@ import type { Tenant } from '../../domain/tenant';
 import { hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { fromText, testIsDelayed, updateText, type NotificationRef } from './notification';
 
-/** A notification that a dispatcher has claimed, for as long as the lease lasts. */
 export interface ClaimedNotification extends NotificationRef, Tenant {
   readonly eventType: string;
   readonly applicationId: string | null;
@@ -20,15 +19,12 @@ export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
   /** Due notifications were left: their endpoint has no slot, an earlier event is under way, or there were more than `limit`. Paced tests do not count. */
   readonly waiting: boolean;
-  /** Another claim holds some of these endpoints. */
   readonly contended: boolean;
   readonly turn: Turn;
 }
 
 export interface ClaimOptions {
-  /** Most that are claimed, 1 or more. */
   readonly limit: number;
-  /** Most first attempts under way to one endpoint, over all workers. */
   readonly slots: number;
   /** Claimed notifications are due again after this, in case their process dies. Starting a workflow twice is harmless. */
   readonly leaseMs: number;

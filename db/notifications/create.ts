@@ -62,7 +62,6 @@ export interface NewTestNotification
     Tenant,
     Pick<typeof notifications.$inferSelect, 'notificationId' | 'eventId' | 'eventType' | 'body'> {
   readonly requestId: string;
-  /** `traceparent` of the request; none where no traces are made. */
   readonly traceParent?: string | null;
 }
 

@@ -8,13 +8,11 @@ import {
 import type { Tenant } from '../../domain/tenant';
 import { type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
 
-/** A notification and its generation, which together name a workflow. */
 export interface NotificationRef {
   readonly notificationId: string;
   readonly generation: number;
 }
 
-/** A notification with its present state (view notifications_now). Moments in Unix milliseconds. */
 export interface Notification extends NotificationRef, Tenant {
   readonly eventId: string;
   readonly eventType: string;
@@ -50,7 +48,6 @@ export async function lockNotification(tx: Reader, notificationId: string, owner
   return row ?? null;
 }
 
-/** The request that caused a notification, for traces; null when there is no such notification. */
 export async function readTrace(reader: Reader, notificationId: string) {
   const [row] = await runPrepared<{ requestId: string | null; traceParent: string | null }>(
     reader,
@@ -60,7 +57,6 @@ export async function readTrace(reader: Reader, notificationId: string) {
   return row ?? null;
 }
 
-/** The state of a notification and its last attempt, for a caller that waits for it. */
 export interface NotificationProgress {
   readonly state: NotificationState;
   readonly endReason: string | null;

@@ -44,7 +44,6 @@ interface MonthUse {
   readonly delivered: number;
   /** Units of tests under way: each counts against the limit until its test has ended. */
   readonly reserved: number;
-  /** First moment of the next month, UTC. */
   readonly monthEndsAt: Date;
   /** Until then by the database's clock, rounded up; at least 1. */
   readonly secondsToMonthEnd: number;
@@ -63,7 +62,6 @@ export async function monthUse(reader: Reader, counted: Counted): Promise<MonthU
   return { ...use, monthEndsAt: new Date(ends), secondsToMonthEnd: Math.max(1, seconds) };
 }
 
-/** Every test of the month is delivered or under way. */
 export class TestLimitReached extends Refused {
   constructor(
     { partnerId, environment }: Tenant,
@@ -97,15 +95,12 @@ const USAGE = `
   where month = $1::date and ($2::text is null or partner_id = $2) and ($3::text is null or environment = $3)
   order by 1, 2, 3`;
 
-/** The counts of a month, by partner, environment and event type. */
 export const monthlyUsage = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
   runPrepared<MonthlyCount>(reader, USAGE, [month, partnerId ?? null, environment ?? null]);
 
-/** Resends and recoveries that a partner has asked for with its keys. */
 export interface SelfService extends Tenant {
   readonly resends: number;
   readonly recoveries: number;
-  /** Notifications that its recoveries have sent. */
   readonly recovered: number;
 }
 
@@ -130,6 +125,5 @@ const SELF_SERVICE = `
   where $3::text is null or environment = $3
   order by 1, 2`;
 
-/** The same for a UTC month, for partners that have any. */
 export const selfService = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
   runPrepared<SelfService>(reader, SELF_SERVICE, [month, partnerId ?? null, environment ?? null]);

@@ -69,7 +69,6 @@ const recoverable = (columns: string) => `
 
 const COUNT = `select count(*)::int as count from (${recoverable('1')}) q`;
 
-/** How many notifications a recovery of this span may send. */
 export const countRecoverable = async (reader: Reader, span: RecoverySpan) =>
   (await oneRow<{ count: number }>(reader, COUNT, spanOf(span))).count;
 
@@ -89,13 +88,11 @@ export function listRecoverable(
   return runPrepared<RecoveryItem>(reader, LIST, parameters);
 }
 
-/** Notifications of one kind that were never delivered. */
 export interface UndeliveredCount {
   readonly environment: Tenant['environment'];
   readonly eventType: string;
   readonly state: string;
   readonly count: number;
-  /** Whether a recovery sends them, or why not. */
   readonly plan: 'send' | 'test' | 'under_way' | 'cancelled' | 'no_endpoint' | 'body_removed';
 }
 

@@ -30,7 +30,6 @@ export const RECOVERED_PER_SECOND = 10;
 const BULK_PRIORITY = 1;
 /** A worker writes to its recovery ten times a second: one that has not for this long is gone. */
 const LEASE_SECONDS = 30;
-/** For people who watch: a line a second. */
 const PROGRESS_EVERY_MS = 1_000;
 
 /** A bulk recovery: every notification of a span that a partner did not get, sent again (db/schema/deliveries.ts). */
@@ -43,13 +42,11 @@ export interface Recovery extends RecoverySpan {
   readonly sent: number;
   readonly skipped: number;
   readonly runner: string;
-  /** The last notification that it has handled. */
   readonly last: RecoveryItem;
   readonly createdMs: number;
   readonly endedMs: number | null;
 }
 
-/** The process that carries it out, and the name for the change log. */
 interface RecoveryRunner extends Pick<Recovery, 'recoveryId' | 'runner'> {
   readonly actor: string;
 }
@@ -61,7 +58,6 @@ const RECOVERY = `
   json_build_object('notificationId', r.last_notification, 'application', r.last_application, 'sequence', r.last_sequence) as last,
   ${msText('r.created_at')} as "createdMs", ${msText('r.ended_at')} as "endedMs"`;
 
-/** Another process has resumed this recovery: this one stops. */
 export class TakenOver extends Error {
   override readonly name = 'TakenOver';
 }
@@ -84,7 +80,6 @@ const OWN_UNDER_WAY = `
   select recovery_id as id from recoveries
   where partner_id = $1 and environment = $2 and state = 'running' and key_id is not null`;
 
-/** The recovery that a partner began itself and that is under way; there is at most one in each environment. */
 async function ownUnderWay(
   tx: DbOrTransaction,
   { partnerId, environment }: Pick<Recovery, 'partnerId' | 'environment'>,
@@ -119,7 +114,6 @@ export async function beginRecovery(db: Db, wanted: NewRecovery): Promise<Recove
   return row;
 }
 
-/** A recovery that a partner asks for. `until` is exclusive. */
 interface WantedRecovery {
   readonly owner: Tenant;
   readonly keyId: string;
@@ -301,14 +295,12 @@ export const listRecoveries = (
   { partnerId, limit }: { partnerId?: string | undefined; limit: number },
 ) => runPrepared<Recovery>(reader, NEWEST, [partnerId ?? null, limit]);
 
-/** How far a recovery has come, as its partner sees it. Moments in Unix milliseconds. */
 export interface RecoveryProgress {
   readonly recoveryId: string;
   readonly state: Recovery['state'];
   readonly matched: number;
   readonly resent: number;
   readonly delivered: number;
-  /** Sent again, and neither delivered nor ended yet. */
   readonly underWay: number;
   readonly createdMs: number;
   /** When it was stopped, or the last notification that it sent has ended. */

@@ -12,7 +12,6 @@ interface ResentNotification {
   readonly generation: number;
 }
 
-/** The line of the change log for a resend. */
 export const resendChange = ({ was, generation }: ResentNotification, actor: string): Change => ({
   actor,
   action: 'notifications.resend',
@@ -43,7 +42,6 @@ const BEGIN = `
   select notification_id, partner_id, environment, application_id, sequence, event_type = '${TEST_EVENT_TYPE}',
     delivered_at is not null, $2::smallint, generation + 1, attempts, $4::date
   from n returning 1`;
-// For one that is held: it has such a row.
 const RELEASE = `
   with n as (update notifications set recovery_id = $3::text where notification_id = $1 and $3::text is not null)
   ${updateText('release', { due_at: 'service_now()', priority: '$2::smallint' })}

@@ -14,7 +14,6 @@ const REPLACE_AFTER_MS = 3_000;
 
 interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
-  /** The first one also carries the echo. */
   readonly channels: readonly [string, ...string[]];
   /** Called after LISTEN and before memory is trusted: drop or reload everything. When it fails, the feed connects again. */
   readonly onConnect: () => Promise<void>;
@@ -32,7 +31,6 @@ interface ChangeFeed {
 
 interface Session {
   readonly openedAtMs: number;
-  /** When the last echo that came back was sent. */
   echoSentAtMs: number;
   loaded: boolean;
   closed: boolean;

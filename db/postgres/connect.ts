@@ -33,7 +33,6 @@ export const BY_INDEX = {
 
 export type { Sql };
 export type Db = PostgresJsDatabase<typeof schema>;
-/** A database or an open transaction of it. */
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
 
 export interface Database {
@@ -41,7 +40,6 @@ export interface Database {
   readonly db: Db;
   /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
   readonly sql: Sql;
-  /** Sends the last hints and ends the pool, waiting at most five seconds for statements under way. */
   close(): Promise<void>;
 }
 
@@ -102,14 +100,12 @@ export async function runPrepared<Row>(reader: Reader, text: string, parameters:
   return [...rows] as unknown as Row[];
 }
 
-/** The row of a statement that always returns one. */
 export async function oneRow<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const [row] = await runPrepared<Row>(reader, text, parameters);
   if (row === undefined) throw new Error(`no row came back from: ${text.trim().slice(0, 100)}`);
   return row;
 }
 
-/** The client that drizzle uses: the pool, or the connection of the transaction. */
 function clientOf(reader: DbOrTransaction): Sql {
   return (reader._.session as unknown as { readonly client: Sql }).client;
 }
@@ -129,7 +125,6 @@ const SEND_TIMEOUT_MS = 5_000;
 const SEND = `
   select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as h (channel, payload)`;
 
-/** The functions that take the hints given through a pool, or through an open transaction of it. */
 const takers = new WeakMap<object, (hint: Hint) => void>();
 
 /**
@@ -145,7 +140,6 @@ export function hint(through: object, one: Hint): void {
   take(one);
 }
 
-/** Sends the hints of a pool: the first at once, the ones after it together. */
 function createHintSender(sql: Sql) {
   const gathered = new Map<string, Hint>();
   let sending: Promise<void> | undefined;
@@ -177,7 +171,6 @@ function createHintSender(sql: Sql) {
       gathered.set(`${one.channel} ${one.payload}`, one);
       send();
     },
-    /** Sends the gathered hints; resolves when they are sent, or cannot be. */
     async flush(): Promise<void> {
       await sending;
       rested();

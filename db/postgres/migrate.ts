@@ -51,7 +51,6 @@ export async function migrateDatabase(
     await keepRetentionDays(drizzle(sql), retention);
     return { notSeparated };
   } finally {
-    // Closing the session releases the lock.
     await sql.end({ timeout: 5 });
   }
 }

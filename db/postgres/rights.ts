@@ -90,7 +90,6 @@ const PASSES_ON = `
   select bool_and(has_function_privilege(current_user, oid, 'EXECUTE WITH GRANT OPTION')) as passes from pg_proc
   where pronamespace = 'pg_catalog'::regnamespace and proname ~ '${WITHHELD}'`;
 
-/** Names of tables, and of columns as `table.column`. */
 const COLUMNS = `
   select c.oid::regclass::text || coalesce('.' || attname, '') as name
   from pg_class c left join lateral (
@@ -149,7 +148,6 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
 interface LoginRights {
   readonly login: string;
   readonly enough: boolean;
-  /** Rights that its process does not need, in words for the log. */
   readonly surplus: readonly string[];
 }
 

@@ -6,7 +6,6 @@
 export const PROCESSES = ['api', 'worker', 'ops'] as const;
 export type Process = (typeof PROCESSES)[number];
 
-/** A role of Postgres: it may log in itself, or be granted to logins. The same for every database of a server. */
 export const roleOf = (process: Process) => `quotes_${process}` as const;
 
 type Rights = Readonly<Partial<Record<Process, string>>>;
@@ -30,7 +29,6 @@ const NEW_EVENT = 'insert (kind, partner_id, environment, endpoint_id, details)'
 
 /** Partitions have no rights of their own, except the default ones: statements go through the parent. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
-  // Whom and what quotes are for. Only people change it.
   partners: {
     api: 'select',
     worker: 'select (partner_id, recovery)',
@@ -49,7 +47,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   products: { api: 'select', ops: 'select, insert, update (active, current_version, display_order)' },
   product_versions: { api: 'select', ops: 'select, insert' },
 
-  // What is stored once, and never changed. Old rows go through functions.
   quotes: { api: 'select, insert', ops: 'select' },
   quotes_default: { ops: 'select' },
 
@@ -69,7 +66,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 
   // The API stores notifications; workers deliver them; people send again, and cancel.
   notifications: {
-    // Partners have theirs sent again.
     api: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
     worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
     ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
@@ -104,7 +100,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert (partner_id, environment, month, event_type), update (reserved)',
   },
   recoveries: {
-    // A partner asks, a worker does it; an operator does both.
     api: 'select, insert',
     worker: `select, update (${RECOVERY_MOVES})`,
     ops: `select, insert, update (${RECOVERY_MOVES})`,
@@ -119,16 +114,13 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   },
   webhook_secrets: { worker: 'select', ops: 'select, insert, update (key_id, ciphertext, expires_at)' },
   webhook_key_pairs: {
-    // Partners read the public keys.
     api: 'select (key_pair_id, partner_id, environment, public_key, created_at, expires_at)',
     worker: 'select',
     ops: 'select, insert, update (key_id, ciphertext, expires_at)',
   },
 
-  // Append-only for everybody.
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
   cursor_secrets: { api: 'select' },
-  // The API writes down that a quote has many applications.
   operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },
   // Written by functions, and by migrate.
   retention_marks: { worker: 'select', ops: 'select' },
@@ -149,7 +141,6 @@ export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>
   'pg_advisory_xact_lock(bigint)': ['ops'],
 };
 
-/** `execute`. Trigger functions need none. */
 export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,
   'service_month()': PROCESSES,

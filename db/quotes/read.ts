@@ -13,7 +13,6 @@ export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' 
 export interface StoredQuote extends QuoteSummary {
   readonly response: unknown;
   readonly fitted: readonly FittedProduct[];
-  /** The versions named in `fitted`, in its order. */
   readonly versions: readonly ProductVersion[];
 }
 
@@ -37,7 +36,6 @@ export async function listQuotes(
     merchantId?: string | undefined;
     merchantReference?: string | undefined;
     days: number;
-    /** Only those older than this one: the next page. */
     after?: string | undefined;
     limit: number;
   },

@@ -1,7 +1,6 @@
 import type { Sql } from '../postgres/connect';
 import type { quotes } from '../schema';
 
-/** A product that fitted a quote, as an application may later be opened for it. Money in pence. */
 export interface FittedProduct {
   readonly productId: string;
   readonly version: number;
@@ -133,9 +132,7 @@ interface SharedCommitOptions<Row> {
   /** Whether an error is the fault of a row's data: then no row was stored, and the others may be tried again. */
   readonly isDataFault: (error: unknown) => boolean;
   readonly mostRows: number;
-  /** Most rows that may wait; beyond that `add` refuses. */
   readonly mostWaiting: number;
-  /** Statements under way at a time, each on a connection of its own. */
   readonly mostBatches: number;
   /**
    * Rows for which a further statement is started beside one under way. Fewer wait for its end, because small statements cost more than
@@ -143,7 +140,6 @@ interface SharedCommitOptions<Row> {
    */
   readonly worthwhileRows: number;
   readonly waitMs: number;
-  /** Longest wait of one row, in milliseconds. */
   readonly deadlineMs: number;
 }
 
@@ -179,7 +175,6 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   let scheduled = false;
   let timer: NodeJS.Timeout | undefined;
   const idlers: (() => void)[] = [];
-  /** Everyone whose row is not stored yet, in the order of their deadlines. */
   const unsettled = new Set<Waiter<Row>>();
   let deadline: NodeJS.Timeout | undefined;
 

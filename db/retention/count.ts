@@ -6,9 +6,7 @@ import { expiredMonths, MONTHLY_KINDS, payloadMark, type ExpiredMonth, type Mont
 export interface RetentionCount {
   readonly kind: RetentionKind;
   readonly days: number;
-  /** Rows that would be removed, or lose their payload. */
   readonly rows: number;
-  /** Partitions among them that would be dropped. */
   readonly months: readonly string[];
   /** Rows past their time that stay, because something is under way. */
   readonly staying: number;
@@ -26,7 +24,6 @@ const countPayloads = async (reader: Reader) => ({
   months: [],
 });
 
-/** Counts what is past its time. Changes nothing. */
 export async function countExpired(db: DbOrTransaction): Promise<RetentionCount[]> {
   const days = await readRetentionDays(db);
   const counts: RetentionCount[] = [];

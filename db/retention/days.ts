@@ -10,7 +10,6 @@ export class RetentionShortened extends Error {
 
 export interface KeptDays {
   readonly days: RetentionDays;
-  /** Whether they may be fewer than now. */
   readonly shorten: boolean;
 }
 

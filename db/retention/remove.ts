@@ -25,7 +25,6 @@ export const MONTHLY_KINDS: Readonly<Record<MonthlyKind['kind'], MonthlyKind>> =
 export interface ExpiredMonth {
   /** `quotes_2026_11` */
   readonly partition: string;
-  /** `2026_11` */
   readonly month: string;
   /** Ids in it: from `low`, inclusive, to `high`. */
   readonly low: string;
@@ -88,9 +87,7 @@ export async function payloadMark(reader: Reader): Promise<string> {
 
 interface PayloadStep {
   readonly cleared: number;
-  /** The same by the UTC day of their creation. */
   readonly byDay: RemovedByPeriod;
-  /** The last id that was read; the next step continues after it. */
   readonly cursor: string;
   readonly more: boolean;
 }
@@ -112,10 +109,8 @@ const REST_MS = 50;
 
 export interface RetentionStep {
   readonly removed: number;
-  /** The same by when they were created. */
   readonly byPeriod: RemovedByPeriod;
   readonly dropped: readonly string[];
-  /** There is more to do, from this cursor on. */
   readonly more: boolean;
   readonly cursor: string | null;
   /** Partitions that were not dropped because they were in use: a later step tries again. */

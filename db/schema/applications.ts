@@ -31,17 +31,14 @@ export const quotes = pgTable('quotes', {
   merchantFinanceUrl: text('merchant_finance_url').notNull(),
   merchantReference: text('merchant_reference'),
   requestId: text('request_id').notNull(),
-  /** The body that was answered, byte for byte. */
   response: jsonText('response').notNull(),
   /** Every product that fitted, shown or not, as db/quotes/store.ts writes it. */
   fitted: jsonText('fitted').notNull(),
 });
 
-/** Credit applications, each opened from a quote. They contain no personal data. */
 export const creditApplications = pgTable(
   'credit_applications',
   {
-    /** `app_` and a ULID. */
     applicationId: text('application_id').primaryKey(),
     lender: ofLender(),
     lenderReference: text('lender_reference').notNull(),
@@ -50,14 +47,12 @@ export const creditApplications = pgTable(
     partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     merchantId: text('merchant_id').notNull(),
-    /** The partner's own, from the quote. */
     merchantReference: text('merchant_reference'),
     loanPence: pence('loan_pence').notNull(),
     depositPence: pence('deposit_pence').notNull(),
     /** Null when the link named none. */
     creditProduct: text('credit_product'),
     state: text('state', { enum: APPLICATION_STATES }).notNull().default('created'),
-    /** When it reached this state, according to the lender. */
     stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
     /** Sequence of its newest notification. Counted under the row's lock. */
     sequence: integer('sequence').notNull().default(0),
@@ -117,7 +112,6 @@ export const lenderEvents = pgTable(
     occurredAt: moment('occurred_at').notNull(),
     receivedAt: moment('received_at').notNull().default(serviceNow),
     verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),
-    /** State of the application after it was recorded. */
     stateAfter: text('state_after', { enum: APPLICATION_STATES }).notNull(),
     /** While it waits for the steps before it: when it is applied without them. Null otherwise. */
     waitsUntil: moment('waits_until'),

@@ -13,15 +13,12 @@ export const changeLog = pgTable(
     changedAt: moment('changed_at').notNull().default(serviceNow),
     /** OPS_ACTOR or the login name of the person who ran the command, or the process that acted. */
     actor: text('actor').notNull(),
-    /** The login of Postgres that wrote it. It states the actor. */
     login: text('login')
       .notNull()
       .default(sql`session_user`),
     /** `<noun>.<verb>`, for example `keys.revoke`. */
     action: text('action').notNull(),
-    /** Id of what was changed. */
     subject: text('subject').notNull(),
-    /** What changed; never a key or a secret. */
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
   (t) => [
@@ -44,7 +41,6 @@ export const operatorEvents = pgTable(
     /** Null, both: it is about no partner. */
     partnerId: text('partner_id'),
     environment: text('environment', { enum: ['sandbox', 'live'] }),
-    /** Null: it is about notifications without an endpoint. */
     endpointId: text('endpoint_id'),
     /** Figures and ids; never a secret, a body or an address. */
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
@@ -74,7 +70,6 @@ export const retentionDays = pgTable(
 /** How far the removal of payloads has come, so that no run reads all rows again. */
 export const retentionMarks = pgTable('retention_marks', {
   kind: text('kind').primaryKey(),
-  /** Every notification up to this id has been handled. */
   doneUpTo: text('done_up_to').notNull(),
   updatedAt: moment('updated_at').notNull().default(serviceNow),
 });

@@ -12,7 +12,6 @@ export const merchants = pgTable(
     tradingName: text('trading_name'),
     /** May communicate regulated credit promotions (FCA); null: not recorded yet. */
     fcaAuthorised: boolean('fca_authorised'),
-    /** False: summary without the product list. */
     showProducts: boolean('show_products').notNull().default(true),
     summaryStyle: text('summary_style', { enum: ['offer', 'headline'] })
       .notNull()
@@ -53,14 +52,12 @@ export const merchantPartners = pgTable(
 export const products = pgTable(
   'products',
   {
-    /** `prd_` and a ULID. */
     productId: text('product_id').primaryKey(),
     merchantId: text('merchant_id')
       .notNull()
       .references(() => merchants.merchantId),
     creditProduct: text('credit_product').notNull(),
     active: boolean('active').notNull().default(true),
-    /** The version that quotes are priced with. */
     currentVersion: integer('current_version').notNull().default(1),
     displayOrder: integer('display_order').notNull().default(0),
     createdAt: moment('created_at').notNull().default(serviceNow),
@@ -77,7 +74,6 @@ export const productVersions = pgTable(
       .notNull()
       .references(() => products.productId),
     version: integer('version').notNull(),
-    /** Only this lender's integrations open applications for it. */
     lender: ofLender(),
     /** The lender's name when the version was made: what quotes show. */
     lenderName: text('lender_name').notNull(),

@@ -8,13 +8,11 @@ export const given = <Column extends PgColumn>(
   compare: (column: PgColumn, value: unknown) => SQL = eq,
 ): SQL | undefined => (value === undefined ? undefined : compare(column, value));
 
-/** The same for moments: not longer ago than this, by the database's clock. */
 export const givenSince = (column: PgColumn, seconds: number | undefined): SQL | undefined =>
   seconds === undefined
     ? undefined
     : gte(column, sql`service_now() - make_interval(secs => ${seconds}::float8)`);
 
-/** Whether something has ended, by the database's clock, for people to read. */
 export const isExpired = (expiresAt: PgColumn) =>
   sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;
 
@@ -38,7 +36,6 @@ export const jsonText = customType<{ data: unknown; driverData: string }>({
   fromDriver: (text) => JSON.parse(text) as unknown,
 });
 
-/** Columns of keys of every kind; the key itself is never stored. */
 export const keyColumns = () => ({
   environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
   /** SHA-256 of the whole key. */

@@ -35,7 +35,6 @@ export const deliveries = pgTable(
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     applicationId: text('application_id'),
     sequence: integer('sequence'),
-    /** Of a test event. */
     test: boolean('test').notNull(),
     /** Whether it was delivered before, and is sent again. */
     delivered: boolean('delivered').notNull().default(false),
@@ -44,7 +43,6 @@ export const deliveries = pgTable(
     state: text('state', { enum: DELIVERY_STATES }).notNull().default('queued'),
     /** Part of the workflow's id. A resend, a release and a restart raise it. */
     generation: integer('generation').notNull().default(1),
-    /** Over all generations. */
     attempts: integer('attempts').notNull().default(0),
     /** Failed attempts of this generation that another one follows. */
     step: smallint('step').notNull().default(0),
@@ -52,7 +50,6 @@ export const deliveries = pgTable(
     dueAt: moment('due_at').notNull().default(serviceNow),
     /** When it was claimed for its first attempt. It has a slot of its endpoint until that attempt has ended; then this is null. */
     takenAt: moment('taken_at'),
-    /** When its workflow was first seen. */
     startedAt: moment('started_at'),
     /** Later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
@@ -60,10 +57,8 @@ export const deliveries = pgTable(
     nextAttemptAt: moment('next_attempt_at'),
     /** Since when an operator has it paused (`ops notifications pause`). */
     pausedAt: moment('paused_at'),
-    /** Since when it is held, and why. */
     heldAt: moment('held_at'),
     holdReason: text('hold_reason'),
-    /** When its workflow was last seen. */
     checkedAt: moment('checked_at'),
     /** First day of the UTC month in which a test has a unit of the quota reserved. */
     reservedMonth: date('reserved_month', { mode: 'string' }),
@@ -133,7 +128,6 @@ export const deliveryPauses = pgTable(
 export const recoveries = pgTable(
   'recoveries',
   {
-    /** `rcv_` and a ULID. */
     recoveryId: text('recovery_id').primaryKey(),
     partnerId: text('partner_id').notNull(),
     /** One environment only; null: both. */
@@ -147,7 +141,6 @@ export const recoveries = pgTable(
       .notNull()
       .default('running'),
     perSecond: integer('per_second').notNull(),
-    /** Due to be sent when it began. */
     found: integer('found').notNull(),
     sent: integer('sent').notNull().default(0),
     /** Skipped, because they had ended otherwise or were under way by then. */

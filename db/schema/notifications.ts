@@ -41,9 +41,7 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
 export const notifications = pgTable(
   'notifications',
   {
-    /** `ntf_` and a ULID. */
     notificationId: text('notification_id').primaryKey(),
-    /** `evt_` and a ULID: the partner sees the same at every attempt. */
     eventId: text('event_id').notNull(),
     eventType: text('event_type').notNull(),
     partnerId: text('partner_id').notNull(),
@@ -51,7 +49,6 @@ export const notifications = pgTable(
     /** Its credit application, and its position among the events of that; null for a test. */
     applicationId: text('application_id'),
     sequence: integer('sequence'),
-    /** The partner's own reference, of the application's quote. */
     merchantReference: text('merchant_reference'),
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
@@ -63,14 +60,11 @@ export const notifications = pgTable(
     deliveredAt: moment('delivered_at'),
     /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
     failedMonth: date('failed_month', { mode: 'string' }),
-    /** How it ended last; null while it is under way. */
     endState: text('end_state', { enum: END_STATES }),
     endReason: text('end_reason'),
     endedAt: moment('ended_at'),
-    /** The recovery that sent it again last. */
     recoveryId: text('recovery_id'),
     requestId: text('request_id'),
-    /** W3C `traceparent` of the request that caused it, where traces are on. */
     traceParent: text('trace_parent'),
   },
   (t) => [
@@ -124,7 +118,6 @@ export const deliveryAttempts = pgTable(
     failure: text('failure'),
     httpStatus: integer('http_status'),
     durationMs: integer('duration_ms'),
-    /** What the endpoint asked for with Retry-After. */
     retryAfterMs: integer('retry_after_ms'),
     address: text('address'),
     /** The first 8 KiB of the answer; without one the error, such as ECONNREFUSED. */

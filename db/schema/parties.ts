@@ -2,11 +2,9 @@ import { sql } from 'drizzle-orm';
 import { check, index, pgTable, text } from 'drizzle-orm/pg-core';
 import { keyColumns, moment, serviceNow } from './columns';
 
-/** Who integrates with the service. */
 export const partners = pgTable(
   'partners',
   {
-    /** `P` and six digits. */
     partnerId: text('partner_id').primaryKey(),
     name: text('name').notNull(),
     /** An inactive partner's keys answer 401. */
@@ -26,7 +24,6 @@ export const partners = pgTable(
   ],
 );
 
-/** A column that refers to a partner. */
 export const ofPartner = () =>
   text('partner_id')
     .notNull()
@@ -34,16 +31,13 @@ export const ofPartner = () =>
 
 /** Lenders whose integrations may open applications, and the form of their references. */
 export const lenders = pgTable('lenders', {
-  /** Its name in events, such as `lender_a`. */
   lender: text('lender').primaryKey(),
   /** The name that shoppers are shown. Each product version stores the name of its time. */
   name: text('name').notNull(),
-  /** As domain/reference-format.ts reads it. */
   referenceFormat: text('reference_format').notNull(),
   createdAt: moment('created_at').notNull().default(serviceNow),
 });
 
-/** A column that refers to a lender. */
 export const ofLender = () =>
   text('lender')
     .notNull()
@@ -70,7 +64,6 @@ export const apiKeys = pgTable(
 export const serviceKeys = pgTable(
   'service_keys',
   {
-    /** `svk_` and a ULID. */
     keyId: text('key_id').primaryKey(),
     name: text('name').notNull(),
     /** The lender whose applications it may open, move on and read. */

@@ -7,7 +7,6 @@ import { ofPartner } from './parties';
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {
-    /** `whe_` and a ULID. */
     endpointId: text('endpoint_id').primaryKey(),
     partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
@@ -16,7 +15,6 @@ export const webhookEndpoints = pgTable(
     state: text('state', { enum: ['active', 'disabled', 'removed'] })
       .notNull()
       .default('active'),
-    /** Why it is disabled: `operator`, `gone` (it answered 410) or `failing`. */
     disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
     /** The last 2xx, or one at most a minute before it: not every delivery writes to this row. */
     lastSuccessAt: moment('last_success_at'),
@@ -43,7 +41,6 @@ export const webhookEndpoints = pgTable(
 export const webhookSecrets = pgTable(
   'webhook_secrets',
   {
-    /** `whs_` and a ULID. */
     secretId: text('secret_id').primaryKey(),
     endpointId: text('endpoint_id')
       .notNull()
@@ -64,13 +61,10 @@ export const webhookSecrets = pgTable(
 export const webhookKeyPairs = pgTable(
   'webhook_key_pairs',
   {
-    /** `whk_` and a ULID. */
     keyPairId: text('key_pair_id').primaryKey(),
     partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** `whpk_` and base64 of 32 bytes. */
     publicKey: text('public_key').notNull(),
-    /** The key of the key ring that the private key is sealed with. */
     keyId: text('key_id').notNull(),
     ciphertext: bytea('ciphertext').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),

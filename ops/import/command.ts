@@ -66,7 +66,6 @@ async function importCsv(
   throw new ImportRefused(csvFaults([...faults, ...more], lines));
 }
 
-/** @param place what a change is named by: a `row` of JSON, a `line` of CSV. */
 function answerOf({ rows, changes }: ImportReport, dryRun: boolean, place: 'row' | 'line'): Answer {
   const created = changes.filter(({ change }) => change === 'created').length;
   const [updated, unchanged] = [changes.length - created, rows - changes.length];

@@ -64,11 +64,9 @@ export interface CsvRows {
   readonly rows: unknown[];
   /** The line that each begins in, 1-based. */
   readonly lines: readonly number[];
-  /** Of the rows that are null. */
   readonly faults: readonly Fault[];
 }
 
-/** Whether a text begins like a CSV file of ours, and not like JSON. */
 export const looksLikeCsv = (text: string) => /^\s*[^\s[{][^\n]*[,;]/.test(text);
 
 /**
@@ -96,7 +94,6 @@ export function parseCsv(text: string, types: CsvTypes): CsvRows {
   return { rows: checkRowCount(rows), lines: records.map(({ line }) => line), faults };
 }
 
-/** Records of cells, and the line that each begins in. A line without any text is skipped. */
 function recordsOf(text: string): { readonly cells: string[]; readonly line: number }[] {
   const records: { cells: string[]; line: number }[] = [];
   let cells: string[] = [];

@@ -81,7 +81,6 @@ const NEW: Omit<MerchantFields, 'merchantId'> = {
   partnerIds: [],
 };
 
-/** What a merchant is after a row has been applied to it. */
 function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> = NEW): MerchantFields {
   const partnerAccess = row.partner_access ?? before.partnerAccess;
   // Opened to all, a merchant keeps no list.
@@ -98,7 +97,6 @@ function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> =
   };
 }
 
-/** A stored merchant's own set-up, without its products. */
 export function toFields({ setup, partnerAccess, partnerIds }: StoredMerchant): MerchantFields {
   const { products: _products, corruptFields: _corrupt, ...own } = setup;
   return { ...own, partnerAccess, partnerIds: partnerIds.toSorted() };

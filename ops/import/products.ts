@@ -25,7 +25,6 @@ import {
   type ReportedChange,
 } from './rows';
 
-/** A row whose figures were found sound. */
 interface CheckedProduct {
   readonly row: number;
   readonly merchantId: string;
@@ -39,11 +38,8 @@ interface PlannedProduct extends CheckedProduct {
   readonly definition: ProductDefinition;
   readonly displayOrder: number;
   readonly stored: StoredProduct | null;
-  /** Names of terms that differ from the stored version; any of them makes a new version. */
   readonly terms: readonly string[];
-  /** Values that differ from the stored ones: terms, order and activity. */
   readonly fields: readonly Difference[];
-  /** Whether order or activity, which are no terms, change. */
   readonly placeChanges: boolean;
 }
 
@@ -107,7 +103,6 @@ export function checkProducts(rows: readonly unknown[]): { checked: CheckedProdu
   return { checked, faults };
 }
 
-/** Fields of the domain that a file does not call by the same words. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   aprBasisPoints: 'apr',
   ratePpm: 'rate',

@@ -10,7 +10,6 @@ import {
 } from '../../domain/product';
 import type { PublishedExample } from '../../domain/product-check';
 
-/** Says "is required" for what is absent, and the given words for what is of the wrong type. */
 const typed = (expected: string) => (issue: { readonly input?: unknown }) =>
   issue.input === undefined ? 'is required' : `must be ${expected}`;
 
@@ -44,7 +43,6 @@ const whole = (low: number, high: number) => {
     .refine((value) => value >= low && value <= high, `must be ${expected}`);
 };
 
-/** Pounds with exactly two decimals, as text; read as pence. */
 const amount = z
   .string({ error: typed('an amount in quotes with two decimals, such as "1000.00"') })
   .regex(
@@ -76,7 +74,6 @@ function isCalendarDay(text: string): boolean {
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
 }
 
-/** A day of the calendar from 2000 on, YYYY-MM-DD. */
 const day = z
   .string({ error: typed('a day in quotes, such as "2027-01-31"') })
   .refine(isCalendarDay, 'must be a day of the calendar, such as "2027-01-31"');
@@ -100,7 +97,6 @@ const fixedSum = amount.refine(
   `must be at most ${formatPence(HIGHEST_FIXED_PENCE)}`,
 );
 
-/** A share of the price, a fixed sum, or both. */
 const deposit = z
   .strictObject(
     { percent: percent(2, HIGHEST_SHARE / 100, '10').nullish(), amount: fixedSum.nullish() },
@@ -132,7 +128,6 @@ const loanAmount = amount.refine(
   `must be from ${formatPence(LOWEST_LOAN_PENCE)} to ${formatPence(HIGHEST_LOAN_PENCE)}`,
 );
 
-/** Figures that a lender or retailer publishes, which the product must reproduce to the penny. */
 const representativeExample = z
   .strictObject(
     {
@@ -183,10 +178,8 @@ export const productRowSchema = z.strictObject({
 type ProductRow = z.output<typeof productRowSchema>;
 export type ProductFileRow = z.input<typeof productRowSchema>;
 
-/** What a row states. What its lender is called is not for it to say. */
 export type StatedProduct = Omit<ProductDefinition, 'lenderName'>;
 
-/** The terms that a row states, with the defaults of docs/import-format.md. */
 export function toProductDefinition(row: ProductRow): StatedProduct {
   return {
     lender: row.lender,

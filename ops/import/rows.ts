@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { printable, type Difference } from '../output';
 
-/** One thing that is wrong with a file. */
 export interface Fault {
   /** 1-based position in the file's list; null: the file as a whole. */
   readonly row: number | null;
@@ -12,7 +11,6 @@ export interface Fault {
   readonly message: string;
   /** The refused value; absent when there is none, or it is no single value. */
   readonly value?: string | number | boolean | null;
-  /** Of a CSV file: its line, 1-based, the heading included. */
   readonly line?: number;
 }
 
@@ -27,7 +25,6 @@ export class ImportRefused extends Error {
 
 const LONGEST_VALUE = 60;
 
-/** Faults of a file, one to a line: where, what, and the refused value. */
 export function faultLines(faults: readonly Fault[]): string {
   const lines = faults.map(({ row, line, field, message, value }) => {
     const at = line !== undefined ? `line ${line}` : row === null ? null : `row ${row}`;
@@ -39,7 +36,6 @@ export function faultLines(faults: readonly Fault[]): string {
   return lines.join('\n');
 }
 
-/** Refuses a file as a whole. */
 export function refuseFile(message: string): never {
   throw new ImportRefused([{ row: null, field: null, message }]);
 }
@@ -50,30 +46,22 @@ export function refuseFaults(faults: readonly Fault[]): void {
 }
 
 export interface ImportOptions {
-  /** Who imports, for the change log. */
   readonly actor: string;
-  /** `<noun>.<verb>` for the change log. */
   readonly action: string;
-  /** True: report what would happen and write nothing. */
   readonly dryRun: boolean;
 }
 
 export interface ImportReport {
-  /** How many rows the file has. */
   readonly rows: number;
   /** What was created and updated, or with a dry run would be, in the order of the file. */
   readonly changes: readonly ReportedChange[];
 }
 
 export interface ReportedChange {
-  /** 1-based position in the file's list; of a CSV file its line, the heading included. */
   readonly row: number;
   readonly subject: string;
-  /** `created`, or what changed. */
   readonly change: string;
-  /** Old and new values; empty for what is new. */
   readonly fields: readonly Difference[];
-  /** What to check before it is imported. */
   readonly warning: string | null;
 }
 
@@ -83,7 +71,6 @@ export async function takeImportTurn(tx: DbOrTransaction): Promise<void> {
 }
 
 export interface ParsedRow<T> {
-  /** 1-based. */
   readonly row: number;
   readonly value: T;
 }
@@ -142,7 +129,6 @@ function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, schema: z.
   return [{ row, field, message: issue.message, ...(single && { value }) }];
 }
 
-/** Names of the fields of the object that a path leads to; none where there is no object. */
 function fieldsAt(schema: unknown, path: readonly string[]): string[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
     return fieldsAt(schema.unwrap(), path);
@@ -152,10 +138,8 @@ function fieldsAt(schema: unknown, path: readonly string[]): string[] {
   return first === undefined ? Object.keys(schema.shape) : fieldsAt(schema.shape[first], rest);
 }
 
-/** Most mistakes that a misspelt name may have. */
 const MOST_MISTAKES = 3;
 
-/** The known name that is nearest to a misspelt one; undefined when none is near. */
 function didYouMean(name: string, known: readonly string[]): string | undefined {
   const plain = (text: string) =>
     text

@@ -43,7 +43,6 @@ export async function createAuthority(commonName: string, validity: Validity): P
   return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
 }
 
-/** Whether a certificate identifies a server or a client. */
 type CertificateUse = 'serverAuth' | 'clientAuth';
 
 /** Issues a certificate for host names and addresses: of a server, unless `uses` says otherwise. */
@@ -75,7 +74,6 @@ export async function issueCertificate(
   return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
 }
 
-/** Whether one certificate was signed by the other. */
 export function isIssuedBy(cert: string, authority: string): boolean {
   return new NodeCertificate(cert).verify(new NodeCertificate(authority).publicKey);
 }
@@ -112,9 +110,7 @@ export interface WantedCertificate {
   readonly names: Parameters<typeof issueCertificate>[1];
   readonly uses?: readonly CertificateUse[];
   readonly days: number;
-  /** A certificate that has no more days left than this is renewed. */
   readonly renewDays: number;
-  /** Mode of both files, when others than their owner read them. */
   readonly mode?: number;
 }
 

@@ -29,13 +29,10 @@ const SETS: Readonly<Record<string, WantedCertificate>> = {
   },
 };
 
-/** The certificate of one folder, after a run of the job. */
 interface TemporalCertificate {
-  /** Name of its folder. */
   readonly folder: string;
   /** Another authority issued it, so it is left as it is. */
   readonly brought: boolean;
-  /** Whole days until it expires. */
   readonly daysLeft: number;
 }
 
@@ -87,7 +84,6 @@ async function checkFolder(folder: string, now: Date): Promise<number> {
   return Math.floor(left);
 }
 
-/** Whether our authority issued it; false when ours is missing or cannot be read. */
 function isOurs(cert: string, authority: string): boolean {
   try {
     return isIssuedBy(cert, authority);

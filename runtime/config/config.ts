@@ -45,7 +45,6 @@ export const retentionDays = (config: Config): RetentionDays => ({
   quotes: config.RETENTION_QUOTES_DAYS,
 });
 
-/** @returns the message of a fault; null when there is none. */
 function retentionFault(config: Config): string | null {
   const { payloads, attempts, notifications } = retentionDays(config);
   if (notifications >= Math.max(payloads, attempts)) return null;

@@ -23,7 +23,6 @@ const addressOrRange = z.string().superRefine((text, context) => {
   context.addIssue({ code: 'custom', message: `not an address or a CIDR: ${text}` });
 });
 
-/** Settings of an API process. */
 const apiSettings = {
   API_HOST: z.string().default('127.0.0.1').describe('Address of the public listener.'),
   API_PORT: port.default(8443).describe('Port of the public listener.'),
@@ -76,7 +75,6 @@ const postgresUrl = z.string().superRefine((text, context) => {
   }
 });
 
-/** Settings of Postgres and Redis. */
 const storeSettings = {
   DATABASE_URL: postgresUrl
     .optional()
@@ -119,7 +117,6 @@ const localTargets = z.string().transform((text, check) =>
       }),
 );
 
-/** Settings of webhooks and their delivery. */
 const deliverySettings = {
   ENVIRONMENT: z
     .enum(['production', 'development'])
@@ -221,7 +218,6 @@ const retentionSettings = {
   RETENTION_QUOTES_DAYS: days('quotes').describe('Days that quotes are kept.'),
 } as const;
 
-/** Settings of the command line. */
 const opsSettings = {
   OPS_ACTOR: z
     .string()
@@ -235,7 +231,6 @@ const opsSettings = {
     ),
 } as const;
 
-/** Settings of the embedded stack, which `npm start` brings up. */
 const stackSettings = {
   DATA_DIR: z.string().min(1).default('.data').describe('Where it keeps its data.'),
   STACK_PORT: z.coerce

@@ -2,7 +2,6 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
 import type { Config } from '../config/config';
 
-/** Paths that may contain a key or a cookie. */
 const REDACTED = [
   '*.authorization',
   '*.Authorization',

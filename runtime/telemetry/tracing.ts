@@ -15,16 +15,13 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Config } from '../config/config';
 
-/** A step of a delivery that has just ended. */
 interface DeliveryStep {
   readonly name: string;
   readonly notificationId: string;
-  /** `traceparent` of the request that caused it; null: unknown. */
   readonly traceParent: string | null;
   readonly durationMs: number;
   /** Unix milliseconds of its end; default: now. */
   readonly endedMs?: number;
-  /** Ids and outcomes only. */
   readonly attributes: Attributes;
   readonly failure: string | null;
 }
@@ -83,7 +80,6 @@ export function openTracing(
         ROOT_CONTEXT,
       );
       return {
-        /** Runs what follows so that its steps belong to the request. */
         within: (task: () => void): void => active.run(span, task),
         end({ route, status }: { readonly route: string; readonly status: number }): void {
           span.updateName(`${method} ${route}`);
@@ -110,12 +106,10 @@ export function openTracing(
         span.end();
       }
     },
-    /** `traceparent` of the span under way; null outside of one. */
     current: (): string | null => {
       const span = active.getStore();
       return span === undefined ? null : formatTraceParent(span.spanContext());
     },
-    /** Adds a step to the trace of the request that caused the notification. */
     record(step: DeliveryStep): void {
       const { name, notificationId, traceParent, durationMs, endedMs = Date.now() } = step;
       const parent = parseTraceParent(traceParent) ?? derivedParent(notificationId);

@@ -6,7 +6,6 @@ export function grpcStatus(error: unknown): number | undefined {
   return isGrpcServiceError(error) ? error.code : undefined;
 }
 
-/** In gRPC's numbering. */
 const DEADLINE_EXCEEDED = 4;
 /** The deadline, permission denied, unavailable, unauthenticated. */
 const UNREACHABLE = new Set([DEADLINE_EXCEEDED, 7, 14, 16]);

@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import { errorFacts } from '../../domain/error-facts';
 import { repeatedWarnings } from '../telemetry/logger';
 
-/** Our levels for the SDK's. */
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 const METRICS_TIMEOUT_MS = 1_000;
 
@@ -59,7 +58,6 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** The useful part of the SDK's details, whose objects are large. */
 function plain(meta: LogEntry['meta']): Record<string, unknown> {
   const { taskQueue, workflowId, activityType, attempt, error } = meta ?? {};
   return {

@@ -6,21 +6,18 @@ import { serverSocket } from './server-socket';
 
 export type Sql = postgres.Sql<Record<string, never>>;
 
-/** Options of postgres.js, without those that the repairs decide. */
 type ClientOptions = Omit<
   postgres.Options<Record<string, never>>,
   'socket' | 'max_pipeline' | 'ssl' | 'fetch_types' | 'types'
 > & {
   /** Milliseconds without a byte after which a connection counts as dead; 0: never. */
   readonly quietMs: number;
-  /** Known to postgres.js, missing from its types. */
   readonly onnotify?: (channel: string, payload: string) => void;
 };
 
 /** One element of an array as Postgres writes it: in quotation marks, or without any. */
 const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
 
-/** text[] of one dimension, as postgres.js takes a type of its own. */
 const textArray = {
   to: 1009,
   from: [1009],
@@ -54,7 +51,6 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   return sql;
 }
 
-/** Public fields of a query of postgres.js 3.4, missing from its types. */
 interface QueryInside {
   handler: (query: unknown) => void;
   reject: (error: unknown) => void;
@@ -87,7 +83,6 @@ function guardTransactions(sql: Sql): void {
 
 const never = () => new Promise<never>(() => undefined);
 
-/** The arguments of `begin` or `savepoint`; their callback gets a guarded handle. */
 function withGuard(args: readonly unknown[], loss: Loss): unknown[] {
   return args.map((argument) =>
     typeof argument === 'function' ? guardedCallback(argument as Callback, loss) : argument,

@@ -4,7 +4,6 @@ import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { readServers, searchServer, type Server } from './servers';
 
-/** postgres.js' option of this name, which its types do not know. */
 type SocketOption = (options: {
   path?: string | undefined;
   host: string[];
@@ -122,7 +121,6 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
 
 /** As in libpq; `allow` means the same as `prefer`. */
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
-/** Postgres' message SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 interface ServerTls {

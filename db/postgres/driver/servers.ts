@@ -49,7 +49,6 @@ const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}
 
 interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
   readonly connect: (server: Server) => Promise<net.Socket>;
-  /** A socket that fails with this error once it is used. */
   readonly failed: (error: Error) => Duplex;
   /** Longest that a session may take to be ready, in milliseconds. A frozen server accepts connections and sends nothing. */
   readonly readyMs: number;
@@ -113,20 +112,16 @@ export function searchServer(options: ServerSearch): () => Promise<Duplex> {
   };
 }
 
-/** Types of the server's messages that decide how the start of a session ends. */
 const PARAMETER_STATUS = 'S';
 const ERROR_RESPONSE = 'E';
 const READY_FOR_QUERY = 'Z';
-/** A server that is starting, stopping or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
 
 /** Parameters that Postgres reports as a session starts, since 14. `on`: the server takes no writes. */
 const READ_ONLY = { in_hot_standby: 'is a standby', default_transaction_read_only: 'is read-only' } as const;
 
 interface StartupWatch {
-  /** Whether a server that takes no writes is refused. */
   readonly leaderOnly: boolean;
-  /** Called with null once the session is ready, else with the reason for which the server is refused. */
   readonly decide: (fault: string | null) => void;
 }
 
