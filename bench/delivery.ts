@@ -1,6 +1,6 @@
 import { generateWebhookSecret } from '../db/endpoints/secrets';
 import type { Feeding } from './delivery/messages';
-import { countSteps, prepareCounting } from './delivery/steps';
+import { countSteps, measureRemoval, prepareCounting } from './delivery/steps';
 import { runRound, WAYS, type Way } from './delivery/ways';
 import { nodeArguments, runBench } from './harness/bench';
 import { nextMessage, startChild } from './harness/children';
@@ -90,6 +90,7 @@ runBench('delivery', OPTIONS, async (bench, options) => {
     cpu_ratio_best: medianRatio(loaded.ours, loaded.best, allCpu),
     latency_p50_ratio: medianRatio(unloaded.ours, unloaded.bare, 'p50_ms'),
     latency_p50_ratio_best: medianRatio(unloaded.ours, unloaded.best, 'p50_ms'),
+    ...(await measureRemoval(stage, options.count)),
   };
   return { figures, columns };
 });

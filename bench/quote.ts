@@ -6,12 +6,12 @@ import { withCpu } from './harness/cpu';
 import { load, loadOver, openConnections } from './harness/load';
 import { say } from './harness/report';
 import { median, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
-import { openPostgres } from './harness/stage';
+import { openDatabase, openPostgres } from './harness/stage';
 
 /**
  * `npm run bench:quote`: the quote path against a bare Fastify route with one prepared insert per request, in one run
  * on one Postgres (fsync and synchronous_commit on). Both speak plain HTTP on loopback (or TLS, each itself), get
- * the same body and run with the same Node arguments. See docs/operations/speed.md.
+ * the same body and run with the same Node arguments. A third stores and answers what the contract asks for, and nothing else. See docs/operations/speed.md.
  */
 const OPTIONS = {
   /** Demo merchant to quote for. M1000002 has three products, as most merchants do; M100001 has nine. */
@@ -45,15 +45,24 @@ runBench('quote', OPTIONS, async (bench, options) => {
   const shared = { databaseUrl: postgres.url, nodeArgs, body, tls };
   const ours = await startOurs(bench, { ...shared, key: apiKeys.test });
   const bare = await startBare(bench, shared);
+  await load({ ...ours, connections: 1, requests: 1 });
+  const { sql } = openDatabase(bench, postgres.url);
+  const [stored] = await sql<{ row: string }[]>`
+    select json_object_agg(key, value)::text as row from quotes q, json_each_text(to_json(q)) limit 1`;
+  const same = await startBare(bench, shared, { SAMPLE: stored?.row ?? '' });
 
   say('warming up');
-  for (const target of [ours, bare]) await load({ ...target, connections: 64, requests: WARM_UP });
+  for (const target of [ours, bare, same]) await load({ ...target, connections: 64, requests: WARM_UP });
   const figures: Record<string, number> = {};
-  const columns: Record<'bare' | 'ours', Record<string, number>> = { bare: {}, ours: {} };
+  const columns: Record<'bare' | 'ours' | 'same', Record<string, number>> = { bare: {}, ours: {}, same: {} };
   for (const connections of options.connections.split(',').map(Number)) {
     const requests = REQUESTS[connections] ?? 4_000;
     const round = (target: Target) => measure(target, { postgres: postgres.pid, connections, requests });
-    const rounds = await takeTurns(options.pairs, { bare: () => round(bare), ours: () => round(ours) });
+    const rounds = await takeTurns(options.pairs, {
+      bare: () => round(bare),
+      ours: () => round(ours),
+      same: () => round(same),
+    });
     for (const [name, of] of [
       ['throughput', 'per_second'],
       ['p50', 'p50_ms'],
@@ -64,7 +73,8 @@ runBench('quote', OPTIONS, async (bench, options) => {
         `${name} at ${connections}: ${figures[`${name}_ratio_${connections}`]?.toFixed(2)} of the bare route`,
       );
     }
-    for (const name of ['bare', 'ours'] as const)
+    figures[`same_bytes_ratio_${connections}`] = medianRatio(rounds.ours, rounds.same, 'per_second');
+    for (const name of ['bare', 'ours', 'same'] as const)
       for (const [what, value] of Object.entries(medians(rounds[name])))
         columns[name][`${what}_${connections}`] = value;
   }

@@ -2,8 +2,9 @@ import { Client, Connection } from '@temporalio/client';
 import type postgres from 'postgres';
 import type { Sql } from '../../db/postgres/connect';
 import { pause } from '../harness/bench';
+import { withCpu } from '../harness/cpu';
 import { say } from '../harness/report';
-import type { Figures } from '../harness/rounds';
+import { figure, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { newestWorkflows } from '../harness/stored';
 import { WAYS, type Way } from './ways';
@@ -12,6 +13,7 @@ import { WAYS, type Way } from './ways';
 
 type AnySql = postgres.Sql | Sql;
 const SAMPLE = 40;
+const IDLE_MS = 5_000;
 
 /** Prepares both Postgres for counting. */
 export async function prepareCounting({ temporalSql, database }: Stage): Promise<void> {
@@ -95,6 +97,50 @@ async function readHistories(stage: Stage, way: Way): Promise<Figures> {
       if (first?.markerRecordedEventAttributes) local += 1;
     }
     return { history_events: events / ids.length, local_share: local / ids.length };
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * What Temporal does for a delivery when its retention is over, in milliseconds of CPU: ended deliveries of ours are deleted, which runs
+ * the same steps as the end of their retention, and one call more. The shortest retention is a day, so that no bench sees it end. What the
+ * server costs while nothing happens is taken off.
+ */
+export async function measureRemoval(stage: Stage, count: number): Promise<Figures> {
+  const { address, namespace, pid, postgres } = stage.temporal;
+  const ids = await newestWorkflows(stage.database, count);
+  const connection = await Connection.connect({ address });
+  const left = async () => {
+    const [row] = await stage.temporalSql<{ left: number }[]>`
+      select count(*)::int as left from executions e join current_executions c using (shard_id, namespace_id, workflow_id)
+      where c.workflow_id = any(${ids})`;
+    return row?.left ?? Number.NaN;
+  };
+  const measured = { processes: { temporal: pid }, postgres: { temporal_postgres: postgres.pid } };
+  const cpuMs = async (work: () => Promise<unknown>): Promise<[cpu: number, elapsed: number]> => {
+    const startedAt = performance.now();
+    const { cpu } = await withCpu(measured, 1, work);
+    const used = figure(cpu, 'temporal_cpu_ms') + figure(cpu, 'temporal_postgres_cpu_ms');
+    return [used, performance.now() - startedAt];
+  };
+  try {
+    if ((await left()) !== count) throw new Error('some deliveries are gone already');
+    // What follows the end of a delivery is over.
+    await pause(IDLE_MS);
+    const [idle, idleMs] = await cpuMs(() => pause(IDLE_MS));
+    const [used, usedMs] = await cpuMs(async () => {
+      for (const workflowId of ids)
+        await connection.workflowService.deleteWorkflowExecution({
+          namespace,
+          workflowExecution: { workflowId },
+        });
+      while ((await left()) > 0) await pause(250);
+    });
+    say(
+      `removal: ${used.toFixed(0)} ms of CPU in ${usedMs.toFixed(0)} ms, idle ${idle.toFixed(0)} in ${idleMs.toFixed(0)}`,
+    );
+    return { removal_cpu_ms: (used - (idle * usedMs) / idleMs) / count };
   } finally {
     await connection.close();
   }

@@ -61,11 +61,15 @@ export async function startOurs(bench: Bench, options: TargetOptions & { key: st
   return { child, port, ca: tls?.ca ?? null, internalPort, headers, body };
 }
 
-/** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. */
-export async function startBare(bench: Bench, options: TargetOptions): Promise<Target> {
+/** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. @param env may name a `SAMPLE`. */
+export async function startBare(
+  bench: Bench,
+  options: TargetOptions,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Target> {
   const { databaseUrl, nodeArgs = API_NODE_ARGS, body, tls = null } = options;
   const args = [databaseUrl, ...(tlsFiles(bench, tls) ?? [])];
-  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs });
+  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs, env });
   const { port } = await nextMessage<{ port: number }>(child);
   return { child, port, ca: tls?.ca ?? null, internalPort: port, headers: {}, body };
 }
