@@ -48,10 +48,7 @@ const SERIALIZERS = {
 /** Counts a call that is refused before its key was accepted, by the code of the refusal. @throws ApiError 429 above a limit. */
 type CountRefused = (code: string, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/**
- * Answers every error, and every unknown path or method, in the form of a contract.
- * @param count absent: nothing is counted.
- */
+/** Answers every error, and every unknown path or method, in the form of a contract. @param count absent: nothing is counted. */
 export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIALIZERS, count?: CountRefused) {
   const serialize = SERIALIZERS[contract];
 

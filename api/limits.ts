@@ -108,10 +108,7 @@ const HOLD_MS = 1_000;
 
 export type KeylessLimit = ReturnType<typeof createKeylessLimit>;
 
-/**
- * Limits calls without a valid key per source address, in this process.
- * @param limit calls per address and minute, ≥ 1.
- */
+/** Limits calls without a valid key per source address, in this process. @param limit calls per address and minute, ≥ 1. */
 export function createKeylessLimit(limit: number, onRefused: () => void) {
   const calls = new RateLimiterMemory({ points: limit, duration: WINDOW_SECONDS, keyPrefix: 'keyless' });
   const held = new WeakSet<object>();

@@ -142,10 +142,7 @@ export const TEST_APPLICATION_ID = `app_${NO_ULID}`;
 export const TEST_REFERENCE = 'TEST';
 export const TEST_SEQUENCE = 1;
 
-/**
- * The payload of a test notification.
- * @param of.lender whose sample reference to carry; null for the standard payload.
- */
+/** The payload of a test notification. @param of.lender whose sample reference to carry; null for the standard payload. */
 export function testEvent(of: {
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';

@@ -81,10 +81,7 @@ interface Rotation {
 
 const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
 
-/**
- * The moment at which a new key expires, by the database's clock; null: never.
- * @throws Refused unless that is in the future.
- */
+/** The moment at which a new key expires, by the database's clock; null: never. @throws Refused unless that is in the future. */
 function expiryIn(seconds: number | null): SQL | null {
   if (seconds !== null && !(seconds > 0)) throw new Refused('invalid', 'A key must expire in the future.');
   return seconds === null ? null : inSeconds(seconds);

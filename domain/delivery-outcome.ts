@@ -198,10 +198,7 @@ export function parseRetryAfter(text: string, nowMs: number): number | null {
   return atMs === null ? null : Math.min(Math.max(atMs - nowMs, 0), LONGEST_MS);
 }
 
-/**
- * Reads an HTTP-date in any of its three forms.
- * @returns Unix milliseconds; null when it is none.
- */
+/** Reads an HTTP-date in any of its three forms. @returns Unix milliseconds; null when it is none. */
 export function parseHttpDate(text: string, nowMs: number): number | null {
   const fixdate = IMF_FIXDATE.exec(text);
   if (fixdate !== null) {

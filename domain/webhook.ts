@@ -157,10 +157,7 @@ function decode(text: string, prefix: string, what: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/**
- * The secret of 32 key bytes.
- * @throws RangeError for any other length.
- */
+/** The secret of 32 key bytes. @throws RangeError for any other length. */
 export function encodeSecret(bytes: Uint8Array): string {
   if (bytes.length !== KEY_BYTES) throw new RangeError('a webhook secret holds 32 bytes');
   return SECRET_PREFIX + toBase64(bytes);

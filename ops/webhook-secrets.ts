@@ -170,10 +170,7 @@ export function endpointArgument(command: Command): Command {
     .addOption(environmentOption('which of its endpoints'));
 }
 
-/**
- * The endpoint that a command named.
- * @throws Refused when there is none, or it was named in neither way or in both.
- */
+/** The endpoint that a command named. @throws Refused when there is none, or it was named in neither way or in both. */
 export async function namedEndpoint(
   db: DbOrTransaction,
   { options }: Pick<Call, 'options'>,

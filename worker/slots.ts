@@ -213,10 +213,7 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
   }
 
   return {
-    /**
-     * Runs the task when its queue may have another slot.
-     * @param name names the endpoint.
-     */
+    /** Runs the task when its queue may have another slot. @param name names the endpoint. */
     async run<T>(name: string, task: () => Promise<T>): Promise<T | Busy> {
       const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
       if (!roomFor(queue.underWay)) return busy(queue);

@@ -12,10 +12,7 @@ export const sendsQueueOf = (taskQueue: string) => `${taskQueue}-sends`;
 export const deliveryWorkflowId = (notificationId: string, generation: number) =>
   `notification/${notificationId}/${generation}`;
 
-/**
- * Address of a delivery in Temporal's web page.
- * @param page address of that page.
- */
+/** Address of a delivery in Temporal's web page. @param page address of that page. */
 export function deliveryStoryUrl(
   page: string,
   namespace: string,

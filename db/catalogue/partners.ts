@@ -7,10 +7,7 @@ export type Partner = Readonly<typeof partners.$inferSelect>;
 export type PartnerState = Partner['state'];
 export type PartnerRecoveryState = Partner['recovery'];
 
-/**
- * Creates a partner.
- * @param wanted.partnerId `P` and six digits; null: the next free one from P100001.
- */
+/** Creates a partner. @param wanted.partnerId `P` and six digits; null: the next free one from P100001. */
 export async function createPartner(db: DbOrTransaction, wanted: { partnerId: string | null; name: string }) {
   return db.transaction(async (tx) => {
     // Two that ask for the next free id at once take turns.

@@ -148,10 +148,7 @@ export async function recoverForPartner(db: Db, { owner, keyId, since, until, dr
   });
 }
 
-/**
- * Resumes a recovery that was interrupted, or whose process died.
- * @throws Refused when there is none, or it is done.
- */
+/** Resumes a recovery that was interrupted, or whose process died. @throws Refused when there is none, or it is done. */
 export async function resumeRecovery(
   db: Db,
   recoveryId: string,

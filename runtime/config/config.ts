@@ -9,10 +9,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/**
- * Reads the settings. An empty value counts as not set.
- * @throws ConfigError naming every setting at fault and what it may be.
- */
+/** Reads the settings. An empty value counts as not set. @throws ConfigError naming every setting at fault and what it may be. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = settings.safeParse(given);
