@@ -162,10 +162,7 @@ export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: Attem
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
-/**
- * Makes an attempt of a notification, or ends or holds one that cannot be sent.
- * @param onlyEndpoint the endpoint that it must be for, else `other_endpoint`; null: any endpoint.
- */
+/** Makes an attempt of a notification, or ends or holds one that cannot be sent. @param onlyEndpoint else `other_endpoint`; null: any */
 function createAttempt(deps: AttemptDeps) {
   const { sql, send, now, warn, monotonicMs, onEnd } = deps;
 
@@ -245,10 +242,7 @@ function createAttempt(deps: AttemptDeps) {
 
 const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
 
-/**
- * Whether the body agrees with its row; one that does not would not by trying again. The check comes before the signature, which would
- * vouch for it. A test names an application that does not exist.
- */
+/** Before the signature, which would vouch for the body. One that disagrees with its row would not by trying again. A test names nothing. */
 function isEvent(row: Opened['notification']): boolean {
   const { applicationId, sequence, merchantReference } = row;
   const isTest = row.eventType === TEST_EVENT_TYPE;

@@ -40,10 +40,7 @@ interface RecordingDeps extends Pick<AttemptDeps, 'sql' | 'monotonicMs' | 'warn'
   ) => void;
 }
 
-/**
- * Records the outcome of an attempt. It is a step apart from the send, so that a failed record never sends again; a second record of the
- * same attempt changes nothing.
- */
+/** Records an attempt's outcome, apart from the send, so that a failed record never sends again; a second record changes nothing. */
 export function createRecordResult({ sql, monotonicMs, warn, onRecorded, onEnd }: RecordingDeps) {
   return async function recordResult(result: AttemptResult): Promise<void> {
     const begunMs = monotonicMs();
@@ -93,10 +90,7 @@ function withHeartbeat<Input, Output>(activity: Activity<Input, Output>): Activi
   };
 }
 
-/**
- * The SDK keeps only the class of an error that an activity throws; of its cause a history also has the code and the table
- * (workflows/failure-converter.ts). So an error with a code becomes the cause of one without.
- */
+/** The SDK keeps the class of a thrown error, and of its cause code and table (failure-converter.ts): an error with a code becomes a cause. */
 function withCode<Input, Output>(activity: Activity<Input, Output>): Activity<Input, Output> {
   return async (input) => {
     try {

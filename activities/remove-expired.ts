@@ -56,10 +56,7 @@ export function createRetentionActivities(deps: RetentionDeps) {
         });
       }),
 
-    /**
-     * Reports a run that removed more than usual: an operator event, a metric, a line in the log. Nothing for any other.
-     * @throws ApplicationFailure `retention_refused` for an argument that is no removal.
-     */
+    /** Reports a run that removed more than usual. @throws ApplicationFailure `retention_refused` for an argument that is no removal. */
     reportRemoval: (given: Removal): Promise<void> =>
       onDatabase(async (db) => {
         const removal = readRemoval(given);

@@ -13,10 +13,7 @@ import { REQUEST_TIMEOUT_MS, SECURITY_HEADERS } from './listener';
 /** Texts of these patterns need no escaping in JSON: they have no quote, backslash or control character. */
 const PLAIN: readonly unknown[] = [ANSWERED_AMOUNT, FINANCE_URL_PATTERN];
 
-/**
- * Compiles a response schema into a serializer: an undeclared field cannot leave, and a response costs no validation
- * pass. Fields are written in the order the schema declares them.
- */
+/** Compiles a response schema into a serializer: no undeclared field can leave, and a response costs no validation pass. */
 export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
   const json = z.toJSONSchema(schema, {
     target: 'draft-7',
@@ -141,10 +138,7 @@ export function answerBrokenRequests(
     }
   });
 
-  /**
-   * Fails the reading of the body, so that Fastify answers after it has checked key and rate limit, with their headers. When
-   * the body is not read yet, the hook below fails it.
-   */
+  /** Fails the reading of the body (if it is not read yet, the hook below does), so that Fastify answers after key and rate limit. */
   function failBody(request: IncomingMessage, fault: ApiError): void {
     faults.set(request, fault);
     if (request.listenerCount('error') > 0) request.emit('error', fault);

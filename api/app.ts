@@ -36,10 +36,7 @@ interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotifi
   readonly trustedProxies: readonly string[];
 }
 
-/**
- * Builds the public listener without opening a port. Checks run in this order: HTTPS, path and method,
- * key, rate limit, body, contract, merchant, limits.
- */
+/** Builds the public listener. Checks in this order: HTTPS, path and method, key, rate limit, body, contract, merchant, limits. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const { logger, metrics, queries } = deps;
   const proxied = deps.trustedProxies.length > 0;
@@ -115,10 +112,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       return null;
     }
   }
-  /**
-   * Counts a call that is refused before its key was checked, such as one for an unknown path: for its key if that is valid
-   * (the refusal stays the same above the limit), else for its address. Over plain HTTP the key is not read.
-   */
+  /** Counts a call refused before its key was checked (an unknown path): for a valid key, else its address. Over HTTP no key is read. */
   async function countRefused(code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);
     const caller = unseen ? await callerOf(request) : null;

@@ -10,10 +10,7 @@ import { withTimeout } from '../timing/timing';
 /** Most merchants in memory; the least recently used are dropped. Far above the merchants there are. */
 const MOST_MERCHANTS = 20_000;
 
-/**
- * Keys, partners, merchants and products, from memory while memory is known to be fresh, else from Postgres. What memory
- * has is returned without a promise, because waiting costs time even for a promise that is resolved.
- */
+/** Keys, partners, merchants and products, from memory while that is fresh, else from Postgres. Without a promise, which would cost time. */
 export interface Catalogue {
   /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
   findKey(hash: string): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>;
@@ -60,10 +57,7 @@ export function openCatalogue(options: CatalogueOptions) {
   return { ...catalogue, trusted: () => feed.trusted(), close: () => feed.close() };
 }
 
-/**
- * All keys, by hash. They are all in memory, so that an unknown key costs no query. While some of them are being read again, a
- * key that is not in memory is looked up in Postgres.
- */
+/** All keys, by hash, so that an unknown key costs no query. While some are being read again, a missing key is looked up in Postgres. */
 class KeyMemory {
   private byHash = new Map<string, ApiKeyRecord>();
   /** Partners whose keys are being read again, with the reading that counts. */

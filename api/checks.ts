@@ -11,19 +11,13 @@ import type { KeylessLimit } from './limits';
 
 export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
 
-/**
- * Refuses requests that did not come over HTTPS, before anything else of them is read. Fastify's `protocol` is that of the
- * socket, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`; other peers' headers are ignored.
- */
+/** First of all. Fastify's `protocol` is the socket's, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`. */
 const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
   if (cameOverHttps(request)) done();
   else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
 };
 
-/**
- * Accepts HTTP/1.0, and 1.1 with a Host, which it requires (RFC 9112 §3.2), and never two. Node's own check would answer outside
- * the contract's form, and its parser also accepts versions 0.9 and 2.0.
- */
+/** HTTP/1.0, and 1.1 with one Host (RFC 9112 §3.2). Node's own check would not answer in our form; its parser takes 0.9 and 2.0 too. */
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { httpVersion } = request.raw;
   const hosts = timesSent(request.raw, 'host');
@@ -61,10 +55,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Scheme case-insensitive (RFC 9110 §11.1), one or more spaces, then a key. It may be longer than the keys we issue now, so
- * that a future format changes the look-up alone.
- */
+/** Scheme case-insensitive (RFC 9110 §11.1), spaces, a key. It may be longer than those issued now: a future format changes the look-up. */
 const BEARER = /^bearer +([A-Za-z0-9_]{8,128})$/i;
 
 /** The key of a request. @throws ApiError when it has none, or more than one. */
@@ -77,10 +68,7 @@ function bearerKey(request: FastifyRequest): string {
 
 const notValid = () => new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
 
-/**
- * Builds the check of the API key. Unknown, inactive, revoked and expired keys and those of inactive partners get the same
- * refusal, so that a caller learns nothing about a key. Keys are looked up by their SHA-256.
- */
+/** The check of the API key. Unknown, inactive, revoked and expired keys and inactive partners' get one refusal, which tells a caller nothing. */
 export function authenticator(catalogue: Pick<Catalogue, 'findKey'>) {
   function callerOf(record: ApiKeyRecord | undefined): Caller {
     const usable =

@@ -47,10 +47,7 @@ export function errorBody(error: ApiError): AnyErrorBody {
   return { success: false, error: told } as AnyErrorBody;
 }
 
-/**
- * Turns anything thrown into the caller's error. All faults that Fastify finds in a request (size, media type, framing) are
- * `INVALID_REQUEST`: the contract has no 405, 413, 415 or 431.
- */
+/** Turns anything thrown into the caller's error. All of Fastify's faults are `INVALID_REQUEST`: the contract has no 405, 413, 415, 431. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const status = (thrown as { statusCode?: unknown } | null)?.statusCode;

@@ -33,10 +33,7 @@ interface InternalAppDeps {
   readonly applications: ApplicationsDeps | null;
 }
 
-/**
- * Builds the internal listener: health, readiness and metrics, and for lender integrations credit applications under
- * service keys. It speaks plain HTTP and belongs on loopback or a private network.
- */
+/** Builds the internal listener: health, readiness, metrics, and credit applications. Plain HTTP, for loopback or a private network. */
 export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   const { logger, metrics, checkReady, applications } = deps;
   const app = Fastify({

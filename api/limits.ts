@@ -47,10 +47,7 @@ interface RateLimiterOptions {
 /** Counts one call of a key. Never fails: without Redis it counts in memory. */
 export type RateLimiter = (keyId: string) => Promise<RateLimitState>;
 
-/**
- * Counts calls per key and minute. With Redis the count is shared by all API processes (one atomic script per call). While
- * Redis is away, hung or failing the process counts in memory, so that each process admits at most one more window.
- */
+/** Counts calls per key and minute, in Redis for all API processes. Without Redis in memory: each process admits at most one window more. */
 export function createRateLimiter({ limit, redis, onFallback }: RateLimiterOptions): RateLimiter {
   const settings = { points: limit, duration: WINDOW_SECONDS, keyPrefix: 'rate' };
   const memory = new RateLimiterMemory(settings);
@@ -118,10 +115,7 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
       const counted = await calls.get(sourceOf(request.ip));
       return counted !== null && counted.remainingPoints <= 0;
     },
-    /**
-     * Counts a call that is known to have no valid key: a call with one is never refused for its address.
-     * @throws ApiError 429 above the limit.
-     */
+    /** Counts a call known to have no valid key: one with a key is never refused for its address. @throws ApiError 429 above the limit. */
     async count(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const state = await consumeFrom(calls, sourceOf(request.ip));
       if (state.allowed) return;
@@ -144,16 +138,10 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
   }
 }
 
-/**
- * Most connections of one source address without a call with a valid key. A hundred servers of partners may share an
- * address, and none needs five connections before its first call. 500 take about 30 MB in Node.
- */
+/** Connections of an address without a call with a valid key. A hundred servers may share one, none needs five at first; 500 take 30 MB. */
 export const MOST_UNPROVEN_CONNECTIONS = 500;
 
-/**
- * Limits the open connections of an address, for a listener without a proxy in front. One too many closes the oldest one
- * without a valid key, so that a flood closes its own connections.
- */
+/** Limits the connections of an address. One too many closes the oldest without a valid key: a flood closes its own. */
 export function limitConnections(server: Server, onClosed: () => void) {
   const sources = new Map<string, Map<string, Socket>>();
   const proven = new WeakSet<Socket>();
@@ -189,10 +177,7 @@ export function limitConnections(server: Server, onClosed: () => void) {
 
 const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress}/${remotePort}`;
 
-/**
- * One source: an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address, the least that a customer is given.
- * @param address as Node or Fastify names a peer.
- */
+/** One source: an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address, the least that a customer is given. */
 export function sourceOf(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);
@@ -201,10 +186,7 @@ export function sourceOf(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
-/**
- * Opens Redis for the rate limit. While it is away commands fail at once, a command that hangs is given up after the timeout, and the
- * connection is tried again at most a second apart.
- */
+/** Opens Redis for the rate limit. While it is away commands fail at once; one that hangs is given up; reconnects are at most 1 s apart. */
 export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {
   const redis = new Redis(url, {
     enableOfflineQueue: false,

@@ -27,10 +27,7 @@ const TIMEOUTS = {
   headersTimeout: REQUEST_TIMEOUT_MS,
   /** For idle connections. Longer than the 60 s of common proxies, so that the proxy closes first. */
   keepAliveTimeout: 72_000,
-  /**
-   * Closes a connection without any traffic (after once or twice this time): a client that requests pages and reads none would
-   * keep them in memory. Longer than the slowest answer (a test notification: 10 s).
-   */
+  /** Closes a connection without traffic: a client that reads no answers keeps them in memory. Longer than the slowest answer (10 s). */
   connectionTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 16 * 1024,
@@ -93,10 +90,7 @@ export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
 /** Most peers whose result is remembered: as many as proxies, unless strangers reach the listener. */
 const MOST_PEERS = 1_000;
 
-/**
- * Fastify's `trustProxy` for addresses and CIDRs that the configuration has checked. Fastify's own comparison takes 3 to
- * 15 µs of each request, so each peer is compared once.
- */
+/** Fastify's `trustProxy` for checked addresses and CIDRs. Its own comparison takes 3 to 15 µs a request: each peer is compared once. */
 export function trustedProxies(proxies: readonly string[]) {
   if (proxies.length === 0) return false;
   const list = new BlockList();
@@ -136,10 +130,7 @@ export function markAnswers(app: FastifyInstance): void {
 /** Visible ASCII only, because it is returned in a header and written to logs. */
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
-/**
- * The id of a request: the caller's `X-Request-Id`, else its `X-Correlation-Id`, when that is 1–128 visible ASCII
- * characters; else a new one.
- */
+/** The id of a request: `X-Request-Id`, else `X-Correlation-Id`, when that is 1–128 visible ASCII characters; else a new one. */
 export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
   for (const sent of [headers['x-request-id'], headers['x-correlation-id']]) {
     if (typeof sent === 'string' && ACCEPTABLE.test(sent)) return sent;
@@ -147,16 +138,10 @@ export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders
   return newRequestId();
 }
 
-/**
- * How long idle connections stay open after the listener has closed, in milliseconds: closing one would reset a request that is
- * on its way. Longer than any round trip between a partner and us.
- */
+/** How long idle connections stay open after the listener's close: closing one would reset a request on its way. Milliseconds. */
 const DRAIN_MS = 1_000;
 
-/**
- * Prepares the orderly end of a listener. The returned function accepts no more connections, sends `Connection: close` with
- * every answer from then on, and then closes the rest.
- */
+/** The orderly end of a listener: no more connections, `Connection: close` with every answer, then the rest are closed. */
 export function drainable(app: FastifyInstance): () => Promise<void> {
   let draining = false;
   app.addHook('onSend', (_request, reply, payload, done) => {

@@ -155,10 +155,7 @@ const LINES_PER_SECOND = 10;
 /** `keyId`: of a key that has used its limit. */
 type RefusalKind = Pick<Line, 'route' | 'status' | 'keyId'>;
 
-/**
- * Limits the log lines of refused calls. The number of lines left out is reported once a second.
- * @returns `admit`: whether this refusal gets a line; `flush`: reports the number so far.
- */
+/** Limits the log lines of refused calls. @returns `admit`: whether this one gets a line; `flush`: reports those left out, once a second. */
 function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => void) {
   const seen = new Map<string, { readonly kind: RefusalKind; count: number }>();
   let timer: NodeJS.Timeout | undefined;

@@ -20,10 +20,7 @@ const DOCUMENTED = {
   },
 } as const;
 
-/**
- * An amount in pounds: a string of digits with at most two decimals, or a JSON number.
- * More than two decimals is `INVALID_AMOUNT_FORMAT`, anything else wrong is `INVALID_REQUEST`.
- */
+/** Pounds: a string of digits with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a JSON number. Else `INVALID_REQUEST`. */
 export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
   const example = rule === 'positive' ? '1000.00' : '0.00';
   const { pattern, ...range } = DOCUMENTED[rule];
@@ -84,10 +81,7 @@ const AUTHORITY_END = /[/?#]/;
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
 const HIGHEST_PORT = 65_535;
 
-/**
- * The fault of a finance page's URL, as the rest of a sentence that begins with its field; null when it is a
- * full https:// URL without user name and password. The answer is the same on every version of Node.
- */
+/** What is wrong with a finance page's URL, to follow the field's name; null for a full https:// URL without user. Same on every Node. */
 export function financeUrlFault(text: string): string | null {
   if (!SCHEME.test(text)) return 'must be a full URL that begins with https://.';
   const forbidden = FORBIDDEN.exec(text)?.[0];

@@ -97,10 +97,7 @@ export const testEventSchema = z
 
 export type TestEvent = z.infer<typeof testEventSchema>;
 
-/**
- * The body of a status notification. Its text is made once, stored, and sent byte for byte.
- * @throws RangeError above 20 KB, which no field of ours allows.
- */
+/** The body of a status notification: made once, stored, sent byte for byte. @throws RangeError above 20 KB, which no field allows. */
 export function applicationEventText(change: ApplicationChange): string {
   const event: ApplicationEvent = {
     event_id: change.eventId,

@@ -106,10 +106,7 @@ function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }:
   };
 
   return {
-    /**
-     * Issues a successor. The old key stays valid for the overlap, unless it expires before. Only an active, unexpired key
-     * without a successor can be rotated.
-     */
+    /** Issues a successor of an active key without one. The old key stays valid for the overlap, unless it expires before. */
     rotate: async (
       db: DbOrTransaction,
       { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
@@ -190,10 +187,7 @@ const summaries = (db: DbOrTransaction) =>
     .innerJoin(partners, eq(partners.partnerId, apiKeys.partnerId))
     .$dynamic();
 
-/**
- * Keys for people, by partner, newest last. @param filter.after id of the last key of the page before.
- * @throws Refused when there is no such key.
- */
+/** Keys for people, by partner, newest last. @param filter.after last id of the page before. @throws Refused for an unknown one */
 export async function listKeys(
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; after?: string | undefined; limit: number },
@@ -213,10 +207,7 @@ export async function findKey(db: DbOrTransaction, keyId: string): Promise<ApiKe
   return row ?? null;
 }
 
-/**
- * Issues a key. An inactive partner may have one; it answers 401 until the partner is active.
- * @param expiresInSeconds life of the key by the database's clock; null: no end.
- */
+/** Issues a key; that of an inactive partner answers 401. @param expiresInSeconds life by the database's clock; null: no end. */
 export async function issueKey(
   db: DbOrTransaction,
   { partnerId, environment, expiresInSeconds }: Tenant & { readonly expiresInSeconds: number | null },

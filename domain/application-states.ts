@@ -20,10 +20,7 @@ export const APPLICATION_STATES = [
 
 export type ApplicationState = (typeof APPLICATION_STATES)[number];
 
-/**
- * The states that may follow each state, step by step. Each partial refund is an event, so that this state may follow itself.
- * States without a successor are ends.
- */
+/** The states that may follow each state; those without a successor are ends. Each partial refund is an event: it may follow itself. */
 export const TRANSITIONS: Readonly<Record<ApplicationState, readonly ApplicationState[]>> = {
   created: ['submitted', 'cancelled', 'expired'],
   submitted: ['referred', 'accepted', 'declined', 'cancelled', 'expired'],
@@ -80,10 +77,7 @@ const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed())
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
 
-/**
- * The states that must lie between two: the inside of the shortest way forward.
- * @returns none when the second may directly follow the first, or cannot be reached from it by going forward.
- */
+/** The states between two: the inside of the shortest way forward. @returns none when directly next, or not ahead. */
 export function missingSteps(from: ApplicationState, to: ApplicationState): readonly ApplicationState[] {
   if (AHEAD.get(from)?.has(to) !== true) return [];
   const ways: ApplicationState[][] = [[from]];
@@ -95,10 +89,7 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
   return [];
 }
 
-/**
- * The outcome of a lender's status: `applied`; `same_state`: the application is in it already; `waiting` for a step that must
- * come before it; `not_applied`: an earlier state, or one that can never follow.
- */
+/** `same_state`: it is in that state; `waiting` for a step before it; `not_applied`: an earlier state, or one that can never follow. */
 export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
 
 /**

@@ -40,10 +40,7 @@ interface FittedOffer {
 export interface QuotedOffers {
   readonly merchantReference: string | null;
   readonly fitted: readonly FittedOffer[];
-  /**
-   * What the link of the summary carries: the basket, with the deposit that the merchant asks for. No product need
-   * have these amounts.
-   */
+  /** What the link of the summary carries: the basket with the merchant's deposit. No product need have these amounts. */
   readonly summary: { readonly loanPence: number; readonly depositPence: number };
 }
 

@@ -1,7 +1,4 @@
-/**
- * Why an attempt failed, described without a full stop. All are the partner's failures: our own faults are thrown, and are never
- * an outcome.
- */
+/** Why an attempt failed, without a full stop. All are the partner's failures: our own faults are thrown. */
 const FAILURES = {
   /** An answer outside 2xx, 3xx and 410. */
   http_status: 'answered STATUS',
@@ -105,10 +102,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Wait before each attempt, in milliseconds: 11 attempts over 75.6 h. Quick at first, for a receiver that restarts; then
- * over three days, so that one broken on a Friday evening can be repaired on Monday.
- */
+/** Wait before each attempt, in milliseconds: 11 over 75.6 h. Quick at first; then three days, from Friday evening to Monday. */
 export const DELIVERY_LADDER_MS: readonly number[] = [
   0,
   5 * SECOND_MS,

@@ -60,10 +60,7 @@ export function plainText(text: string): string {
   return plain.length > LONGEST_MESSAGE ? `${plain.slice(0, LONGEST_MESSAGE)}…` : plain;
 }
 
-/**
- * The frames of a stack. The engine writes the message before them, and a message may contain lines that look like frames:
- * a stack that does not begin with its message has no frames.
- */
+/** The frames of a stack. The message before them may have lines that look alike: a stack must begin with its message. */
 export function framesOf(error: { readonly message?: unknown; readonly stack?: unknown }): string {
   const { message, stack } = error;
   if (typeof stack !== 'string') return '';

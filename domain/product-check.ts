@@ -74,10 +74,8 @@ function checkEverySmallCost(terms: ProductTerms): string | null {
 }
 
 /**
- * Whether a product's own plans imply its APR over its whole loan range: the implied APR within
- * {@link aprTolerance}, a cost exactly when the APR is above 0, payments that are all above 0.
- * @param terms with every field in range.
- * @returns the faults found, at most one of each sort.
+ * Whether a product's own plans imply its APR over its whole loan range: within {@link aprTolerance}, with a cost exactly
+ * when the APR is above 0, and payments above 0. @param terms with every field in range. @returns at most one fault of each sort.
  */
 function checkOwnFigures(terms: ProductTerms): string[] {
   const { levelFactor, loanGrowth } = preparePlan(terms);
@@ -123,10 +121,8 @@ function compare(name: string, published: number | undefined, computed: number, 
 }
 
 /**
- * Whether published figures hold together (payments add up to the total, total less loan is the cost), imply the
- * stated APR, and are what the product computes.
- * @param terms with every field in range.
- * @returns the faults found.
+ * Whether published figures add up, imply the stated APR, and are what the product computes.
+ * @param terms with every field in range. @returns the faults found.
  */
 function checkPublishedExample(terms: ProductTerms, example: PublishedExample): string[] {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
@@ -189,10 +185,8 @@ function checkTogether(terms: ProductTerms): Fault[] {
 }
 
 /**
- * Whether quotes may be priced with a product: fields that go together, and figures that imply the APR.
- * The figures are looked at only when the fields are sound.
- * @param terms each by itself within PRODUCT_BOUNDS and PRODUCT_CHOICES, as the form of an import has it.
- * @param publishedExample figures the lender or retailer publishes, which the product must reproduce.
+ * Whether quotes may be priced with a product: fields that go together, and, when those are sound, figures that imply the APR.
+ * @param terms each within PRODUCT_BOUNDS and PRODUCT_CHOICES. @param publishedExample figures that the product must reproduce.
  * @returns every fault found; empty when the product is accepted.
  */
 export function checkProduct(terms: ProductTerms, publishedExample?: PublishedExample): Fault[] {

@@ -1,10 +1,7 @@
 /** The words that a term of a product may be. */
 export const PRODUCT_CHOICES = {
   rateType: ['fixed', 'variable'],
-  /**
-   * How the contractual rate is expressed: the monthly rate is `(1 + APR)^(1/12) − 1`; `ratePpm` is the rate per month; it is a
-   * nominal yearly rate, charged at a twelfth per month.
-   */
+  /** `apr_effective`: the monthly rate is `(1 + APR)^(1/12) − 1`; `monthly_rate`: ratePpm itself; `nominal_annual`: a twelfth of it. */
   rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
   instalmentRounding: ['half_up', 'floor', 'ceil'],
   /** The last payment: the same as the others, the rest of an interest-free sum, or the payment that clears the balance. */
@@ -113,10 +110,7 @@ export interface Merchant {
   readonly summaryStyle: 'offer' | 'headline';
   /** Merchant-wide minimum deposit; null: none, the products' own rules decide. */
   readonly depositFloor: DepositRule | null;
-  /**
-   * Every product of the merchant that is switched on, in no particular order; validity days are not applied yet.
-   * Empty only for a merchant that is not authorised.
-   */
+  /** All that are switched on, in no order; validity days are not applied yet. Empty only for a merchant that is not authorised. */
   readonly products: readonly Product[];
 }
 
@@ -129,9 +123,8 @@ export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthor
 }
 
 /**
- * Decides whether a merchant can be quoted for. Required: `trading_name`, `fca_authorised` and, unless the merchant
- * is recorded as not authorised, at least one product (`products`); none of its products may be corrupt.
- * @returns the complete merchant, or the names of the fields that are missing, in a stable order.
+ * Decides whether a merchant can be quoted for: it needs a `trading_name`, `fca_authorised` and, unless it is recorded as not
+ * authorised, `products`, none of them corrupt. @returns the merchant, or the names of what is missing, in a stable order.
  */
 export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } | { missingFields: string[] } {
   const missingFields: string[] = [];

@@ -184,10 +184,7 @@ export interface Quote {
   readonly depositAdjustment: DepositAdjustment | null;
 }
 
-/**
- * Prices one product, or gives null when it does not fit: its own minimum raises the deposit further, a deposit
- * above its own maximum drops it, and so does a loan outside its range.
- */
+/** Prices a product; null when it does not fit: the deposit raised by its minimum is above its maximum, or the loan outside its range. */
 function priceProduct(
   product: Product,
   pricePence: number,

@@ -7,10 +7,7 @@ interface Part {
   readonly most: number;
 }
 
-/**
- * A character, `\d` or a class of characters and ranges; behind it `?`, `{n}` or `{n,m}`. A class is read character by character, and
- * its ranges afterwards: a pattern with both has exponentially many readings of `[a-a-a-…`.
- */
+/** A character, `\d` or a class, then `?`, `{n}` or `{n,m}`. Ranges of a class are read later: `[a-a-a-…` has too many readings. */
 const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
 
 /**

@@ -1,9 +1,6 @@
 import { ULID_PATTERN } from './notification-states';
 
-/**
- * What is removed once its time is over, in this order, as a notification must not go before its attempts. `payloads`:
- * the bodies of notifications and what was answered to them; the rows stay.
- */
+/** What is removed, in this order: a notification not before its attempts. `payloads`: bodies and answers; the rows stay. */
 export const RETENTION_KINDS = ['payloads', 'attempts', 'notifications', 'quotes'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 

@@ -36,10 +36,7 @@ const REWRITTEN = /[\s\\\p{Cc}\p{Surrogate}]/u;
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const DOTTED_QUAD = /^\d+(\.\d+){3}$/;
 
-/**
- * Checks a webhook URL: https, no user information, query or fragment, port 443 or one that is allowed, and
- * a host that is a name. Says nothing of what the name resolves to.
- */
+/** Checks a webhook URL's text: https, a name as host, no user, query or fragment, port 443 or an allowed one. Nothing is resolved. */
 export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): WebhookUrlCheck {
   const fault = (reason: keyof typeof MESSAGES): WebhookUrlCheck => ({
     ok: false,
@@ -136,10 +133,7 @@ export function signatureHeaders(input: SigningInput) {
   };
 }
 
-/**
- * The 32 key bytes of a secret.
- * @throws RangeError when it is not `whsec_` and base64 of 32 bytes; the message never holds it.
- */
+/** The 32 key bytes of a secret. @throws RangeError when it is not `whsec_` and base64 of them; the message never holds it. */
 export const decodeSecret = (secret: string) => decode(secret, SECRET_PREFIX, 'a webhook secret');
 
 const decodePair = ({ publicKey, privateKey }: SigningPair<string>): SigningPair<Uint8Array> => ({

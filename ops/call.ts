@@ -19,10 +19,7 @@ export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'rete
   /** Who makes a change, for the change log; read before the change begins. @throws for a shared account in production. */
   readonly actor: string;
   readonly now: () => Date;
-  /**
-   * From this call on, a first interrupt or request to end aborts this signal instead of ending the process: for work that
-   * must be left in order. A second one ends the process.
-   */
+  /** From this call on, a first interrupt or request to end aborts this signal; a second one ends the process. */
   readonly interruptible: () => AbortSignal;
   readonly checkTarget: (url: string) => Promise<WebhookUrlCheck>;
   readonly temporal: () => Promise<TemporalOrders>;

@@ -102,10 +102,7 @@ export const commaSeparated = (text: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/**
- * Looks up every id that a command was given: an id that does not exist would read as good news in a list ("None.").
- * @throws Refused naming those that do not exist.
- */
+/** Looks up the ids of a command: for an unknown one a list would say "None." @throws Refused naming those that do not exist. */
 export async function checkIds(db: DbOrTransaction, command: Command): Promise<void> {
   const given = [
     ...command.options.map((option) => [option.parseArg, command.getOptionValue(option.attributeName())]),

@@ -220,10 +220,7 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
   };
 }
 
-/**
- * Gives an order to the workflow of a delivery. It is logged only when Temporal took it.
- * @returns false when Temporal knows no such workflow. @throws TemporalUnreachable
- */
+/** Orders a delivery's workflow; logged once Temporal took it. @returns false when there is no such workflow. @throws TemporalUnreachable */
 async function giveOrder(
   call: Call,
   { partnerId, ...delivery }: Delivery,

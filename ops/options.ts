@@ -15,10 +15,7 @@ type StackFile = Partial<
 
 export type OpsOptions = ReturnType<typeof opsOptions>;
 
-/**
- * What `ops` needs, each from the settings, else from the embedded stack in DATA_DIR.
- * @param readSettings is called by every part anew, so that a command fails only for settings that it needs.
- */
+/** What `ops` needs, from the settings, else the embedded stack; each part reads anew, so that a command fails only for its own. */
 export function opsOptions(readSettings: () => Config) {
   const temporal = (): TemporalTarget => {
     const config = readSettings();

@@ -47,10 +47,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
   return drawn.toString() + leftOut;
 }
 
-/**
- * Makes columns fit into a line: texts longer than an id are broken, the longest first; then the last columns are left out.
- * @param widths changed in place. @returns how many columns are kept.
- */
+/** Fits columns into a line: breaks texts longer than an id, then leaves out the last columns. @returns how many are kept. */
 function fit(widths: number[], most: number): number {
   const total = (kept: number) => widths.slice(0, kept).reduce((sum, width) => sum + width + 3, 1);
   let over = total(widths.length) - most;

@@ -31,10 +31,7 @@ const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it. */
 const DEPLOYMENT_DEADLINE_MS = 15_000;
-/**
- * From announcing a build to making it current: five seconds until every worker knows, or no longer trusts its last answer,
- * and twelve for a start that was requested before that and is still being retried by its connection.
- */
+/** From announcing a build to making it current: 5 s until every worker knows, 12 for a start that its connection still retries. */
 const SETTLE_MS = 17_000;
 
 /** In gRPC's numbering: invalid argument, not found, failed precondition. */
@@ -135,10 +132,7 @@ export function temporalOrders(
         });
       }),
     describeDeployment: () => aboutBuilds(read),
-    /**
-     * Makes a build current: announces it (a ramp of 0 %) so that workers of other builds stop asking for first tasks,
-     * waits until they have (about 20 s), and lets Temporal change over. For the current build it ends a ramp.
-     */
+    /** Makes a build current: announces it (a ramp of 0 %), waits until workers of others ask for no first tasks (20 s), changes over. */
     setCurrent: (buildId: string): Promise<void> =>
       aboutBuilds(async (ask) => {
         const { current, ramping } = await read(ask);

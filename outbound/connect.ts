@@ -12,10 +12,7 @@ const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
 /** All IPv6 addresses allocated for the Internet. The upper half of 2000::/3 is reserved; 6bone's former 3ffe::/16 lies in it. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
 
-/**
- * Whether an address is a public one: outside every IANA special-purpose range, and not one that carries an IPv4 address
- * in IPv6 (mapped, NAT64, 6to4, Teredo), whatever that address is. Text that is no address is not public.
- */
+/** Whether an address is public: outside every IANA special-purpose range, and no IPv4 address in IPv6. No address: false. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
@@ -51,21 +48,13 @@ function matches(address: Parsed, cidr: Cidr): boolean {
 /** The two questions we ask of DNS. Node's own `Resolver` is one. */
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/**
- * Tries within the 5 s that a name may take, so that a lost packet does not fail the attempt. c-ares shortens the first try to
- * a quarter of a second for a server that has been fast, and doubles it from try to try: with fewer tries, a name that
- * takes a second would fail.
- */
+/** Within the 5 s of a name. c-ares shortens the first try for a fast server: with fewer tries, a name that takes 1 s would fail. */
 const QUERY_TIMEOUT_MS = 2_000;
 const TRIES = 5;
 /** How long we wait for the second address family once the first has answered: both ask the same servers. */
 const OTHER_FAMILY_MS = 1_000;
 
-/**
- * A resolver on c-ares. `dns.lookup` would occupy one of Node's four threads while it waits, so that one slow zone could
- * block every delivery. c-ares does not read the hosts file.
- * @param servers addresses with optional ports; by default the system's.
- */
+/** A resolver on c-ares, without the hosts file: `dns.lookup` occupies one of Node's four threads. @param servers default: the system's. */
 export function createResolver(servers?: readonly string[]): Resolver {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
   if (servers !== undefined) resolver.setServers(servers);
@@ -80,8 +69,7 @@ interface ResolveDeps {
 }
 
 /**
- * The addresses of a name, IPv4 first. All of them may be connected to: an answer that contains a blocked address is
- * refused whole, because it is either a mistake or an attack.
+ * The addresses of a name, IPv4 first. An answer with a blocked address is refused whole: it is a mistake or an attack.
  * @throws DeliveryFault `dns` or `blocked_address`; any other error is ours.
  */
 export async function resolveTarget(
@@ -144,7 +132,7 @@ interface OpenOptions {
 }
 
 /**
- * Opens a connection to one of the addresses, in their order, and checks the certificate for the host name.
+ * Connects to one of the addresses, in their order, and checks the certificate for the host name.
  * @throws DeliveryFault `connect`, `tls`, `reset` or `blocked_address`; any other error is ours.
  */
 export async function openConnection(options: OpenOptions, signal: AbortSignal): Promise<TLSSocket> {
@@ -255,10 +243,7 @@ export function codeOf(error: unknown): string {
 /** Ends of a connection that the other side, or something on the way to it, brought about. */
 const RESETS = /^E(CONNRESET|PIPE|CONNABORTED|HOSTUNREACH|NETUNREACH)$/;
 
-/**
- * What an error on an open connection means. An error that is not the partner's (too many open files, a header that
- * cannot be sent, a cancellation) comes back as it is.
- */
+/** What an error on an open connection means; one that is not the partner's (too many open files, a cancellation) comes back as it is. */
 export function faultOfOpenConnection(error: Error): Error {
   if (error instanceof DeliveryFault) return error;
   const code = codeOf(error);

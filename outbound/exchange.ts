@@ -7,10 +7,7 @@ import { DeliveryFault, faultOfOpenConnection } from './connect';
 /** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;
 
-/**
- * Most informational answers (1xx) before the final one, and most bytes of all of them. Servers send one or two. An endpoint that
- * never stops sending them would delay all other deliveries of this process.
- */
+/** Most informational answers (1xx), and bytes of all of them: servers send one or two, and an endless series would delay all others. */
 const MAX_INFORMATIONAL = 20;
 const MAX_INFORMATIONAL_BYTES = 16_384;
 
@@ -38,10 +35,7 @@ export class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
 
-/**
- * Sends one POST and waits for the status and headers of the final answer. The caller reads the body.
- * @throws DeliveryFault; StaleConnection; the signal's reason; any other error is ours.
- */
+/** Sends one POST and waits for the final status and headers. @throws DeliveryFault; StaleConnection; the signal's reason; ours. */
 export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
   const { pool, open, hostname, port, path, headers, body, headersMs, onConnected } = options;
   return new Promise((resolve, reject) => {
@@ -188,10 +182,7 @@ function destroyThis(this: Duplex): void {
   this.destroy();
 }
 
-/**
- * Keeps connections for the next request to the same host and port. Each request brings its own guarded `open`, so that no
- * connection bypasses the guard. TLS sessions are not resumed: each connection checks the certificate.
- */
+/** Keeps connections for the next request to a host and port; each brings its guarded `open`. No TLS session is resumed, unchecked. */
 export class ConnectionPool extends Agent {
   readonly #openedAt = new WeakMap<Duplex, number>();
   readonly #spent = new WeakSet<Duplex>();

@@ -13,10 +13,7 @@ function createPause() {
 }
 
 interface LoopOptions {
-  /**
-   * One round, which ends early when `stopped` says so. After `again` the next one follows without a pause; after `done` there is none.
-   * @param wake the loop's own, for work that the round leaves to the next one.
-   */
+  /** One round, ending early when `stopped`. `again`: the next follows at once; `done`: none. @param wake for work left to the next. */
   readonly round: (stopped: () => boolean, wake: () => void) => Promise<'again' | 'done' | void>;
   readonly everyMs: number | (() => number);
   readonly onError: (error: unknown) => void;

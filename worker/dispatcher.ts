@@ -151,10 +151,7 @@ function createStarts(
 
 type StartNotes = ReturnType<typeof createStartNotes>;
 
-/**
- * Writes down which deliveries have been started, at most once a second. Most are never written: the first attempt writes the same
- * into its row, and is removed here. A start that is not written down is made again after its lease, which changes nothing.
- */
+/** Started deliveries, written at most once a second: most first attempts are sooner. Without the note a start is repeated: no change. */
 function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (error: unknown) => void) {
   /** Starts under way, by notification: an attempt may end before Temporal has answered the start. */
   const expected = new Set<string>();

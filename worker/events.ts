@@ -118,10 +118,7 @@ const spanAttributes = (of: ClaimedNotification | AttemptFacts) => ({
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/**
- * The counters and histograms of a worker process; docs/operations/watch.md lists them.
- * @param besideApi whether an API in the same process shows the process' own metrics (CPU, memory, event loop).
- */
+/** The metrics of a worker process (docs/operations/watch.md). @param besideApi whether an API here shows the process' own. */
 export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean }) {
   const registry = new Registry();
   if (!besideApi) collectDefaultMetrics({ register: registry });

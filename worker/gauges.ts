@@ -179,10 +179,7 @@ type Shown =
 /** Longest time that a scrape waits for figures, in milliseconds: Prometheus waits 10 s for the whole page. */
 const SCRAPE_WAITS_MS = 3_000;
 
-/**
- * Makes gauges of figures that are read when they are scraped. The gauges of one scrape share one read. Without the figures (Postgres
- * is away) they have no series, and the rest of the page is served; the alert FiguresMissing reports that.
- */
+/** Gauges of figures read when scraped, once for all. When Postgres is away they have no series: the alert FiguresMissing says so. */
 function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>) {
   let reading: Promise<Figures> | null = null;
   const figures = () => {

@@ -26,10 +26,7 @@ export interface WorkerLoopOptions {
   readonly everyMs: number;
 }
 
-/**
- * Holds notifications for which there is no endpoint, releases them in sequence once there is one, and lets them expire.
- * Every worker runs one; row locks keep them apart.
- */
+/** Holds notifications without an endpoint, releases them in sequence, and lets them expire; row locks keep workers apart. */
 export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 

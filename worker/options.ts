@@ -12,15 +12,9 @@ import { openTracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 
-/**
- * Most sends under way in a process, 16 slots for each of 25 endpoints that do not answer. A send is mostly waiting, and what it keeps
- * in memory is bounded: 64 KiB of answer for each of them come to 25 MiB.
- */
+/** Sends at once in a process: 16 for each of 25 endpoints that do not answer. Mostly waiting; 64 KiB of answer each are 25 MiB. */
 export const MOST_SENDS = 400;
-/**
- * Most workflow tasks under way in a process. Half of them may be fast first attempts: with 40, 43 % of 64 in flight took the
- * regular path, which costs Temporal twice as much. Pollers take up to ten, so that under 24 nothing would start eagerly.
- */
+/** Workflow tasks at once. Half may be fast first attempts (with 40 of 64 in flight 43 % were not); pollers take ten: at least 24. */
 export const MOST_WORKFLOW_TASKS = 160;
 /** How often the dispatcher looks for rows whose hint was lost, in milliseconds: a second is soon enough for a rare case. */
 const SWEEP_MS = 1_000;
@@ -48,10 +42,7 @@ export interface WorkerTuning {
 /** What a worker process runs with. Every part of it takes these options, or some of them, as they are. */
 export type WorkerOptions = ReturnType<typeof workerOptions>;
 
-/**
- * @param surroundings.besideApi whether an API in the same process shows the process' own metrics (CPU, memory, event loop).
- * @throws ConfigError when the key ring is missing; KeyRingError when a setting cannot be used.
- */
+/** @param surroundings.besideApi an API here shows the process' metrics. @throws ConfigError without a key ring; KeyRingError. */
 export function workerOptions(
   config: Config,
   surroundings: {

@@ -7,10 +7,7 @@ import type { WorkerLoopOptions } from './keeper';
 /** Applications of one round; each is a transaction of some milliseconds. */
 const PER_ROUND = 200;
 
-/**
- * Applies lenders' events whose wait for the steps before them is over. Every worker runs one; the lock of the application's row lets
- * one of them apply each.
- */
+/** Applies lenders' events whose wait for the steps before them is over; the lock of the application's row keeps workers apart. */
 export function startWorkerOverdueEvents({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
   async function round(stopped: () => boolean): Promise<'again' | void> {
     let applied = 0;

@@ -34,10 +34,7 @@ const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   CANCELLED: 'cancelled',
 };
 
-/**
- * Compares the rows with Temporal: either store may have been restored from a backup, or lost, and operators may end workflows in
- * Temporal's own web page.
- */
+/** Compares rows with Temporal: either may have been restored or lost, and operators may end workflows in Temporal's web page. */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
   return startLoop({

@@ -12,10 +12,7 @@ import type { WorkerLoopOptions } from './keeper';
 /** Of one worker at a time. Each sends at most ten notifications a second, after all live traffic. */
 const MOST_AT_A_TIME = 8;
 
-/**
- * Carries out the recoveries that partners have asked for. Every worker runs this loop; a lease in the recovery's row keeps them apart,
- * and another worker continues the recovery of a worker that has died.
- */
+/** Carries out partners' recoveries. A lease in a recovery's row keeps workers apart, and lets one continue a dead one's. */
 export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'metrics'>): Loop {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

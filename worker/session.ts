@@ -20,10 +20,7 @@ const READY_TIMEOUT_MS = 5_000;
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
 
-/**
- * Opens a worker's connection.
- * @throws with the address and the kind of our credentials: a server that demands a certificate closes the connection without a reason.
- */
+/** Opens a worker's connection. @throws with address and kind of credentials: a server that demands a certificate gives no reason. */
 export async function openNativeConnection(options: NativeConnectionOptions, timeoutMs = CONNECT_TIMEOUT_MS) {
   const connecting = NativeConnection.connect(options);
   try {
@@ -130,10 +127,7 @@ function codeOf(workflows: WorkerOptions['workflows']) {
   return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
-/**
- * Opens a worker's session with Temporal, and again after each loss.
- * @param startDispatch starts what needs Temporal, for as long as a session lasts.
- */
+/** Opens a worker's session, and again after each loss. @param startDispatch what needs Temporal, for a session's life. */
 export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   options: SessionOptions & Pick<WorkerOptions, 'logger'>,
   activities: Activities,

@@ -13,10 +13,7 @@ export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
 interface FastPathDeps {
   readonly speed: Pick<EndpointSpeed, 'fast'>;
-  /**
-   * Most first attempts as local activities at once. Each occupies a workflow-task slot while it runs, so this is half of those: the
-   * other half stays free for all other workflow tasks.
-   */
+  /** Most first attempts as local activities: half the workflow-task slots, which they occupy; the other half stays free. */
   readonly slots: number;
   readonly monotonicMs: () => number;
 }
@@ -54,10 +51,7 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
       return 'fast';
     },
     cancel: (notificationId: string): void => void reserved.delete(notificationId),
-    /**
-     * Takes the reserved slot.
-     * @returns the endpoint that it was reserved for; null without a reservation, as after a crash or on another worker.
-     */
+    /** Takes a reserved slot. @returns its endpoint; null without a reservation, as after a crash or on another worker. */
     enter: (notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null => {
       const nowMs = monotonicMs();
       dropExpired(nowMs);
@@ -158,10 +152,7 @@ function isFast({ outcome, durationMs }: AttemptPace): boolean {
   return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS;
 }
 
-/**
- * Most slots that one endpoint may have for each slot that is free. Of 400 slots, 20 endpoints that hang have 16 each; a hundred have 4
- * each, and a dozen stay free.
- */
+/** Slots of one endpoint for each that is free: of 400, 20 endpoints that hang have 16 each; a hundred have 4, and a dozen stay free. */
 const SHARE_OF_FREE = 1 / 4;
 
 /** Shortest wait of an attempt that gets `busy`, in milliseconds, and the jitter that is added to it. */

@@ -37,10 +37,7 @@ export type StartDelivery = (
   notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
 ) => Promise<void>;
 
-/**
- * Starts the workflow of a claimed notification. A workflow that exists already counts as started.
- * @throws after 1.5 s at the latest, when Temporal does not answer.
- */
+/** Starts the workflow of a claimed notification; an existing one counts as started. @throws when Temporal does not answer in 1.5 s. */
 export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
   const { client, taskQueue, ladders, fastPath, build, onPath } = deps;
   return async (notification) => {
@@ -139,15 +136,9 @@ export function watchBuild({ client, taskQueue, build, monotonicMs, onError }: B
   });
 
   return {
-    /**
-     * Whether deliveries are started here: only the current build passes arguments that fit its workflow code. The last answer counts,
-     * however old; before the first one, a worker without versions has no other build beside it.
-     */
+    /** Whether deliveries start here, by the last answer, however old: only the current build fits. Before one, a build without versions. */
     current: (): boolean => answer?.current ?? build === null,
-    /**
-     * Whether a first workflow task may be asked for here: this build is current and no other is announced or ramping, by an answer of
-     * the last five seconds. The server does not look at builds when it gives out such a task.
-     */
+    /** Whether a first task may be asked for here: no other build is announced, as of five seconds ago. The server does not check builds. */
     eager: (): boolean =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
     onChange: (listener: (current: boolean) => void): void => void listeners.add(listener),

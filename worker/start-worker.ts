@@ -44,10 +44,7 @@ const RETENTION_STATEMENT_MS = 120_000;
 
 export type WorkerProcess = Awaited<ReturnType<typeof startWorker>>;
 
-/**
- * Starts one worker process: the dispatcher, the reconciler, the keeper of held notifications, the loops for overdue lender events and
- * for partners' recoveries, and both Temporal workers. It runs without Temporal too, and keeps trying: until then rows wait in Postgres.
- */
+/** Starts a worker: its loops and both Temporal workers. Without Temporal it keeps trying; rows wait in Postgres until then. */
 export async function startWorker(options: WorkerOptions) {
   return openTogether(async (closers) => start(options, closers));
 }

@@ -28,10 +28,7 @@ interface DeliverNotificationInput {
   readonly fast: boolean;
 }
 
-/**
- * The result of a workflow that completed. A delivery that failed ends its workflow as Failed, with the reason as the type of the
- * failure; one that was cancelled ends it as Canceled.
- */
+/** A workflow that completed; a failed delivery ends it as Failed with the reason as its type, a cancelled one as Canceled. */
 interface DeliveryEnd {
   /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. `paused`: deliveries to the partner are. */
   readonly status: 'delivered' | 'held' | 'superseded' | 'paused';
@@ -101,10 +98,7 @@ class Delivery {
     setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
   }
 
-  /**
-   * Waits for the next step of the ladder, or until an operator orders an attempt; while paused there is none.
-   * @throws CancelledFailure once the workflow has been asked to end.
-   */
+  /** Waits for the ladder's next step, an order, or the end of a pause. @throws CancelledFailure when the workflow is to end. */
   async waitForTurn({ waitMs, because }: Wait): Promise<void> {
     const { orders, story } = this;
     if (waitMs > 0) {
@@ -170,10 +164,7 @@ class Delivery {
     return wait;
   }
 
-  /**
-   * Makes the next attempt of the ladder. A fast attempt runs within the workflow task, once, and is recorded there when it delivers;
-   * after any fault of it, or when it is declined, the regular activity follows, which Temporal repeats without occupying a slot.
-   */
+  /** The ladder's next attempt. A fast one runs within the task, once; after its fault or refusal the regular activity follows. */
   private async send(fast: boolean) {
     const { notificationId, generation, queue } = this.input;
     const { sendAtOnce, sendAttempt } = this.activities;

@@ -7,10 +7,7 @@ const REASON = /^[a-z][a-z_]*$/;
 const NOT_REGISTERED = /^Activity function \w+ is not registered on this Worker/;
 const ELSEWHERE = "the worker's log says more";
 
-/**
- * Writes errors into histories by their names, codes and frames. Only our own failures with a reason, and those of the SDK, keep their
- * messages. Every failure passes here, with its causes: of activities, local activities, workflows and workflow tasks.
- */
+/** Writes errors into histories by name, code and frames; only our own reasons and the SDK's keep messages. All failures pass here. */
 class NamesOnly extends DefaultFailureConverter {
   override errorToFailure(
     ...[error, payloadConverter, context]: Parameters<DefaultFailureConverter['errorToFailure']>

@@ -36,10 +36,7 @@ function applicationIdOf({ credit_application_id: id }: ApplicationPath['Params'
   return id;
 }
 
-/**
- * Logs that a service key was used for something of another lender or environment. The caller gets the same answer as for
- * something that does not exist; operators should know that an integration uses the wrong key, or tries the ids of others.
- */
+/** Tells operators that a service key was used for another lender or environment; the caller gets the answer for what does not exist. */
 function warnOutOfScope(request: FastifyRequest, wanted: Readonly<Record<string, string | null>>): void {
   const { keyId, lender, environment } = request.service;
   request.log.warn(

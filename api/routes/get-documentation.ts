@@ -17,10 +17,7 @@ const LOGO = Buffer.from(
 const HIDDEN =
   '.topbar form, .auth-wrapper, .authorization__btn, .info__license { display: none !important; }';
 
-/**
- * The `<style>` of the library's logo, which the page's script adds before ours replaces the logo. Its hash is allowed, so that
- * a browser's console stays empty.
- */
+/** The `<style>` of the library's logo, added before ours replaces the logo: its hash is allowed, to keep a browser's console empty. */
 const LOGO_STYLE = '.logo_small_svg__cls-2{fill:#fff}.logo_small_svg__cls-3{fill:#85ea2d}';
 const LOGO_STYLE_HASH = createHash('sha256').update(LOGO_STYLE).digest('base64');
 
@@ -113,10 +110,7 @@ export function sourceFiles(): (readonly [file: string, path: string])[] {
     .map((name) => [`${VERIFIERS}/${name}`, `/docs/verify-webhook/${name}`] as const);
 }
 
-/**
- * `/llms.txt` (llmstxt.org): the documentation, for programs that read it. All its links are served by this process as Markdown,
- * JSON or source.
- */
+/** `/llms.txt` (llmstxt.org): the documentation for programs. This process serves all of its links as Markdown, JSON or source. */
 const LLMS_TEXT = `# Partner Finance Quote Service
 
 > Finance offers for the shoppers of UK merchants: one call answers a quote with a ready-to-display summary, and signed webhooks tell a

@@ -30,10 +30,7 @@ export interface SendTestNotificationDeps {
   readonly metrics: Pick<ApiMetrics, 'testLimitRefused'>;
 }
 
-/**
- * `POST /v1/notifications/test`. The API only writes a row and waits for its first attempt. Without Temporal it answers
- * 202 `queued`, and the event is sent later.
- */
+/** `POST /v1/notifications/test` writes a row and waits for its first attempt; without Temporal it answers 202 `queued`. */
 export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
   const { queries, attempts, metrics } = deps;
   const sendAnswer = answerer(testNotificationResponseSchema);

@@ -46,9 +46,8 @@ export async function applicationExists(db: DbOrTransaction, applicationId: stri
 }
 
 /**
- * Reads one application with its history. Notifications of dropped months are missing.
- * @param scope what the service key that asks is bound to, or `all` for operators
- * @returns null when there is none in that scope
+ * Reads an application with its history; notifications of dropped months are missing.
+ * @param scope of the service key that asks, or `all` @returns null when there is none in that scope
  */
 export async function findApplication(db: DbOrTransaction, applicationId: string, scope: KeyBinding | 'all') {
   const visible = scope === 'all' ? undefined : inScope(scope);

@@ -38,10 +38,7 @@ export type CreateApplicationAnswer =
     }
   | { readonly kind: 'reference_format' | Exclude<OfferRefusal, 'product_not_quoted'> };
 
-/**
- * Opens an application and stores its first notification, in one transaction. Its product and amounts must have been quoted. The same
- * lender's reference again, with the same content, is the same application.
- */
+/** Opens an application with its first notification. Terms must have been quoted; the same reference and content is the same application. */
 export async function createApplication(
   db: Db,
   wanted: NewApplication,
@@ -89,10 +86,7 @@ function again(application: Application, wanted: NewApplication): CreateApplicat
 type Opened = ApplicationTerms &
   Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'requestId' | 'serviceKeyId' | 'simulated'>;
 
-/**
- * Inserts an application of a quote, and its first notification.
- * @returns null when its reference, or its number among the simulated ones of the quote, is taken
- */
+/** Inserts an application and its notification. @returns null when its reference or its number among the simulated ones is taken */
 export async function openApplication(
   tx: DbOrTransaction,
   opened: Opened,

@@ -32,11 +32,7 @@ export async function addLender(
   return added;
 }
 
-/**
- * Changes what a lender is called, in its products too (each then has a new version), or the form of references that new
- * applications may have.
- * @throws Refused when there is none, or the format is none.
- */
+/** Changes a lender's name, in a new version of its products too, or its reference format. @throws Refused: no such lender or format. */
 export async function changeLender(
   db: DbOrTransaction,
   lender: string,

@@ -29,10 +29,7 @@ export type SimulateAnswer =
   | { readonly kind: 'created'; readonly application: Application }
   | { readonly kind: 'quote_not_found' | 'product_not_quoted' | 'limit_reached' };
 
-/**
- * Opens an application as the lender of a product would, from a sandbox quote of the partner's own. A unique index over its number
- * keeps calls at the same moment within the limit: one whose number is taken tries another.
- */
+/** Opens an application from a partner's own sandbox quote. A unique index over its number keeps the limit: a taken one tries another. */
 export async function simulateApplication(
   db: Db,
   wanted: Simulation & { readonly quoteId: string; readonly creditProduct: string | null },

@@ -39,10 +39,7 @@ const TERMS = Object.entries(VERSION)
   .map(([field, column]) => `'${field}', v.${column.name}`)
   .join(', ');
 
-/**
- * One statement for the whole merchant, so that its parts are of one moment. Products are left-joined, so that a product without its
- * current version is reported.
- */
+/** One statement, so that all is of one moment. Left-joined: a product without its current version is reported. */
 const MERCHANT = `select m.merchant_id as "merchantId", m.trading_name as "tradingName",
   m.fca_authorised as "fcaAuthorised", m.show_products as "showProducts", m.summary_style as "summaryStyle",
   m.partner_access as "partnerAccess",

@@ -62,10 +62,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     isNull(row['validTo']) || (isDay(row['validTo']) && ordered(row['validFrom'], row['validTo'])),
 };
 
-/**
- * Finds the faults for which a stored row cannot be priced, by cheap range checks; the import checks the APR of the figures.
- * @returns names of the fields at fault, in a stable order.
- */
+/** Names of the fields, in a stable order, for which a stored row cannot be priced. Cheap range checks; the import checks the APR. */
 export function corruptFieldsOf(row: StoredProductRow): string[] {
   // A current version that does not exist would otherwise be named once per column.
   if (isNull(row['version'])) return ['current_version'];

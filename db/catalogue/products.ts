@@ -28,10 +28,7 @@ type NewProduct = Pick<StoredProduct, 'merchantId' | 'active' | 'displayOrder'> 
 /** 24 columns a row: stays below Postgres' 65,534 parameters. */
 const ROWS_PER_STATEMENT = 500;
 
-/**
- * Products for people, in the order of their merchants. @param filter.after id of the last product of the page before.
- * @throws Refused when there is no such product.
- */
+/** Products for people, in the order of their merchants. @param filter.after last id of the page before. @throws Refused for an unknown one */
 export async function listProducts(
   db: DbOrTransaction,
   filter: { merchantId?: string | undefined; after?: string | undefined; limit: number },

@@ -28,10 +28,7 @@ const LAST = `
     union ${newest(ENDED, endedStatus(), 'failed')})
   order by n.finished_at is null desc, n.started_at desc, n.attempt_number desc limit $4::int`;
 
-/**
- * The attempts to reach an endpoint that are under way, and the last that have ended, each newest first.
- * @param most ended ones returned.
- */
+/** The attempts to reach an endpoint under way, and the last `most` that have ended, each newest first. */
 export async function lastAttempts(
   db: DbOrTransaction,
   { partnerId, environment, endpointId }: WebhookEndpoint,
@@ -48,10 +45,7 @@ export async function lastAttempts(
 /** To judge how fast an endpoint is. */
 const ATTEMPTS_REMEMBERED = 10;
 
-/**
- * How an endpoint has answered lately: its last attempts that have ended, newest first.
- * @returns null when the partner has no endpoint in that environment.
- */
+/** How an endpoint has answered lately, newest attempt first. @returns null when the partner has no endpoint in that environment. */
 export async function endpointHistory(db: DbOrTransaction, { partnerId, environment }: Tenant) {
   const endpoint = await findEndpoint(db, partnerId, environment);
   if (endpoint === null) return null;

@@ -152,9 +152,8 @@ const SET_STATE = `
   where endpoint_id = $1`;
 
 /**
- * Disables or enables an endpoint; the same again is no change. When an operator disables one that the service has disabled already, its
- * reason changes, which ends the alert.
- * @throws Refused when it does not exist or was removed.
+ * Disables or enables an endpoint; the same again is no change. For one that the service has disabled already
+ * an operator's reason replaces its own, which ends the alert. @throws Refused when it does not exist or was removed.
  */
 export async function setEndpointState(
   tx: DbOrTransaction,

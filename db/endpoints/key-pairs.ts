@@ -42,10 +42,7 @@ export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Te
 export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   rowsOf<PublicKey>(db, live(PUBLIC), [partnerId, environment]);
 
-/**
- * Makes the key pair of a partner and environment, unless there is one. The caller holds a lock that keeps a second call out.
- * @returns its id; null when there was one.
- */
+/** Makes a partner's key pair unless there is one; the caller's lock keeps a second call out. @returns its id; null when there was one. */
 export async function ensureKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyRing, 'seal'>) {
   const [found] = await livePublicKeys(tx, owner);
   return found === undefined ? (await addKeyPair(tx, owner, keyRing)).keyPairId : null;

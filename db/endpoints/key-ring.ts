@@ -39,10 +39,7 @@ export class KeyRingError extends Error {
   override readonly name = 'KeyRingError';
 }
 
-/**
- * Reads a key ring: `id1:base64key,id2:base64key`, the first of which seals. Keys are 32 bytes.
- * @throws KeyRingError that names a faulty entry by its position, never by its text.
- */
+/** Reads a key ring: `id1:base64key,…`, 32 bytes each; the first seals. @throws KeyRingError with the entry's position, not its text. */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, KeyObject>();
   for (const [index, entry] of text.split(',').entries()) {

@@ -36,10 +36,7 @@ const LOCK = `select 1 from notifications where notification_id = $1 and ($2::te
 const LOCK_DELIVERY = `select 1 from deliveries where notification_id = $1 for update`;
 const READ = `select ${NOTIFICATION} from notifications_now n where n.notification_id = $1`;
 
-/**
- * Reads a notification, and locks it until the transaction ends.
- * @param owner the owner that it must have: others are neither found nor waited for. Absent: any.
- */
+/** Reads a notification and locks it until the transaction ends. @param owner others' are neither found nor waited for; absent: any. */
 export async function lockNotification(tx: Reader, notificationId: string, owner?: Tenant) {
   const whose = [notificationId, owner?.partnerId ?? null, owner?.environment ?? null];
   if ((await runPrepared(tx, LOCK, whose)).length === 0) return null;

@@ -23,10 +23,7 @@ const PAUSE = `
   insert into delivery_pauses (partner_id, environment, paused_by) values ($1, $2, $3) on conflict do nothing returning 1`;
 const RESUME = `update delivery_pauses set resumed_at = service_now(), resumed_by = $3 where ${OF_TENANT} returning 1`;
 
-/**
- * Pauses all deliveries to a partner: from the commit on no attempt begins, neither a first one nor a later one.
- * @returns false when they were paused already.
- */
+/** Pauses deliveries to a partner: from the commit on no attempt begins. @returns false when they were paused already. */
 export async function pauseDeliveries(tx: DbOrTransaction, of: Tenant, actor: string): Promise<boolean> {
   await runPrepared(tx, LOCK, [of.partnerId, of.environment]);
   return (await runPrepared(tx, PAUSE, [of.partnerId, of.environment, actor])).length > 0;

@@ -20,10 +20,7 @@ export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
   where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
 
-/**
- * Takes a unit of the quota of the current UTC month of the database's clock.
- * @returns the month's first day, `2026-11-01`; null when delivered and reserved have reached the limit.
- */
+/** Takes a unit of this UTC month's quota. @returns the month's first day; null when delivered and reserved have reached the limit. */
 export async function reserveMonth(reader: Reader, counted: Counted): Promise<string | null> {
   await addMonth(reader, counted);
   const text = `${TAKE_UNIT} returning month::text as month`;

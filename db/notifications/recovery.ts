@@ -181,10 +181,7 @@ const CLAIM = `
     order by recovery_id limit 1 for update skip locked)
   returning ${RECOVERY}`;
 
-/**
- * Claims the oldest recovery begun by a partner that no worker carries out; null when there is none. Those of partners whose recoveries
- * have been switched off are stopped.
- */
+/** Claims a partner's oldest free recovery; null: none. Recoveries of partners who may have none any more are stopped. */
 export async function claimRecovery(db: Db): Promise<Recovery | null> {
   return db.transaction(async (tx) => {
     await runPrepared(tx, STOP_DISABLED);

@@ -47,11 +47,7 @@ const RELEASE = `
   ${updateText('release', { due_at: 'service_now()', priority: '$2::smallint' })}
   where d.notification_id = $1 and ${fromText('release')} returning 1`;
 
-/**
- * Sends a notification that has ended, or is held, again: due now, under the next generation, with the same event id and
- * body. A test first takes a unit of this month's limit.
- * @throws Refused
- */
+/** Sends an ended or held notification again, as the next generation, with the same id and body. A test takes a unit. @throws Refused */
 export async function resendNotification(
   tx: DbOrTransaction,
   notificationId: string,

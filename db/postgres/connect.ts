@@ -10,10 +10,7 @@ export interface DatabaseConfig {
   readonly applicationName: string;
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
-  /**
-   * For a pool whose statements are all prepared: Postgres plans each of them once for each connection. Otherwise it plans statements
-   * over partitioned tables at every run, which costs more than the run itself. Default: false.
-   */
+  /** All statements prepared: planned once for each connection. Over partitioned tables planning costs more than a run. Default: false. */
   readonly plannedOnce?: boolean;
   /** The same, for statements that must follow an index without a sort. */
   readonly byIndex?: boolean;
@@ -90,10 +87,7 @@ export async function rowsOf<Row>(reader: Reader, text: string, parameters: read
   });
 }
 
-/**
- * Runs a constant text as a named prepared statement: one round trip, parsed once for each connection. drizzle's own statements are
- * parsed and planned each time, and take two round trips.
- */
+/** Runs a constant text as a named prepared statement: one round trip, parsed once for each connection; drizzle's take two, each time. */
 export async function runPrepared<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const client = typeof reader === 'function' ? reader : clientOf(reader);
   const rows = await client.unsafe(text, parameters as never[], { prepare: true });

@@ -84,10 +84,7 @@ async function isAhead(sql: Sql, folder: string): Promise<boolean> {
   return Number(row?.['newest']) > ours;
 }
 
-/**
- * Files of functions, which are installed after the migrations. The name of each function ends with its version: while two builds run,
- * both versions are installed, and each build calls its own (docs/operations/upgrade.md).
- */
+/** Installed after the migrations. A function's name ends with its version: two builds run side by side (docs/operations/upgrade.md). */
 const FILES = ['claim', 'open', 'record'].map((name) => join(__dirname, '../notifications', `${name}.sql`));
 
 const FUNCTION = /^CREATE OR REPLACE FUNCTION (\w+)\([\s\S]*?\$\$([\s\S]*?)\$\$;$/gm;

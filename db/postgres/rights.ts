@@ -27,10 +27,7 @@ const CREATE_ROLES = `
     end loop;
   end $$`;
 
-/**
- * Revokes all rights to what the owner of our tables owns in the schema, and to make temporary tables, which every login may do by
- * default. A login that does not own the database cannot change the latter, and leaves it.
- */
+/** Revokes all rights in the schema, and to make temporary tables, which every login has unless the database's owner revokes it. */
 const TAKE_EVERYTHING = `
   do $$
   declare
@@ -61,10 +58,7 @@ const TAKE_EVERYTHING = `
     end;
   end $$`;
 
-/**
- * Revokes the functions that a superuser withholds from PUBLIC (deploy/postgres/init.sh), or this login if it is one. A login without the
- * grant option changes nothing.
- */
+/** Revokes what a superuser withholds from PUBLIC (deploy/postgres/init.sh). A login without the grant option changes nothing. */
 const TAKE_SYSTEM_FUNCTIONS = `
   do $$
   declare

@@ -25,10 +25,7 @@ const FIELDS = [
   'totalPayablePence',
 ] as const satisfies readonly (keyof FittedProduct)[];
 
-/**
- * Writes an array of values for each product, without their names, which every quote would repeat for each of its products. Written
- * out in the order of FIELDS, because a loop over names costs as much as pricing a product does.
- */
+/** The values of each product without their names, in the order of FIELDS, written out: a loop over names costs as much as pricing. */
 function encodeFitted(fitted: readonly FittedProduct[]): string {
   return JSON.stringify(
     fitted.map((one) => [
@@ -63,10 +60,7 @@ const VALUE_END = '\u001F';
 const ROW_END = '\u001E';
 const SEPARATORS = /[\u001e\u001f]/;
 
-/**
- * All rows are one text: with a parameter for each value the statement costs the API twice as much, and Postgres no less. OFFSET 0
- * keeps the planner from splitting each row once for every column.
- */
+/** One text for all rows: parameters cost the API twice as much. OFFSET 0 keeps the planner from splitting a row for every column. */
 const INSERT = String.raw`
   insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, deposit_pence,
     merchant_finance_url, merchant_reference, request_id, response, fitted)
@@ -91,19 +85,12 @@ export async function insertQuotes(sql: Sql, rows: readonly QuoteRow[]): Promise
   await sql.unsafe(INSERT, [rows.map(lineOf).join(ROW_END)], { prepare: true });
 }
 
-/**
- * Of 1, 2, 3, 4 and 8 the best on two cores: the API prepares one statement while another waits for the disk; more make statements
- * smaller, and cost more than they gain.
- */
+/** Of 1, 2, 3, 4 and 8 the best on two cores: one statement is prepared while another waits for the disk. */
 export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 /** Of 8, 12 and 20 the best at 64 connections that does not harm 16. */
 const WORTHWHILE_ROWS = 12;
 
-/**
- * The durable insert of the quote path. 64 rows are about 200 KiB. 2,000 may wait: at the slowest commit seen (50 ms) they are stored
- * before the deadline.
- * @param options.sql with a connection for each statement at a time, used for nothing else.
- */
+/** The durable insert of the quote path: 64 rows are 200 KiB; 2,000 wait no longer than the deadline at the slowest commit seen (50 ms). */
 export const createQuoteWriter = ({ sql, deadlineMs }: { readonly sql: Sql; readonly deadlineMs: number }) =>
   createSharedCommit<QuoteRow>({
     write: (rows) => insertQuotes(sql, rows),
@@ -134,10 +121,7 @@ interface SharedCommitOptions<Row> {
   readonly mostRows: number;
   readonly mostWaiting: number;
   readonly mostBatches: number;
-  /**
-   * Rows for which a further statement is started beside one under way. Fewer wait for its end, because small statements cost more than
-   * they gain; but never longer than `waitMs`, so that a statement that hangs does not hold them up.
-   */
+  /** Rows for which a second statement starts beside one under way; fewer wait for its end, but never longer than `waitMs`. */
   readonly worthwhileRows: number;
   readonly waitMs: number;
   readonly deadlineMs: number;

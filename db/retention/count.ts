@@ -49,10 +49,7 @@ async function countMonths(reader: Reader, kind: MonthlyKind): Promise<Rows & { 
   return { rows, staying, months };
 }
 
-/**
- * Expired months that have begun: a row of them or of a later month exists. A month that has not begun is expired by a wrong clock
- * alone, and stays (drop_expired_month).
- */
+/** Expired months that have begun, as a row shows: a month that has not is expired by a wrong clock alone (drop_expired_month). */
 export async function begunMonths(reader: Reader, kind: MonthlyKind): Promise<ExpiredMonth[]> {
   const text = `select coalesce(max(${kind.idColumn}), '') as newest from ${kind.table}`;
   const { newest } = await oneRow<{ newest: string }>(reader, text);

@@ -20,10 +20,7 @@ export async function readRetentionDays(db: DbOrTransaction): Promise<RetentionD
   return Object.fromEntries(rows.map(({ kind, days }) => [kind, days])) as unknown as RetentionDays;
 }
 
-/**
- * Sets the days that each kind is kept, and writes the differences into the change log. Only the owner of the schema may do so.
- * @param given absent: the days stay; a kind without any gets the usual ones. @throws RetentionShortened unless fewer days are allowed.
- */
+/** Sets the days of each kind, as the schema's owner; absent: they stay, or the usual ones. @throws RetentionShortened unless allowed. */
 export async function keepRetentionDays(db: DbOrTransaction, given?: KeptDays): Promise<void> {
   await db.transaction(async (tx) => {
     const kept = new Map((await tx.select().from(retentionDays)).map(({ kind, days }) => [kind, days]));

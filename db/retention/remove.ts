@@ -69,10 +69,7 @@ export async function dropMonth(
   }
 }
 
-/**
- * Deletes rows of a partition that are past their time and need not stay, oldest first (delete_expired).
- * @returns how many; fewer ids than `limit` mean that there are no more.
- */
+/** Deletes rows of a partition past their time, oldest first (delete_expired). @returns how many; fewer ids than `limit`: no more. */
 export function deleteBatch(reader: Reader, { table }: MonthlyKind, partition: string, limit: number) {
   const text = 'select ids, rows from delete_expired($1, $2, $3::int)';
   return oneRow<{ readonly ids: number; readonly rows: number }>(reader, text, [table, partition, limit]);
@@ -122,10 +119,7 @@ interface RetentionStepOptions {
   readonly batch?: number;
 }
 
-/**
- * Removes what is past its time of one kind, in batches, until that is done or `enough` returns true. The next step continues an
- * interrupted one. Statements may take long: the connection needs a long timeout.
- */
+/** Removes what is past its time of one kind, until done or `enough`; the next step continues. The connection needs a long timeout. */
 export async function applyRetentionStep(db: Db, task: RetentionTask, options: RetentionStepOptions) {
   const { kind } = task;
   return kind === 'payloads' ? clearSome(db, task, options) : removeSome(db, MONTHLY_KINDS[kind], options);

@@ -26,10 +26,7 @@ export const serviceNow = sql`service_now()`;
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
-/**
- * JSON that this service writes itself, stored as text: a check in Postgres costs a third of an insert. Reads return the parsed value; a
- * text is written as it is.
- */
+/** JSON of our own as text: a check in Postgres costs a third of an insert. Reads return the parsed value; a text is written as it is. */
 export const jsonText = customType<{ data: unknown; driverData: string }>({
   dataType: () => 'text',
   toDriver: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),

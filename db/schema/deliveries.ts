@@ -121,10 +121,7 @@ export const deliveryPauses = pgTable(
   ],
 );
 
-/**
- * Bulk recoveries: each sends again what a partner did not get in a span. The row is written in the transaction of every resend, so that
- * an interrupted recovery continues, and sends no event twice.
- */
+/** Bulk recoveries, written in the transaction of every resend: an interrupted one continues, and sends no event twice. */
 export const recoveries = pgTable(
   'recoveries',
   {

@@ -34,10 +34,7 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
         and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
         and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
-/**
- * Notifications with their ends. Written in the transaction of the change that caused them, when they end, and when they are sent again.
- * A notification under way has no end, but a row in `deliveries`. Partitioned by month through the id, as quotes are.
- */
+/** Notifications with their ends; one under way has none, but a row in `deliveries`. Partitioned by month through the id. */
 export const notifications = pgTable(
   'notifications',
   {

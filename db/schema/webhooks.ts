@@ -54,10 +54,7 @@ export const webhookSecrets = pgTable(
   (t) => [index('webhook_secrets_endpoint').on(t.endpointId)],
 );
 
-/**
- * Ed25519 key pairs, which sign deliveries too. A pair belongs to one partner and environment, not to an endpoint: with a pair that
- * partners shared, one could send its own events to another as that one's.
- */
+/** Ed25519 key pairs, one partner's and environment's each: with a shared one, a partner could send its events to another. */
 export const webhookKeyPairs = pgTable(
   'webhook_key_pairs',
   {

@@ -31,10 +31,7 @@ interface PlannedMerchant {
   readonly fields: readonly Difference[];
 }
 
-/**
- * Creates and changes merchants, all or none, in one transaction. The form of the rows is checked before it opens.
- * @throws ImportRefused with every fault; nothing has been written then.
- */
+/** Creates and changes merchants, all or none. @throws ImportRefused with every fault; nothing has been written then. */
 export async function importMerchants(
   db: DbOrTransaction,
   rows: readonly unknown[],

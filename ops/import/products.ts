@@ -44,8 +44,7 @@ interface PlannedProduct extends CheckedProduct {
 }
 
 /**
- * Creates and changes products, all or none, in one transaction. A product whose terms differ gets a new version; one
- * that is the same is left alone; one that the file does not name stays as it is. Figures are checked before the transaction opens.
+ * Creates and changes products, all or none; those that the file does not name stay. Other terms make a new version.
  * @throws ImportRefused with every fault; nothing has been written then.
  */
 export async function importProducts(

@@ -51,10 +51,7 @@ const amount = z
   )
   .transform((value) => Number(value.replace('.', '')));
 
-/**
- * A percentage as text, read as an integer of 1/scale of a percent.
- * @param decimals most decimals it may have; the scale is ten to that power.
- */
+/** A percentage as text with at most `decimals` decimals, read as an integer of 1/10^decimals of a percent. */
 const percent = (decimals: number, most: number, example: string) => {
   const expected = `a percentage in quotes with at most ${decimals} ${decimals === 1 ? 'decimal' : 'decimals'}, such as "${example}"`;
   return z
@@ -206,10 +203,7 @@ export function toProductDefinition(row: ProductRow): StatedProduct {
   };
 }
 
-/**
- * One row of a merchants file (docs/import-format.md). A field that is absent leaves a stored merchant as it is;
- * `null` takes the value away.
- */
+/** A row of a merchants file (docs/import-format.md). An absent field leaves a stored merchant as it is; `null` takes it away. */
 export const merchantRowSchema = z.strictObject({
   merchant_id: merchantId,
   trading_name: text(120).nullish(),

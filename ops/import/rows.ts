@@ -78,10 +78,7 @@ export interface ParsedRow<T> {
 /** What a fault of a name that the format does not have begins with. */
 export const UNKNOWN_FIELD = 'is not a field of this format';
 
-/**
- * Checks the form of every row; every fault of every row is named.
- * @param identity fields that together must not occur twice in a file; the last is named when they do.
- */
+/** Checks the form of every row, naming every fault. @param identity fields that together occur once; a repetition names the last. */
 export function checkForm<S extends z.ZodType>(
   rows: readonly unknown[],
   schema: S,

@@ -14,10 +14,7 @@ import {
 /** Each release runs the job. A certificate is renewed a year before its end, so that its process is restarted in time. */
 const LIFE = { days: 730, renewDays: 365 } as const;
 
-/**
- * The owners of certificates. The server's certificate is a client's too, because its services call one another. The group may read the
- * console's key: the image of Temporal's web page has its own user.
- */
+/** The server's certificate is a client's too: its services call one another. Temporal's web page, as the group, reads the console's. */
 const SETS: Readonly<Record<string, WantedCertificate>> = {
   server: { ...LIFE, names: [{ type: 'dns', value: 'temporal' }], uses: ['serverAuth', 'clientAuth'] },
   client: { ...LIFE, names: [{ type: 'dns', value: 'temporal-client' }], uses: ['clientAuth'] },

@@ -48,10 +48,7 @@ function retentionFault(config: Config): string | null {
   return 'RETENTION_NOTIFICATIONS_DAYS must not be less than RETENTION_ATTEMPTS_DAYS or RETENTION_PAYLOADS_DAYS.';
 }
 
-/**
- * Where webhooks may go: public addresses at port 443, and in development the receivers on this machine that are named.
- * @throws ConfigError for such a receiver in production.
- */
+/** Where webhooks may go: public addresses at 443; in development the named receivers too. @throws ConfigError for those in production. */
 export function targetRules(
   config: Pick<Config, 'ENVIRONMENT' | 'WEBHOOK_LOCAL_TARGETS'>,
 ): Required<Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'hosts'>> {
@@ -74,10 +71,7 @@ const SHARED = new Set(
 /** A process whose user has no login name has its number. */
 const NUMBER = /^(?:uid )?\d+$/;
 
-/**
- * Who makes a change through `ops`, as the change log names them: OPS_ACTOR, else the login name.
- * @throws ConfigError for a shared account in production, saying what to set. The embedded stack is not production.
- */
+/** Whom the change log names: OPS_ACTOR, else the login. @throws ConfigError for a shared account in production, but the embedded stack. */
 export function opsActor(
   config: Pick<Config, 'OPS_ACTOR' | 'ENVIRONMENT' | 'DATABASE_URL'>,
   loginName: string,

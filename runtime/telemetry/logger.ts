@@ -29,10 +29,7 @@ function timestamp(): string {
   return stamp;
 }
 
-/**
- * JSON lines on standard output, written in the background: a reader that stalls must not stall requests. Errors belong
- * under `err`: of those only the facts are written.
- */
+/** JSON lines on standard output, written in the background: a stalled reader stalls no request. Of an `err` only the facts are written. */
 export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -81,10 +78,7 @@ function standardOutput(): DestinationStream {
 /** How often a warning is repeated while its cause lasts, in milliseconds. */
 const REPEATED_EVERY_MS = 60_000;
 
-/**
- * A logger for warnings that repeat while a server cannot be reached: the first of each message is logged at once, then one a minute
- * with the number of those left out. Messages that differ only in their figures count as one.
- */
+/** Repeated warnings: the first at once, then one a minute with the number left out. Messages that differ only in figures are one. */
 export function repeatedWarnings(logger: Pick<Logger, 'warn'>) {
   const silent = new Map<string, { leftOut: number; last: readonly [details: object, message: string] }>();
 

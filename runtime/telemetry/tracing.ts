@@ -33,10 +33,7 @@ export type RequestSpan = ReturnType<Tracing['begin']>;
 /** Longest wait for the collector at a stop, in milliseconds. */
 const LAST_EXPORT_MS = 3_000;
 
-/**
- * Traces of a process, sent to an OpenTelemetry collector. No key, signature, body or address is in them.
- * @returns null without a collector.
- */
+/** A process' traces for a collector (null: none), without keys, signatures, bodies and addresses. */
 export function openTracing(
   {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,

@@ -54,10 +54,7 @@ async function exists(connection: ConnectionLike, namespace: string): Promise<bo
   }
 }
 
-/**
- * Which of our search attributes the namespace lacks. They are looked for by queries, because Temporal Cloud refuses the operator API.
- * @throws when Temporal cannot be asked.
- */
+/** The search attributes that the namespace lacks, by queries: Temporal Cloud refuses the operator API. @throws when it cannot be asked. */
 export async function missingSearchAttributes(connection: ConnectionLike, namespace: string) {
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
@@ -73,10 +70,7 @@ export async function missingSearchAttributes(connection: ConnectionLike, namesp
   return missing;
 }
 
-/**
- * Registers those that the namespace lacks, and waits until they can be used. Any number of processes may do this at once.
- * @throws naming them, when this Temporal does not let us.
- */
+/** Registers the missing ones and waits until they work; any number may do so at once. @throws naming them when this is refused. */
 export async function ensureSearchAttributes(connection: ConnectionLike, namespace: string): Promise<void> {
   const deadline = Date.now() + ATTRIBUTES_TIMEOUT_MS;
   let missing = await missingSearchAttributes(connection, namespace);
@@ -105,10 +99,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
 const ask = <T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> =>
   connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
 
-/**
- * The Temporal that the settings name, and what makes it ready for a worker.
- * @returns undefined when they name none. `prepare` throws when it cannot be reached or lacks what it does not let us add.
- */
+/** The external Temporal, or undefined; `prepare` throws when it is away or lacks what it does not let us add. */
 export function prepareExternalTemporal(config: Config) {
   const target = externalTemporal(config);
   if (target === undefined) return undefined;

@@ -9,10 +9,7 @@ export const RETENTION_LIMIT = '23 hours';
 
 export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
 
-/**
- * Creates the schedule of the retention, or brings it up to these settings; one that an operator has paused stays so.
- * With `off` it is deleted.
- */
+/** Creates the retention's schedule or brings it up to date; a paused one stays so. With `off` it is deleted. */
 async function ensureRetentionSchedule(client: Client, taskQueue: string, at: string): Promise<void> {
   const scheduleId = retentionScheduleId(taskQueue);
   const handle = client.schedule.getHandle(scheduleId);

@@ -9,10 +9,7 @@ export interface TemporalTarget {
   readonly connection: NativeConnectionOptions & { readonly address: string };
 }
 
-/**
- * For the connections of `@temporalio/client`. Without it gRPC also asks DNS for a TXT record; where no name server answers that, as on
- * an internal network of containers, the query keeps a process alive for another 20 s.
- */
+/** For `@temporalio/client`: otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */
 export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
 
 /** Calls carry a kilobyte or two: to compress them costs both sides more than to send them. The SDK's default is gzip. */

@@ -1,10 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/**
- * The files of the workflow code that the bundler and a worker need. A file of its own: tests and the build do not load a worker.
- * @param folder absolute path of `workflows/`, as source or compiled.
- */
+/** The workflow files for the bundler and workers; apart, because tests and the build load no worker. @param folder absolute path. */
 export function workflowCode(folder: string) {
   const kind = existsSync(join(folder, 'index.ts')) ? 'ts' : 'js';
   const workflowsPath = join(folder, `index.${kind}`);

@@ -29,10 +29,7 @@ const textArray = {
     ),
 };
 
-/**
- * Opens a client of postgres.js with every repair; it connects lazily. Nothing else in the service calls `postgres()`.
- * @throws when the URL is none, or its TLS parameters are wrong (readServerTls).
- */
+/** Opens a lazy client of postgres.js with every repair; nothing else calls `postgres()`. @throws for a URL or TLS that is wrong. */
 export function openClient(databaseUrl: string, { quietMs, ...options }: ClientOptions): Sql {
   const { url, socket } = serverSocket(databaseUrl, quietMs);
   const sql: Sql = postgres(url, {

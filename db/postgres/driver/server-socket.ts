@@ -155,10 +155,7 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   return { url: url.href, tls: { optional: !encrypts, options } };
 }
 
-/**
- * Connects to Postgres, with TLS when it is wanted.
- * @throws when that takes longer than `timeoutMs`, when the server has no TLS (unless it is optional), or its certificate is not accepted.
- */
+/** Connects to Postgres. @throws after `timeoutMs`, without TLS unless it is optional, or for a certificate that is not accepted. */
 async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: number): Promise<net.Socket> {
   const socket = net.connect(server);
   const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);

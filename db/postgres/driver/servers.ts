@@ -125,10 +125,7 @@ interface StartupWatch {
   readonly decide: (fault: string | null) => void;
 }
 
-/**
- * Reads the messages of a server until its session is ready. Listeners of the socket do not receive the message for which the server is
- * refused.
- */
+/** Reads a server's messages until its session is ready. Listeners do not receive the message for which it is refused. */
 function watchStartup<Socket extends net.Socket>(socket: Socket, { leaderOnly, decide }: StartupWatch) {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   let pending: Buffer | null = Buffer.alloc(0);
