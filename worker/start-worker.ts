@@ -42,8 +42,6 @@ const BATCH = 64;
 /** Longest statement of the retention; a count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
 
-export type WorkerProcess = Awaited<ReturnType<typeof startWorker>>;
-
 /** Starts a worker: its loops and both Temporal workers. Without Temporal it keeps trying; rows wait in Postgres until then. */
 export async function startWorker(options: WorkerOptions) {
   return openTogether(async (closers) => start(options, closers));

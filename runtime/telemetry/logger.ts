@@ -75,11 +75,8 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/** How often a warning is repeated while its cause lasts, in milliseconds. */
-const REPEATED_EVERY_MS = 60_000;
-
 /** Repeated warnings: the first at once, then one a minute with the number left out. Messages that differ only in figures are one. */
-export function repeatedWarnings(logger: Pick<Logger, 'warn'>) {
+export function repeatedWarnings(logger: Pick<Logger, 'warn'>, everyMs = 60_000) {
   const silent = new Map<string, { leftOut: number; last: readonly [details: object, message: string] }>();
 
   function warn(details: object, message: string): void {
@@ -101,7 +98,7 @@ export function repeatedWarnings(logger: Pick<Logger, 'warn'>) {
       }
       silent.set(name, { leftOut: 0, last });
       logger.warn({ ...last[0], leftOut }, last[1]);
-    }, REPEATED_EVERY_MS).unref();
+    }, everyMs).unref();
   }
   return { warn };
 }

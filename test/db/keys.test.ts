@@ -12,6 +12,7 @@ import {
 } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { useDatabase } from '../support/database';
+import { setServiceClock } from '../support/notifications';
 
 const HOUR_MS = 3_600_000;
 const database = useDatabase();
@@ -22,12 +23,7 @@ beforeAll(async () => {
   await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
 });
 
-const setClock = (at: string) =>
-  database.db.execute(
-    sql.raw(
-      `create or replace function service_now() returns timestamptz language sql as $$select '${at}'::timestamptz$$`,
-    ),
-  );
+const setClock = (at: string) => setServiceClock(database, at);
 const issue = (expiresInSeconds: number | null = null) =>
   issueKey(database.db, { partnerId: 'P100001', environment: 'live', expiresInSeconds });
 

@@ -15,24 +15,6 @@ beforeAll(async () => {
   first = await seedDemo(database.url, undefined);
 });
 
-test('shows merchants of every kind, and the designated test merchants', () => {
-  const kinds = first.merchants.map(({ shows }) => shows.split(':')[0]);
-  for (const kind of [
-    'standard',
-    'not authorised',
-    'nothing fits',
-    'deposit raised',
-    'incomplete set-up',
-    'summary only',
-    'headline',
-  ]) {
-    expect(kinds).toContain(kind);
-  }
-  expect(first.merchants[0]).toMatchObject({ id: 'M100001', shows: expect.stringMatching(/^standard/) });
-  expect(first.merchants.map(({ id }) => id)).toContain('M000001');
-  expect(new Set(first.merchants.map(({ id }) => id)).size).toBe(first.merchants.length);
-});
-
 test('stores merchants that are complete exactly where they are meant to be', async () => {
   const listed = await listMerchants(database.sql, { partnerId: null, limit: 1_000 });
   const stored = await loadMerchants(

@@ -1,42 +1,30 @@
 import type { ServerResponse } from 'node:http';
 import { ulid } from 'ulid';
-import { createPartner } from '../../db/catalogue/partners';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { hint } from '../../db/postgres/connect';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { until } from '../support/delivery';
 import { freePort } from '../../dev/ports';
-import { addEndpoint, newKeyRingText, statusBody, storeStatus } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import {
-  localTargets,
-  startWebhookReceiver,
-  type Received,
-  type WebhookReceiver,
-} from '../support/webhook-receiver';
+import { statusBody, storeStatus } from '../support/notifications';
+import { useWorkers } from '../support/service';
+import { testTemporal } from '../support/temporal';
+import { localTargets, type Received } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
-const PLACES = 16;
-let database: OpenTestDatabase;
-let receiver: WebhookReceiver;
+const service = useWorkers(temporal);
+const { database, newPartner } = service;
+const SLOTS = 16;
 let closedPort: number;
-let workers: TestWorker[] = [];
-let partners = 500_000;
 
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 6, statementTimeoutMs: 0 });
-  receiver = await startWebhookReceiver();
   closedPort = await freePort();
 }, 300_000);
 
 afterEach(async () => {
   await cancelBacklog();
-  receiver.behave(() => 200);
-  await Promise.all(workers.map((worker) => worker.close()));
-  workers = [];
+  service.receiver.behave(() => 200);
+  await service.stop();
   await database.sql`truncate notifications, deliveries, delivery_attempts`;
-  receiver.received.length = 0;
+  service.receiver.received.length = 0;
 }, 60_000);
 
 /** What is left of a backlog is nobody's any more. A worker that is recording a batch of it may win: then once more. */
@@ -53,38 +41,11 @@ async function cancelBacklog(): Promise<void> {
   }
 }
 
-afterAll(async () => {
-  await receiver?.close();
-  await database?.close();
-});
-
-async function startWorkers(count: number, environment: Record<string, string> = {}): Promise<void> {
-  const taskQueue = randomTaskQueue('fairness');
-  const { address, namespace } = temporal;
-  for (let nth = 0; nth < count; nth += 1) {
-    const worker = await startTestWorker({
-      databaseUrl: database.url,
-      temporal: { address, namespace },
-      taskQueue,
-      receiver,
-      keys,
-      environment: { WEBHOOK_LOCAL_TARGETS: localTargets(receiver.port, closedPort), ...environment },
-    });
-    workers.push(worker);
-    await worker.ready();
-  }
-}
-
-async function newPartner(url = receiver.url): Promise<string> {
-  partners += 1;
-  const partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  await addEndpoint(database, { partnerId, url, keyRing: keys });
-  return partnerId;
-}
+const startWorker = (environment: Record<string, string> = {}) =>
+  service.start({ WEBHOOK_LOCAL_TARGETS: localTargets(service.receiver.port, closedPort), ...environment });
 
 /** Stores so many at once, each of an application of its own. @returns their event ids */
-async function storeMany(partnerId: string, count: number, hinted = true): Promise<Set<string>> {
+async function storeMany(partnerId: string, count: number): Promise<Set<string>> {
   const rows = Array.from({ length: count }, () => {
     const event = `evt_${ulid()}`;
     const applicationId = `app_${ulid()}`;
@@ -106,12 +67,12 @@ async function storeMany(partnerId: string, count: number, hinted = true): Promi
       select notification_id, partner_id, environment, application_id, sequence, false
       from notifications where notification_id = any(${rows.map((row) => row.notification_id)})`;
   });
-  if (hinted) hint(database.db, SOMETHING_IS_DUE);
+  hint(database.db, SOMETHING_IS_DUE);
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
 const eventOf = ({ headers }: Received) => String(headers['webhook-id']);
-const arrival = (eventId: string) => receiver.received.findIndex((one) => eventOf(one) === eventId);
+const arrival = (eventId: string) => service.receiver.received.findIndex((one) => eventOf(one) === eventId);
 const countState = async (partnerId: string, state: string) => {
   const [row] = await database.sql<{ count: number }[]>`
     select count(*)::int from notifications_now where partner_id = ${partnerId} and state = ${state}`;
@@ -122,7 +83,7 @@ const countState = async (partnerId: string, state: string) => {
 function hold(events: () => ReadonlySet<string>, answerAfterMs: number | null) {
   const open = new Set<ServerResponse>();
   let most = 0;
-  receiver.behave((_nth, request) => {
+  service.receiver.behave((_nth, request) => {
     if (!events().has(eventOf(request))) return 200;
     return (response) => {
       open.add(response);
@@ -147,31 +108,33 @@ async function sendOthers(count: number): Promise<number[]> {
     const { eventId } = await storeStatus(database, { partnerId });
     const storedMs = performance.now();
     await until(() => arrival(eventId) >= 0, 'the delivery of another partner', 14_000);
-    took.push((receiver.received[arrival(eventId)]?.atMs ?? 0) - storedMs);
+    took.push((service.receiver.received[arrival(eventId)]?.atMs ?? 0) - storedMs);
   }
   return took.toSorted((a, b) => a - b);
 }
 
 test('an endpoint that hangs with 500 due has sixteen under way, and others do not wait', async () => {
-  await startWorkers(1);
+  await startWorker();
   let hanging: ReadonlySet<string> = new Set();
   const held = hold(() => hanging, null);
   const slow = await newPartner();
   hanging = await storeMany(slow, 500);
-  await until(() => held.open() === PLACES, 'sixteen that hang');
+  await until(() => held.open() === SLOTS, 'sixteen that hang');
   const took = await sendOthers(15);
   // All of them arrived before the first of the hanging ones timed out, and none behind the 484.
-  expect(held.most()).toBe(PLACES);
+  expect(held.most()).toBe(SLOTS);
   expect(await countState(slow, 'queued')).toBeGreaterThanOrEqual(400);
   expect(took[7]).toBeLessThan(2_000);
   held.end();
 }, 120_000);
 
 test('500 due to a host that is dead do not keep another partner waiting', async () => {
-  await startWorkers(1);
-  const dead = await newPartner(receiver.url.replace(String(receiver.port), String(closedPort)));
+  await startWorker();
+  const dead = await newPartner(
+    service.receiver.url.replace(String(service.receiver.port), String(closedPort)),
+  );
   await storeMany(dead, 500);
-  await until(async () => (await countState(dead, 'started')) > PLACES, 'attempts that fail');
+  await until(async () => (await countState(dead, 'started')) > SLOTS, 'attempts that fail');
   const other = await newPartner();
   const overtaken: number[] = [];
   for (let nth = 0; nth < 5; nth += 1) {
@@ -195,16 +158,16 @@ test('workers that come back to a backlog send sixteen at a time to each endpoin
       full: false,
     })),
   );
-  receiver.behave((_nth, request) => (response) => {
+  service.receiver.behave((_nth, request) => (response) => {
     const lane = lanes.find(({ events }) => events.has(eventOf(request)));
     if (lane === undefined) throw new Error('nobody stored it');
     lane.open.push(response);
     lane.most = Math.max(lane.most, lane.open.length);
     // The first ones are held until all places are taken.
-    lane.full ||= lane.open.length === PLACES;
+    lane.full ||= lane.open.length === SLOTS;
     if (lane.full) setTimeout(() => lane.open.splice(0).forEach((one) => one.writeHead(200).end()), 50);
   });
-  await startWorkers(2, { DISPATCH_SWEEP_MS: '60000' });
+  for (let nth = 0; nth < 2; nth += 1) await startWorker({ DISPATCH_SWEEP_MS: '60000' });
   await until(
     async () => {
       const done = await Promise.all(all.map((partnerId) => countState(partnerId, 'delivered')));
@@ -213,45 +176,6 @@ test('workers that come back to a backlog send sixteen at a time to each endpoin
     'every delivery',
     50_000,
   );
-  expect(lanes.map(({ most }) => most)).toEqual([PLACES, PLACES]);
-  expect(receiver.received).toHaveLength(120);
+  expect(lanes.map(({ most }) => most)).toEqual([SLOTS, SLOTS]);
+  expect(service.receiver.received).toHaveLength(120);
 }, 180_000);
-
-test('what is stored without a hint, as when a process dies after its commit, is found by the sweep', async () => {
-  await startWorkers(1, { DISPATCH_SWEEP_MS: '1000' });
-  const partnerId = await newPartner();
-  await storeMany(partnerId, 3, false);
-  await until(async () => (await countState(partnerId, 'delivered')) === 3, 'three deliveries', 45_000);
-}, 120_000);
-
-test("an application's events arrive one after the other, in their order", async () => {
-  await startWorkers(2, { DISPATCH_SWEEP_MS: '60000' });
-  const partnerId = await newPartner();
-  let all: ReadonlySet<string> = new Set();
-  const held = hold(() => all, 50);
-  const applicationId = `app_${ulid()}`;
-  const order: string[] = [];
-  for (let sequence = 1; sequence <= 5; sequence += 1) {
-    const eventId = (await storeStatus(database, { partnerId, applicationId, sequence })).eventId;
-    order.push(eventId);
-    all = new Set(order);
-  }
-  await until(async () => (await countState(partnerId, 'delivered')) === 5, 'five deliveries', 45_000);
-  expect(receiver.received.map(eventOf)).toEqual(order);
-  expect(held.most()).toBe(1);
-}, 120_000);
-
-test('later events leave at once when a retry is delivered, though the endpoint was well in between', async () => {
-  await startWorkers(1, { DISPATCH_SWEEP_MS: '1000', DELIVERY_LADDER_SECONDS: '0,2,60' });
-  const partnerId = await newPartner();
-  const applicationId = `app_${ulid()}`;
-  receiver.behave((nth) => (nth === 0 ? 503 : 200));
-  const order: string[] = [];
-  for (let sequence = 1; sequence <= 3; sequence += 1)
-    order.push((await storeStatus(database, { partnerId, applicationId, sequence })).eventId);
-  await until(async () => receiver.received.length === 1, 'the refused attempt');
-  // Another application's event is delivered meanwhile, so that the endpoint's health has nothing new to record.
-  const other = (await storeStatus(database, { partnerId })).eventId;
-  await until(async () => (await countState(partnerId, 'delivered')) === 4, 'all four', 30_000);
-  expect(receiver.received.map(eventOf).filter((one) => one !== other)).toEqual([order[0], ...order]);
-}, 120_000);

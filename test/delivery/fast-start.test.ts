@@ -1,53 +1,27 @@
-import { createPartner } from '../../db/catalogue/partners';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { until, type TestWorker } from '../support/delivery';
 import { warmUp } from '../support/fast-path';
 import { localActivities } from '../support/histories';
-import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { addEndpoint, storeTest } from '../support/notifications';
+import { useWorkers } from '../support/service';
+import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-const keys = newKeyRingText();
+const service = useWorkers(temporal);
+const { database } = service;
 const FAST = ['sendAtOnce'];
-let partners = 300_000;
-let database: OpenTestDatabase;
-let receiver: WebhookReceiver;
 let worker: TestWorker;
 
+// Twelve slots on the fast path.
+const startWorker = () => service.start({ TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' });
 beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 5 });
-  receiver = await startWebhookReceiver();
   worker = await startWorker();
 }, 300_000);
-afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await database?.close();
-});
-beforeEach(() => receiver.behave(() => 200));
-
-async function startWorker(): Promise<TestWorker> {
-  const started = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver,
-    keys,
-    // Twelve slots on the fast path.
-    environment: { TEST_LADDER_SECONDS: '0,1', WORKFLOW_TASKS_AT_ONCE: '24' },
-  });
-  await started.ready();
-  return started;
-}
+beforeEach(() => service.receiver.behave(() => 200));
 
 /** A partner whose endpoint is known to answer fast. */
 async function fastPartner(): Promise<string> {
-  partners += 1;
-  const partnerId = `P${partners}`;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  await addEndpoint(database, { partnerId, url: receiver.url, keyRing: keys });
+  const partnerId = await service.newPartner();
   await warmUp({ database, client: temporal.env.client }, partnerId);
   return partnerId;
 }
@@ -92,7 +66,7 @@ test('a delivery to an endpoint that answers fast takes the fast path, and start
 
 test('another endpoint in its place is not fast', async () => {
   const other = await fastPartner();
-  await addEndpoint(database, { partnerId: other, url: receiver.url, keyRing: keys });
+  await addEndpoint(database, { partnerId: other, url: service.receiver.url, keyRing: service.keys });
   // It is believed to be the old one, until its row is opened.
   expect(await deliver(other)).toEqual(['sendAtOnce']);
   expect(await deliver(other)).toEqual([]);
@@ -100,7 +74,7 @@ test('another endpoint in its place is not fast', async () => {
 
 test('what an earlier process has seen counts', async () => {
   const partnerId = await fastPartner();
-  await worker.close();
+  await service.stop();
   worker = await startWorker();
   // The first one makes it look.
   expect(await deliver(partnerId)).toEqual([]);
@@ -110,8 +84,8 @@ test('what an earlier process has seen counts', async () => {
 test('an endpoint that begins to hang holds half of the slots at most, and others are served meanwhile', async () => {
   const [hanging, other] = [await fastPartner(), await fastPartner()];
   const held: (() => void)[] = [];
-  const here = receiver.received.length;
-  receiver.behave((nth) =>
+  const here = service.receiver.received.length;
+  service.receiver.behave((nth) =>
     nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
   );
   // One claim takes them all: were some started a second later, their endpoint would be known to hang.

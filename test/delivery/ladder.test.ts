@@ -1,7 +1,5 @@
-import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { restartNotification } from '../../db/notifications/claim';
-import { setEndpointState } from '../../db/endpoints/endpoints';
+import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/delivery-outcome';
 import {
   pauseSignal,
@@ -10,11 +8,10 @@ import {
   retryNowSignal,
 } from '../../workflows/deliver-notification';
 import { until } from '../support/delivery';
-import { keepHistory } from '../support/histories';
-import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
+import { keepHistory, localActivities } from '../support/histories';
+import { storeStatus, storeTest } from '../support/notifications';
 import { timeSkippingServer } from '../support/temporal';
-import { verifySignatures } from '../support/webhook-receiver';
-import { endOf, openStage, PARTNER_ID, timersOf, type Stage } from './time';
+import { endOf, openStage, PARTNER_ID, QUEUE, timersOf, type Delivery, type Stage } from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -35,6 +32,16 @@ const rowOf = async (notificationId: string) =>
     await stage.database.sql`select state, end_reason, attempts, reserved_month from notifications_now
       where notification_id = ${notificationId}`
   )[0];
+
+const attemptsOf = async (notificationId: string) =>
+  (
+    await stage.database.sql<{ outcome: string | null }[]>`
+      select outcome from delivery_attempts where notification_id = ${notificationId} order by attempt_number`
+  ).map(({ outcome }) => outcome);
+const regularActivities = async (handle: Delivery) =>
+  ((await handle.fetchHistory()).events ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name ?? [],
+  );
 
 test('a first 2xx ends it, without a timer', async () => {
   const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
@@ -132,81 +139,6 @@ test.each([
   await keepHistory(paused ? 'restarted-paused' : 'restarted', next);
 });
 
-test('410 ends it at once and disables the endpoint', async () => {
-  stage.receiver.behave(() => 410);
-  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await endOf(handle)).toMatchObject({
-    workflow: 'FAILED',
-    reason: 'gone',
-    message: expect.stringMatching(/^attempt 1 answered 410/),
-  });
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'failed', end_reason: 'gone' });
-  await keepHistory('gone', handle);
-  const enabled = await stage.database.db.transaction((tx) =>
-    setEndpointState(tx, stage.endpointId, { state: 'active' }),
-  );
-  expect(enabled.changed).toBe(true);
-});
-
-test('a secret rotated in mid-ladder signs the next attempt along with the old one', async () => {
-  const next = generateWebhookSecret();
-  const keyRing = parseKeyRing(stage.keys);
-  stage.receiver.behave((nth) =>
-    nth > 0
-      ? 200
-      : (response) =>
-          void stage.database.db
-            .transaction((tx) =>
-              rotateSecret(tx, stage.endpointId, {
-                overlapSeconds: 3_600,
-                seal: (place) => keyRing.seal(next, place),
-              }),
-            )
-            .then(() => response.writeHead(500).end()),
-  );
-  const { handle } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
-  const [first, second] = received();
-  if (!first || !second) throw new Error('two attempts were expected');
-  verifySignatures(first, stage.secret);
-  expect(() => verifySignatures(first, next)).toThrow('No matching signature');
-  verifySignatures(second, stage.secret);
-  verifySignatures(second, next);
-});
-
-test('an endpoint registered anew in mid-ladder gets the next attempt, under its own secret', async () => {
-  const url = stage.receiver.url.replace('/webhooks', '/elsewhere');
-  let secret = '';
-  stage.receiver.behave((nth) =>
-    nth > 0
-      ? 200
-      : (response) =>
-          void addEndpoint(stage.database, { partnerId: PARTNER_ID, url, keyRing: stage.keys }).then(
-            (added) => {
-              ({ secret } = added);
-              response.writeHead(500).end();
-            },
-          ),
-  );
-  const { handle } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
-  const [, second] = received();
-  if (!second) throw new Error('two attempts were expected');
-  verifySignatures(second, secret);
-  expect(() => verifySignatures(second, stage.secret)).toThrow('No matching signature');
-});
-
-test('a test whose endpoint is gone fails, unsent', async () => {
-  stage.receiver.behave((nth) => (nth === 0 ? 500 : 200));
-  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
-  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
-  await stage.database.sql`update webhook_endpoints set state = 'disabled' where state = 'active'`;
-  expect(await endOf(handle)).toMatchObject({ workflow: 'FAILED', reason: 'endpoint_disabled' });
-  expect(received()).toHaveLength(1);
-  await keepHistory('no-endpoint', handle);
-  await stage.database.sql`update webhook_endpoints set state = 'active' where state = 'disabled'`;
-});
-
 describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
   test('a pause of a week loses no step of the ladder', async () => {
     stage.receiver.behave((nth) => (nth < 3 ? 500 : 200));
@@ -247,103 +179,165 @@ describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
   });
 });
 
-test('cancelled by an operator, it ends without a further attempt and gives its place back', async () => {
-  stage.receiver.behave(() => 500);
-  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
-  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
-  await handle.cancel();
-  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
-  expect(received()).toHaveLength(1);
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reserved_month: null });
-  await keepHistory('cancelled', handle);
-});
+test.each([false, true])(
+  'cancelled by an operator, it ends without a further attempt and gives its slot back (paused: %s)',
+  async (paused) => {
+    stage.receiver.behave(() => 500);
+    const { handle, notificationId } = await stage.start([0, HOUR_MS]);
+    await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
+    if (paused) {
+      await handle.signal(pauseSignal);
+      await temporal.env.sleep('2 hours');
+    }
+    await handle.cancel();
+    expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
+    expect(received()).toHaveLength(1);
+    expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reserved_month: null });
+    if (!paused) await keepHistory('cancelled', handle);
+  },
+);
 
-test('cancelled during an attempt, it ends as soon as that has been recorded', async () => {
-  stage.receiver.behave(() => (response) => void handle.cancel().then(() => response.writeHead(503).end()));
+test.each([
+  [503, 'failed', { workflow: 'CANCELLED' }, 'cancelled'],
+  [200, 'delivered', { workflow: 'COMPLETED', status: 'delivered', attempts: 1 }, 'delivered'],
+])('cancelled during an attempt that is answered %i, it ends by it', async (answer, outcome, end, state) => {
+  stage.receiver.behave(
+    () => (response) => void handle.cancel().then(() => response.writeHead(answer).end()),
+  );
   const { handle, notificationId } = await stage.start([0, HOUR_MS]);
-  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', attempts: 1 });
-  const attempts = await stage.database
-    .sql`select outcome, http_status from delivery_attempts where notification_id = ${notificationId}`;
-  expect([...attempts]).toEqual([{ outcome: 'failed', http_status: 503 }]);
-  await keepHistory('cancelled-during-an-attempt', handle);
-});
-
-test('cancelled during the attempt that is delivered, it is delivered', async () => {
-  stage.receiver.behave(() => (response) => void handle.cancel().then(() => response.writeHead(200).end()));
-  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
-  expect(await endOf(handle)).toMatchObject({ workflow: 'COMPLETED', status: 'delivered' });
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'delivered' });
-});
-
-test('cancelled while it is paused, it ends', async () => {
-  stage.receiver.behave(() => 500);
-  const { handle, notificationId } = await stage.start([0, HOUR_MS]);
-  await until(async () => (await rowOf(notificationId))?.['attempts'] === 1, 'the first attempt');
-  await handle.signal(pauseSignal);
-  await temporal.env.sleep('2 hours');
-  await handle.cancel();
-  expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
-  expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled' });
+  expect(await endOf(handle)).toEqual(end);
+  expect(await rowOf(notificationId)).toMatchObject({ state, attempts: 1 });
+  expect(await attemptsOf(notificationId)).toEqual([outcome]);
+  if (answer === 503) await keepHistory('cancelled-during-an-attempt', handle);
 });
 
 /** A row as it gets past the checks of an insert: `event_id` in it is what its body has, too. */
-const POISON: readonly (readonly [string, string])[] = [
-  ['a body that is no event', `set body = '{"event_id":'`],
-  ['a body that is null', `set body = 'null'`],
-  [
-    'an id with a line break',
-    `set event_id = event_id || E'\\nx', body = replace(body, event_id, event_id || '\\nx')`,
-  ],
-  ['the id of another event', `set event_id = 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'`],
-  ['another type', `set event_type = 'credit_application.paid_out'`],
-  ['the other environment in its body', `set body = replace(body, 'sandbox', 'live')`],
-  [
-    'a test that speaks of an application',
-    `set body = replace(body, repeat('0', 26), '01KAF1Z4Q0T6M5S7Y2W3X4V5B6')`,
-  ],
-  ['a test with a state', `set body = replace(body, '"status":"test"', '"status":"paid_out"')`],
-  ['another sequence', `set body = replace(body, '"sequence":1', '"sequence":2')`],
-  ["another's reference", `set body = replace(body, '"TEST"', '"basket 2041"')`],
-];
-describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
-  test.each(POISON)(
-    '%s ends at once as poison, unsent, and gives its slot and its place back',
-    async (_, change) => {
-      const { notificationId } = await storeTest(stage.database, { partnerId: PARTNER_ID });
-      await stage.database.sql.unsafe(
-        `update notifications ${change} where notification_id = '${notificationId}'`,
-      );
-      const handle = await stage.deliver(notificationId, [0, HOUR_MS], path);
-      expect(await endOf(handle)).toEqual({ workflow: 'FAILED', reason: 'poison', message: 'not sent' });
-      expect(received()).toHaveLength(0);
-      expect(await rowOf(notificationId)).toMatchObject({
-        state: 'failed',
-        end_reason: 'poison',
-        reserved_month: null,
-      });
-    },
-  );
-});
-
-test('an event whose row names another application, or whose body does, ends as poison; as stored it is sent', async () => {
-  const sent = await storeStatus(stage.database, { partnerId: PARTNER_ID });
-  expect(await endOf(await stage.deliver(sent.notificationId, [0]))).toMatchObject({ status: 'delivered' });
-  for (const change of [
-    `application_id = 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'`,
-    'sequence = 2',
-    `merchant_reference = 'basket 2041'`,
-    `body = replace(body, '"status":"accepted"', '"status":"paid_out"')`,
-  ]) {
-    const { notificationId } = await storeStatus(stage.database, { partnerId: PARTNER_ID });
+const ANOTHER = '01KAF1Z4Q0T6M5S7Y2W3X4V5B6';
+test.each([
+  ['test', `body = '{"event_id":'`],
+  ['test', `body = 'null'`],
+  ['test', `event_id = event_id || E'\\nx', body = replace(body, event_id, event_id || '\\nx')`],
+  ['test', `event_id = 'evt_${ANOTHER}'`],
+  ['test', `event_type = 'credit_application.paid_out'`],
+  ['test', `body = replace(body, 'sandbox', 'live')`],
+  ['test', `body = replace(body, repeat('0', 26), '${ANOTHER}')`],
+  ['test', `body = replace(body, '"status":"test"', '"status":"paid_out"')`],
+  ['test', `body = replace(body, '"sequence":1', '"sequence":2')`],
+  ['test', `body = replace(body, '"TEST"', '"basket 2041"')`],
+  ['status', `application_id = 'app_${ANOTHER}'`],
+  ['status', `sequence = 2`],
+  ['status', `merchant_reference = 'basket 2041'`],
+  ['status', `body = replace(body, '"status":"accepted"', '"status":"paid_out"')`],
+])('a %s event whose row and body contradict each other ends as poison, unsent: %s', async (kind, change) => {
+  for (const path of ['regular', 'fast'] as const) {
+    const store = kind === 'test' ? storeTest : storeStatus;
+    const { notificationId } = await store(stage.database, { partnerId: PARTNER_ID });
     await stage.database.sql.unsafe(
       `update notifications set ${change} where notification_id = '${notificationId}'`,
     );
-    const handle = await stage.deliver(notificationId, [0, HOUR_MS]);
-    expect([change, await endOf(handle)]).toEqual([
-      change,
-      { workflow: 'FAILED', reason: 'poison', message: 'not sent' },
-    ]);
+    const handle = await stage.deliver(notificationId, [0, HOUR_MS], path);
+    expect(await endOf(handle)).toEqual({ workflow: 'FAILED', reason: 'poison', message: 'not sent' });
+    const end = { state: 'failed', end_reason: 'poison', reserved_month: null };
+    expect(await rowOf(notificationId)).toMatchObject(end);
   }
+  expect(received()).toHaveLength(0);
+});
+
+test('on the fast path a first 2xx is sent and recorded within one workflow task', async () => {
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast');
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
+  expect(await regularActivities(handle)).toEqual([]);
+  const { events } = await handle.fetchHistory();
+  expect((events ?? []).filter(({ workflowTaskStartedEventAttributes: task }) => task)).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  expect(await handle.query(progressQuery)).toMatchObject({
+    phase: 'ended',
+    log: [expect.stringMatching(/^attempt 1 delivered: 200/)],
+  });
+  await keepHistory('fast-recorded-with-its-send', handle);
+});
+
+test('on the fast path a first attempt that fails goes on with the ladder, by regular activities', async () => {
+  stage.receiver.behave((nth) => (nth < 2 ? 503 : 200));
+  const { handle, notificationId } = await stage.start([0, 60_000, 120_000], 'fast');
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 3 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
+  expect(await regularActivities(handle)).toEqual([
+    'recordResult',
+    'sendAttempt',
+    'recordResult',
+    'sendAttempt',
+    'recordResult',
+  ]);
+  expect(await timersOf(handle)).toHaveLength(2);
+  expect(await attemptsOf(notificationId)).toEqual(['failed', 'failed', 'delivered']);
+  await keepHistory('fast-failed-then-ladder', handle);
+});
+
+test('without a slot of the fast path, as after a crash, the first attempt is a regular one', async () => {
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast without a place');
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
+  expect(await regularActivities(handle)).toEqual(['sendAttempt', 'recordResult']);
   expect(received()).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  await keepHistory('fast-declined', handle);
+});
+
+test('on the fast path a record that fails is left to a regular activity, and nothing is sent again', async () => {
+  stage.receiver.behave(() => (response) => {
+    void stage.database.sql`
+      alter table delivery_attempts add constraint not_now check (outcome is null) not valid`.then(() =>
+      response.writeHead(200).end(),
+    );
+  });
+  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS, 'fast');
+  await until(
+    async () => (await regularActivities(handle)).join() === 'recordResult',
+    'the record is a regular one',
+  );
+  await stage.database.sql`alter table delivery_attempts drop constraint not_now`;
+  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
+  expect(await localActivities(handle)).toEqual(['sendAtOnce']);
+  expect(received()).toHaveLength(1);
+  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
+  await keepHistory('fast-record-left', handle);
+});
+
+describe('when every slot of the endpoint is taken', () => {
+  let ends: (() => void)[] = [];
+  beforeEach(() => {
+    ends = [];
+    for (let nth = 0; nth < SENDS_PER_ENDPOINT; nth += 1)
+      void stage.sendSlots.run(QUEUE, () => new Promise<void>((resolve) => ends.push(resolve)));
+  });
+  afterEach(() => ends.forEach((end) => end()));
+
+  /** Starts a delivery and waits until it has got `busy`, and sleeps. */
+  async function asleep(ladderMs: readonly number[]) {
+    const started = await stage.start(ladderMs);
+    const waits = async () => (await started.handle.query(progressQuery)).phase === 'waiting';
+    await until(waits, 'a delivery that waits its turn');
+    expect(received()).toHaveLength(0);
+    expect(await attemptsOf(started.notificationId)).toEqual([]);
+    return started;
+  }
+
+  test('a delivery waits without an attempt, and with its whole ladder left', async () => {
+    stage.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+    const { handle } = await asleep([0, 60_000]);
+    ends.forEach((end) => end());
+    expect(await handle.result()).toEqual({ status: 'delivered', attempts: 2 });
+    const timers = await timersOf(handle);
+    expect(Math.min(...timers.slice(0, -1))).toBeGreaterThanOrEqual(1_000);
+    expect(timers.at(-1)).toBeGreaterThanOrEqual(60_000);
+    await keepHistory('busy', handle);
+  });
+
+  test('a delivery that waits can be cancelled', async () => {
+    const { handle } = await asleep([0]);
+    await handle.cancel();
+    expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
+  });
 });

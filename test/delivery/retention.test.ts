@@ -6,46 +6,23 @@ import { keepRetentionDays } from '../../db/retention/days';
 import { USUAL_RETENTION_DAYS } from '../../domain/retention';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import { temporalOrders } from '../../ops/temporal';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { newKeyRingText } from '../support/notifications';
+import { until } from '../support/delivery';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../support/old-rows';
+import { useWorkers } from '../support/service';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const taskQueue = randomTaskQueue('retention');
-const keys = newKeyRingText();
-let database: OpenTestDatabase;
-let receiver: WebhookReceiver;
-const workers: TestWorker[] = [];
+const { database, start, stop, taskQueue, workers } = useWorkers(temporal);
 
-beforeAll(async () => {
-  database = await openTestDatabase({ poolSize: 2 });
-  await keepRetentionDays(database.db, { days: { ...USUAL_RETENTION_DAYS, quotes: 800 }, shorten: true });
-  receiver = await startWebhookReceiver();
-});
-afterAll(async () => {
-  await temporal.env.client.schedule
-    .getHandle(retentionScheduleId(taskQueue))
+beforeAll(() =>
+  keepRetentionDays(database.db, { days: { ...USUAL_RETENTION_DAYS, quotes: 800 }, shorten: true }),
+);
+afterAll(() =>
+  schedule()
     .delete()
-    .catch(() => undefined);
-  for (const worker of workers) await worker.close();
-  await receiver?.close();
-  await database?.close();
-});
+    .catch(() => undefined),
+);
 
-const start = async (environment: Record<string, string>) => {
-  const worker = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue,
-    receiver,
-    keys,
-    environment,
-  });
-  workers.push(worker);
-};
 const schedule = () => temporal.env.client.schedule.getHandle(retentionScheduleId(taskQueue));
 /** What it does and when; null while it is not there. */
 const described = async () => {
@@ -70,7 +47,7 @@ test('a worker makes the schedule, the next one brings it up to its settings, an
     paused: false,
   });
   await schedule().pause('looking into something');
-  await workers.pop()?.close();
+  await stop();
   await start({ RETENTION_AT: '03:50' });
   const moved = expect.objectContaining({ start: 50 }) as unknown;
   await until(async () => (await described())?.minute?.[0]?.start === 50, 'the new settings');

@@ -1,48 +1,28 @@
 import { temporal as proto } from '@temporalio/proto';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { createPartner } from '../../db/catalogue/partners';
 import type { SendActivities } from '../../activities';
 import { deliveryWorkflowId, sendsQueueOf } from '../../workflows/names';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { until, type TestWorker } from '../support/delivery';
+import { storeStatus } from '../support/notifications';
+import { useWorkers } from '../support/service';
+import { testTemporal } from '../support/temporal';
 
 /** A neighbour who reaches a Temporal without TLS, and answers in our place. */
 const temporal = testTemporal();
-const PARTNER = 'P100001';
-const keys = newKeyRingText();
-const taskQueue = randomTaskQueue('rogue');
-let database: OpenTestDatabase;
-let receiver: WebhookReceiver;
+const service = useWorkers(temporal);
+const { database, taskQueue } = service;
+const SETTINGS = {
+  DELIVERY_LADDER_SECONDS: '0,1,3600',
+  RECONCILE_AFTER_MS: '2000',
+  DISPATCH_SWEEP_MS: '500',
+};
 let worker: TestWorker;
+let partnerId: string;
 
 beforeAll(async () => {
-  database = await openTestDatabase();
-  receiver = await startWebhookReceiver();
-  await createPartner(database.db, { partnerId: PARTNER, name: 'Example' });
-  await addEndpoint(database, { partnerId: PARTNER, url: receiver.url, keyRing: keys });
-  worker = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue,
-    receiver,
-    keys,
-    environment: {
-      DELIVERY_LADDER_SECONDS: '0,1,3600',
-      RECONCILE_AFTER_MS: '2000',
-      DISPATCH_SWEEP_MS: '500',
-    },
-  });
-  await worker.ready();
+  partnerId = await service.newPartner();
+  worker = await service.start(SETTINGS);
 }, 300_000);
-
-afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await database?.close();
-});
 
 const rowOf = async (notificationId: string) => {
   const [row] = await database.sql`
@@ -57,14 +37,14 @@ const outcomesOf = async (notificationId: string) =>
 
 type Send = SendActivities['sendAttempt'];
 
-/** Polls the queue of the sends beside our worker, and answers that everything was delivered. */
-async function startRogue(attemptNumber: number) {
+/** Polls the queue of the sends beside our worker, and answers that everything was delivered, in an attempt that nobody of ours opened. */
+async function startRogue() {
   const connection = await NativeConnection.connect({ address: temporal.address });
   const taken: string[] = [];
   const sendAttempt: Send = ({ notificationId }) => {
     taken.push(notificationId);
     const outcome = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
-    return Promise.resolve({ kind: 'sent', attemptNumber, step: 0, outcome, address: '203.0.113.9' });
+    return Promise.resolve({ kind: 'sent', attemptNumber: 2, step: 0, outcome, address: '203.0.113.9' });
   };
   const rogue = await Worker.create({
     connection,
@@ -83,56 +63,48 @@ async function startRogue(attemptNumber: number) {
   };
 }
 
-test.each([
-  ['an attempt that nobody of ours opened', 2],
-  ['an earlier attempt, which failed', 1],
-])(
-  'a rogue worker reports a delivery of %s: nothing changes, and the delivery is made',
-  async (_of, attemptNumber) => {
-    receiver.behave(() => 500);
-    const rogue = await startRogue(attemptNumber);
-    // Our worker polls as well, so the rogue does not get every task. A second attempt is what we look at.
-    let notificationId: string | undefined;
-    for (let tries = 0; notificationId === undefined && tries < 20; tries += 1) {
-      for (let nth = 0; nth < 4; nth += 1) await storeStatus(database, { partnerId: PARTNER });
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
-      for (const taken of rogue.taken) if ((await outcomesOf(taken)).length === 1) notificationId ??= taken;
-    }
-    if (notificationId === undefined) throw new Error('the rogue got no second attempt');
-    const id = notificationId;
-    await rogue.stop();
+test('a rogue worker reports a delivery: nothing changes, and the delivery is made', async () => {
+  service.receiver.behave(() => 500);
+  const rogue = await startRogue();
+  // Our worker polls as well, so the rogue does not get every task. A second attempt is what we look at.
+  let notificationId: string | undefined;
+  for (let tries = 0; notificationId === undefined && tries < 20; tries += 1) {
+    for (let nth = 0; nth < 4; nth += 1) await storeStatus(database, { partnerId });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    for (const taken of rogue.taken) if ((await outcomesOf(taken)).length === 1) notificationId ??= taken;
+  }
+  if (notificationId === undefined) throw new Error('the rogue got no second attempt');
+  const id = notificationId;
+  await rogue.stop();
 
-    const refused = () =>
-      worker.logs.some((line) => line.includes(id) && line.includes('counts for nothing'));
-    await until(refused, 'the result is refused', 30_000);
-    expect(await rowOf(id)).toMatchObject({ attempts: 1, delivered_at: null });
-    expect(await outcomesOf(id)).toEqual(['failed']);
-    const counts = await database.sql`select 1 from monthly_counts where delivered > 0`;
-    expect(attemptNumber === 2 ? counts : []).toEqual([]);
+  const refused = () => worker.logs.some((line) => line.includes(id) && line.includes('counts for nothing'));
+  await until(refused, 'the result is refused', 30_000);
+  expect(await rowOf(id)).toMatchObject({ attempts: 1, delivered_at: null });
+  expect(await outcomesOf(id)).toEqual(['failed']);
+  const counts = await database.sql`select 1 from monthly_counts where delivered > 0`;
+  expect(counts).toEqual([]);
 
-    receiver.behave(() => 200);
-    await until(
-      async () => (await rowOf(id))?.['state'] === 'delivered',
-      'the delivery is made, by a new workflow',
-      60_000,
-    );
-    expect(await outcomesOf(id)).toEqual(['failed', 'delivered']);
-    const { workflow } = temporal.env.client;
-    const forged = await workflow.getHandle(deliveryWorkflowId(id, 1)).describe();
-    expect(forged.status.name).toBe('FAILED');
-  },
-  180_000,
-);
+  service.receiver.behave(() => 200);
+  await until(
+    async () => (await rowOf(id))?.['state'] === 'delivered',
+    'the delivery is made, by a new workflow',
+    60_000,
+  );
+  expect(await outcomesOf(id)).toEqual(['failed', 'delivered']);
+  const { workflow } = temporal.env.client;
+  const forged = await workflow.getHandle(deliveryWorkflowId(id, 1)).describe();
+  expect(forged.status.name).toBe('FAILED');
+}, 180_000);
 
 test('a rogue worker completes a workflow: nothing changes, and the delivery is made', async () => {
-  receiver.behave(() => 500);
-  const { notificationId } = await storeStatus(database, { partnerId: PARTNER });
+  service.receiver.behave(() => 500);
+  const { notificationId } = await storeStatus(database, { partnerId });
   await until(
     async () => (await outcomesOf(notificationId)).includes('failed'),
     'the first attempt failed',
     30_000,
   );
-  await worker.close();
+  await service.stop();
 
   const { namespace } = temporal;
   const { workflowService } = temporal.env.connection;
@@ -161,15 +133,8 @@ test('a rogue worker completes a workflow: nothing changes, and the delivery is 
   expect((await handle.describe()).status.name).toBe('COMPLETED');
   expect(await rowOf(notificationId)).toMatchObject({ state: 'started', attempts: 1, delivered_at: null });
 
-  receiver.behave(() => 200);
-  worker = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue,
-    receiver,
-    keys,
-    environment: { RECONCILE_AFTER_MS: '2000', DISPATCH_SWEEP_MS: '500' },
-  });
+  service.receiver.behave(() => 200);
+  await service.start(SETTINGS);
   await until(
     async () => (await rowOf(notificationId))?.['state'] === 'delivered',
     'it is delivered',

@@ -2,39 +2,25 @@ import { rotateKeyPair } from '../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { generateWebhookSecret, rotateSecret } from '../../db/endpoints/secrets';
 import { DELIVERY_SIGNALS, deliveryWorkflowId } from '../../workflows/names';
-import type { TestApi } from '../support/api';
 import { until } from '../support/delivery';
-import { addEndpoint, advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
+import { advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
 import { addPartner } from '../support/partner-events';
-import { startTestService, type TestService } from '../support/service';
+import { useService } from '../support/service';
 import { testTemporal } from '../support/temporal';
 import { startTraffic } from '../support/traffic';
-import {
-  judgePublicKeys,
-  judgeSignatures,
-  type Received,
-  type WebhookReceiver,
-} from '../support/webhook-receiver';
+import { judgePublicKeys, judgeSignatures, type Received } from '../support/webhook-receiver';
 
 /** Secrets and key pairs that change while deliveries run, and events that are passed on. */
 const temporal = testTemporal();
-let service: TestService;
-let api: TestApi;
-let receiver: WebhookReceiver;
+const service = useService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,600,1' } });
+const { api, receiver, register } = service;
 
-beforeAll(async () => {
-  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,600,1' } });
-  ({ api, receiver } = service);
-}, 300_000);
-afterAll(() => service?.close());
 beforeEach(() => {
   receiver.received.length = 0;
   receiver.behave(() => 200);
 });
 afterEach(() => setServiceClock(api.database, null));
 
-const register = (partnerId = api.partnerId, environment: 'sandbox' | 'live' = 'sandbox') =>
-  addEndpoint(api.database, { partnerId, environment, url: receiver.url, keyRing: service.keys });
 /** The public keys that a receiver reads at this moment. */
 async function listedKeys(key = api.keys.test): Promise<readonly string[]> {
   const { body } = await api.call({ method: 'GET', path: '/v1/webhook-keys', key });

@@ -1,36 +1,30 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { startTestService, type TestService } from '../support/service';
-import type { TestApi } from '../support/api';
+import { useService } from '../support/service';
 import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
-import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
-import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import { verifySignatures } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-let service: TestService;
-let api: TestApi;
+const { api, receiver, register, worker } = useService(temporal, {
+  api: { LENDER_EVENT_WAIT_SECONDS: '2' },
+  worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1', RECONCILE_AFTER_MS: '500' },
+});
 let lender: Record<'test' | 'live', InternalClient>;
 /** Whose key each application is under. */
 const clients = new Map<string, InternalClient>();
 const clientOf = (id: string) => clients.get(id) ?? lender.test;
-let receiver: WebhookReceiver;
-let keys: string;
 
 beforeAll(async () => {
-  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1' } });
-  ({ api, receiver, keys } = service);
   lender = {
     test: await internalClient(api),
     live: await internalClient(api, { environment: 'live' }),
   };
-}, 300_000);
-
-afterAll(() => service?.close());
+});
 
 /** Opens an application from the link of a new quote, as a lender's integration does. */
 async function opened(environment: 'test' | 'live'): Promise<string> {
@@ -71,11 +65,7 @@ const eventsOf = (id: string) =>
 const WAY = ['submitted', 'referred', 'accepted', 'deposit_paid', 'signed', 'ready', 'activated', 'paid_out'];
 
 test('an application from its opening to its end: every event arrives in order, verified, and is counted once', async () => {
-  const { secret } = await addEndpoint(api.database, {
-    partnerId: api.partnerId,
-    url: receiver.url,
-    keyRing: keys,
-  });
+  const { secret } = await register();
   const id = await opened('test');
   // The partner is out of order now and then.
   receiver.behave((nth) => (nth % 4 === 1 ? 503 : 200));
@@ -109,17 +99,38 @@ test('an application from its opening to its end: every event arrives in order, 
   );
 });
 
+test('an application whose lender leaves out `activated` moves on after the wait, and the partner is sent each state', async () => {
+  receiver.behave(() => 200);
+  const id = await opened('test');
+  const outcomes = [];
+  for (const status of ['accepted', 'paid_out', 'completed'])
+    outcomes.push((await tell(id, status)).body.data.outcome);
+  expect(outcomes).toEqual(['applied', 'waiting', 'waiting']);
+  const [waiting] = (await lender.test.read(id)).body.data.lender_events.slice(-1);
+  expect(Date.parse(waiting.waits_until) - Date.parse(waiting.received_at)).toBeGreaterThanOrEqual(1_990);
+
+  await until(() => eventsOf(id).length >= 4, 'all has arrived', 60_000);
+  expect(eventsOf(id).map(({ sequence, data }) => [sequence, data.status, data.previous_status])).toEqual([
+    [1, 'created', null],
+    [2, 'accepted', 'created'],
+    [3, 'paid_out', 'accepted'],
+    [4, 'completed', 'paid_out'],
+  ]);
+  const warnings = worker.logs
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ kind }) => kind === 'lender_steps_missing');
+  expect(warnings).toEqual([expect.objectContaining({ application_id: id })]);
+  const metrics = await worker.worker.registry.metrics();
+  expect(metrics).toContain('pfqs_lender_steps_missing_total 1\n');
+  expect(metrics).toContain('pfqs_lender_events_waiting 0\n');
+});
+
 test('what happened before a webhook was registered is held, and arrives once one is', async () => {
   receiver.behave(() => 200);
   const id = await opened('live');
   for (const status of WAY) await tell(id, status);
   expect(new Set((await notificationsOf(id)).map(({ state }) => state))).toEqual(new Set(['held']));
-  const { secret } = await addEndpoint(api.database, {
-    partnerId: api.partnerId,
-    environment: 'live',
-    url: receiver.url,
-    keyRing: keys,
-  });
+  const { secret } = await register(api.partnerId, 'live');
   const before = receiver.received.length;
   await until(async () => (await delivered(id)) === 9, 'all have arrived', 60_000);
   for (const request of receiver.received.slice(before)) verifySignatures(request, secret);

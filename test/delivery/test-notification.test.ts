@@ -1,32 +1,18 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { startTestService, type TestService } from '../support/service';
-import type { TestApi } from '../support/api';
+import { useService } from '../support/service';
 import { until } from '../support/delivery';
-import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
-import { verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import { verifySignatures } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-let service: TestService;
-let api: TestApi;
-let receiver: WebhookReceiver;
-let keys: string;
+const { api, receiver, register } = useService(temporal, { worker: { TEST_LADDER_SECONDS: '0,1,2' } });
 let secret: string;
 
 beforeAll(async () => {
-  service = await startTestService(temporal, { worker: { TEST_LADDER_SECONDS: '0,1,2' } });
-  ({ api, receiver, keys } = service);
-  ({ secret } = await addEndpoint(api.database, {
-    partnerId: api.partnerId,
-    url: receiver.url,
-    keyRing: keys,
-  }));
-}, 300_000);
-
-afterAll(() => service?.close());
-
+  ({ secret } = await register());
+});
 beforeEach(() => {
   receiver.received.length = 0;
   receiver.behave(() => 200);

@@ -1,17 +1,16 @@
-import { signEd25519, hmacSha256, createSender, type Sender } from '../../outbound/sender';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { createActivities } from '../../activities';
-import { connectDatabase } from '../../db/postgres/connect';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { createFastPath, createSendSlots } from '../../worker/slots';
 import { createResolver } from '../../outbound/connect';
-import { openWorkerSession, type WorkerSession } from '../../worker/session';
+import { createSender, hmacSha256, signEd25519 } from '../../outbound/sender';
+import { openWorkerSession } from '../../worker/session';
+import { createFastPath, createSendSlots } from '../../worker/slots';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { deliverNotification } from '../../workflows';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { openTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { prebuiltBundle, randomTaskQueue, type TestTemporal } from '../support/temporal';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
@@ -35,22 +34,16 @@ export async function openStage(temporal: TestTemporal) {
     namespace: temporal.namespace,
     searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTES.map((name) => [name, KEYWORD])),
   });
-  const clone: TestDatabase = await createTestDatabase();
-  const database = connectDatabase({
-    url: clone.url,
-    poolSize: 5,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+  const database = await openTestDatabase({ poolSize: 5 });
   const receiver = await startWebhookReceiver();
   const keys = newKeyRingText();
   await createPartner(database.db, { partnerId: PARTNER_ID, name: 'Example' });
-  const { secret, endpointId } = await addEndpoint(database, {
+  const { endpointId } = await addEndpoint(database, {
     partnerId: PARTNER_ID,
     url: receiver.url,
     keyRing: keys,
   });
-  const sender: Sender = createSender({
+  const sender = createSender({
     allowedCidrs: ['127.0.0.0/8'],
     // A second receiver may take the place of the first.
     allowedPorts: Array.from({ length: 65_535 }, (_, at) => at + 1),
@@ -71,7 +64,7 @@ export async function openStage(temporal: TestTemporal) {
     slots: 20,
     monotonicMs: () => performance.now(),
   });
-  const session: WorkerSession = await openWorkerSession(
+  const session = await openWorkerSession(
     {
       temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
       taskQueue,
@@ -117,9 +110,6 @@ export async function openStage(temporal: TestTemporal) {
   return {
     database,
     receiver,
-    secret,
-    endpointId,
-    keys,
     sendSlots,
     deliver,
     /** Stores a test notification and starts its delivery with this ladder. */
@@ -132,7 +122,6 @@ export async function openStage(temporal: TestTemporal) {
       sender.close();
       await receiver.close();
       await database.close();
-      await clone.close();
     },
   };
 }

@@ -329,24 +329,23 @@ asRoot(
   'a full disk ends the start with what to do, leaves nothing running, and room helps',
   async () => {
     const disk = await provideSmallDisk();
-    if (disk.parent === undefined) return disk.close();
-    const dataDir = join(disk.parent, basename(directory));
+    const dataDir = join(disk.directory, basename(directory));
     const small = { DATA_DIR: dataDir, XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory };
     try {
       for (const fullFrom of [/^/, /creating a new database cluster/, /Database schema/]) {
         const running = start(small);
         await running.waitFor(fullFrom, 60_000);
-        await disk.fill(0);
+        await disk.fill();
         expect(await running.ended).toBe(1);
         expect(running.output()).toMatch(/The disk is full\. Make room .*, then start again\.\n/);
         expect(running.output()).not.toMatch(/\n +at /);
         expect(await ours()).toEqual([]);
-        await disk.free(0);
+        await disk.free();
       }
       const again = start(small);
       await again.waitFor(UP, 60_000);
       expect(await quoteOn(dataDir)).toBe(200);
-      await disk.fill(0);
+      await disk.fill();
       signal(again.pid, 'SIGINT');
       await again.ended;
       expect(await ours()).toEqual([]);

@@ -1,6 +1,6 @@
-import { connectDatabase } from '../../db/postgres/connect';
 import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/store';
 import { startTestApi, type TestApi } from '../support/api';
+import { openDatabaseAt } from '../support/database';
 import { addMerchant } from '../support/merchants';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -73,12 +73,7 @@ test('a transaction left idle is ended by the server, its locks with it, and not
   };
   const before = await fatal();
   // As in the API, but with more patience for silence than the server has: by default its own socket gives up first.
-  const leaking = connectDatabase({
-    url: api.databaseUrl,
-    poolSize: 1,
-    applicationName: 'leak',
-    statementTimeoutMs: 20_000,
-  });
+  const leaking = openDatabaseAt(api.databaseUrl, { applicationName: 'leak', statementTimeoutMs: 20_000 });
   const leak = leaking.db.transaction(async (tx) => {
     await tx.execute(`select 1 from merchants where merchant_id = 'M100001' for update`);
     await new Promise(() => undefined);

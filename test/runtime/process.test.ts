@@ -1,11 +1,10 @@
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { openTogether, type Closers, warnOfOldNode } from '../../runtime/process';
-import { connectDatabase } from '../../db/postgres/connect';
 import { startApi } from '../../api/start-api';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
-import { createTestDatabase } from '../support/database';
+import { openTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { createTestTls } from '../support/tls';
 
@@ -47,13 +46,7 @@ it('closes what is open when something cannot be opened, and throws why', async 
 });
 
 it('closes what an API process has opened when one of its ports is taken', async () => {
-  const clone = await createTestDatabase();
-  const database = connectDatabase({
-    url: clone.url,
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  const database = await openTestDatabase({ poolSize: 1 });
   const other = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => other.once('listening', resolve));
   const taken = (other.address() as AddressInfo).port;
@@ -66,7 +59,7 @@ it('closes what an API process has opened when one of its ports is taken', async
   try {
     const starting = startApi({
       config: readConfig({ SHUTDOWN_DELAY_MS: '600000' }),
-      databaseUrl: clone.url,
+      databaseUrl: database.url,
       tls: await createTestTls(),
       logger: createLogger({ LOG_LEVEL: 'info' }, { write: () => undefined }),
       ports: { api: 0, internal: taken },
@@ -77,7 +70,6 @@ it('closes what an API process has opened when one of its ports is taken', async
   } finally {
     other.close();
     await database.close();
-    await clone.close();
   }
 });
 

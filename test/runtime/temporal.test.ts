@@ -50,12 +50,6 @@ test('means the embedded server when nothing is set', () => {
   });
 });
 
-test('a config file of the Temporal CLI decides nothing', async () => {
-  const file = join(directory, 'temporal.toml');
-  await writeFile(file, '[profile.default]\naddress = "cloud.example:7233"\n');
-  expect(externalTemporal(settings({ TEMPORAL_CONFIG_FILE: file }))).toBeUndefined();
-});
-
 test.each([
   [{ TEMPORAL_API_KEY: 'k' }, /needs TEMPORAL_ADDRESS/],
   [{ TEMPORAL_TLS: 'true' }, /needs TEMPORAL_ADDRESS/],

@@ -1,17 +1,12 @@
 import { join } from 'node:path';
 import { freePort } from '../../dev/ports';
-import { startServiceProcess, type ServiceProcess } from './project-process';
+import { until } from './delivery';
+import { startServiceProcess } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
 
 /** A real API process of its own (bin/api.ts), which may be killed. */
-export interface ApiProcess extends ServiceProcess {
-  readonly port: number;
-  readonly internalPort: number;
-  readonly ca: string;
-  /** Its certificate and key, which it reads again at SIGHUP. */
-  readonly tlsFiles: { readonly cert: string; readonly key: string };
-}
+export type ApiProcess = Awaited<ReturnType<typeof startApiProcess>>;
 
 export interface ApiProcessOptions {
   /** Of the owner; the process logs in as its role, unless its environment says otherwise. */
@@ -19,18 +14,16 @@ export interface ApiProcessOptions {
   readonly environment?: Record<string, string>;
   /** Standard output goes into a pipe that nobody reads. */
   readonly blockedOutput?: boolean;
-  readonly port?: number;
-  readonly internalPort?: number;
   readonly args?: readonly string[];
 }
 
 /** It takes two seconds; on a machine that is drowned in work many more. */
 const START_MS = 60_000;
 
-export async function startApiProcess(options: ApiProcessOptions): Promise<ApiProcess> {
+export async function startApiProcess(options: ApiProcessOptions) {
   const tls = await createTestTls();
-  const port = options.port ?? (await freePort());
-  const internalPort = options.internalPort ?? (await freePort());
+  const port = await freePort();
+  const internalPort = await freePort();
   const api = await startServiceProcess({
     name: 'api-process',
     args: ['bin/api.ts', ...(options.args ?? [])],
@@ -47,19 +40,17 @@ export async function startApiProcess(options: ApiProcessOptions): Promise<ApiPr
       ...options.environment,
     }),
   });
-  const deadline = performance.now() + START_MS;
-  for (;;) {
-    const healthy = await fetch(`http://127.0.0.1:${internalPort}/health`).then(
-      (answer) => answer.ok,
+  const healthy = () =>
+    fetch(`http://127.0.0.1:${internalPort}/health`).then(
+      ({ ok }) => ok,
       () => false,
     );
-    if (healthy) break;
-    if (performance.now() > deadline || !api.running()) {
-      await api.close();
-      throw new Error(`the API process did not start:\n${api.output()}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(async () => !api.running() || healthy(), 'its health', START_MS).catch(() => undefined);
+  if (!(await healthy())) {
+    await api.close();
+    throw new Error(`the API process did not start:\n${api.output()}`);
   }
+  /** Its certificate and key, which it reads again at SIGHUP. */
   const tlsFiles = { cert: join(api.directory, 'cert.pem'), key: join(api.directory, 'key.pem') };
   return { ...api, port, internalPort, ca: tls.ca, tlsFiles };
 }

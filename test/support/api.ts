@@ -1,42 +1,17 @@
 import { Agent, request } from 'undici';
-import { connectDatabase, type Database } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys';
-import { createPartner } from '../../db/catalogue/partners';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
 import { startApi } from '../../api/start-api';
 import { expectDocumented } from './contract';
-import { createTestDatabase } from './database';
+import { createTestDatabase, openDatabaseAt } from './database';
 import { emitMetrics, emittedBy } from './emitted';
-import { callOver, type Answer, type CallOptions } from './http-call';
+import { callOver, type CallOptions } from './http-call';
+import { addPartner } from './partner-events';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
 
-export interface TestApi {
-  readonly port: number;
-  readonly internalPort: number;
-  readonly ca: string;
-  readonly partnerId: string;
-  readonly keys: { readonly test: string; readonly live: string };
-  readonly database: Database;
-  readonly databaseUrl: string;
-  /** Lines logged so far. */
-  readonly logs: string[];
-  /** The lines that hold this text. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
-  logged(text: string): any[];
-  /** The page that Prometheus reads. */
-  metrics(): Promise<string>;
-  /** A value of it; NaN where there is none. @param name with its labels. */
-  metric(name: string): Promise<number>;
-  call(options?: CallOptions): Promise<Answer>;
-  get(path: string, key?: string | null): Promise<Answer>;
-  /** `POST /v1/finance-quote` with a good body changed by these fields. */
-  quote(fields?: Record<string, unknown>, options?: CallOptions): Promise<Answer>;
-  /** `GET` of something that is not JSON. */
-  fetchText(path: string): Promise<Pick<Answer, 'status' | 'headers' | 'text'>>;
-  close(): Promise<void>;
-}
+/** A real API process in this one: TLS, Postgres, both listeners, on free ports. */
+export type TestApi = Awaited<ReturnType<typeof startTestApi>>;
 
 export interface TestApiOptions {
   readonly environment?: Record<string, string>;
@@ -45,7 +20,7 @@ export interface TestApiOptions {
   /** An existing database to use; it is not dropped. */
   readonly databaseUrl?: string;
   /** Keys that exist in that database already. */
-  readonly keys?: TestApi['keys'];
+  readonly keys?: { readonly test: string; readonly live: string };
   readonly ownTls?: boolean;
   /** Longest wait for Redis, in milliseconds. */
   readonly redisTimeoutMs?: number;
@@ -53,17 +28,11 @@ export interface TestApiOptions {
 
 export const PARTNER_ID = 'P100001';
 
-/** A real API process in this one: TLS, Postgres, both listeners, on free ports. */
-export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+export async function startTestApi(options: TestApiOptions = {}) {
   const clone = options.databaseUrl === undefined ? await createTestDatabase() : undefined;
   const databaseUrl = options.databaseUrl ?? clone?.url ?? '';
-  const database = connectDatabase({
-    url: databaseUrl,
-    poolSize: 4,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
-  const keys = options.keys ?? (await provideKeys(database));
+  const database = openDatabaseAt(databaseUrl, { poolSize: 4, statementTimeoutMs: 0 });
+  const keys = options.keys ?? (await addPartner(database, PARTNER_ID));
   const tls = await createTestTls();
   const logs: string[] = [];
   const emit = emittedBy('api-log');
@@ -113,17 +82,26 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     keys,
     database,
     databaseUrl,
+    /** Lines logged so far. */
     logs,
-    logged: (text) => logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
+    /** The lines that hold this text. */
+    // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
+    logged: (text: string): any[] =>
+      logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
+    /** The page that Prometheus reads. */
     metrics,
-    async metric(name) {
+    /** A value of it; NaN where there is none. @param name with its labels. */
+    async metric(name: string) {
       const line = (await metrics()).split('\n').find((one) => one.startsWith(`${name} `));
       return Number(line?.slice(name.length + 1));
     },
     call,
-    get: (path, key = keys.test) => call({ method: 'GET', path, key }),
-    quote: (fields = {}, callOptions = {}) => call({ body: { ...goodQuote, ...fields }, ...callOptions }),
-    async fetchText(path) {
+    get: (path: string, key: string | null = keys.test) => call({ method: 'GET', path, key }),
+    /** `POST /v1/finance-quote` with a good body changed by these fields. */
+    quote: (fields: Record<string, unknown> = {}, callOptions: CallOptions = {}) =>
+      call({ body: { ...goodQuote, ...fields }, ...callOptions }),
+    /** `GET` of something that is not JSON. */
+    async fetchText(path: string) {
       const answer = await request(`${origin}${path}`, { dispatcher: agent });
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
     },
@@ -153,16 +131,3 @@ export const goodQuote = {
   customer_deposit: '100.00',
   merchant_finance_url: 'https://shop.example/finance',
 };
-
-async function provideKeys({ db }: Database): Promise<{ test: string; live: string }> {
-  return db.transaction(async (tx) => {
-    await createPartner(tx, { partnerId: PARTNER_ID, name: 'Test partner' });
-    const test = await issueKey(tx, {
-      partnerId: PARTNER_ID,
-      environment: 'sandbox',
-      expiresInSeconds: null,
-    });
-    const live = await issueKey(tx, { partnerId: PARTNER_ID, environment: 'live', expiresInSeconds: null });
-    return { test: test.key, live: live.key };
-  });
-}

@@ -1,8 +1,5 @@
 import type { Client } from '@temporalio/client';
 import { Agent, request } from 'undici';
-import type { Database } from '../../db/postgres/connect';
-import { issueKey } from '../../db/keys';
-import { createPartner } from '../../db/catalogue/partners';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { expectDocumented } from './contract';
@@ -11,17 +8,12 @@ import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import { expectInvariants } from './invariants';
 import { addEndpoint, newKeyRingText } from './notifications';
+import { addPartner as addTenant } from './partner-events';
 import { randomTaskQueue } from './temporal';
 import { localTargets, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from './worker-process';
 
-export interface TestAnswer {
-  readonly status: number;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
-  readonly body: any;
-}
-
-export interface NotificationRow {
+interface NotificationRow {
   readonly id: string;
   readonly state: string;
   readonly reason: string | null;
@@ -31,39 +23,7 @@ export interface NotificationRow {
 }
 
 /** A partner with an endpoint, on a given Postgres and Temporal; API and worker processes to kill. */
-export interface CrashScene {
-  readonly database: Database;
-  readonly databaseUrl: string;
-  readonly receiver: WebhookReceiver;
-  readonly taskQueue: string;
-  readonly partnerId: string;
-  /** Another partner, with a key and an endpoint of its own at the same receiver. */
-  addPartner(partnerId: string): Promise<void>;
-  api(environment?: Readonly<Record<string, string>>): Promise<ApiProcess>;
-  /** Started, not awaited; for the fast path warmed up, so that each partner's next delivery takes it. */
-  worker(environment?: Readonly<Record<string, string>>, path?: Path): Promise<WorkerProcess>;
-  /** That the first attempts of these notifications, or of all, began on this path. */
-  expectPath(path: Path, notificationIds?: readonly string[]): Promise<void>;
-  /** `POST /v1/notifications/test`, held against the contract; `reset` when no answer comes. */
-  post(api: ApiProcess): Promise<TestAnswer | 'reset'>;
-  /** `POST /v1/finance-quote`. @returns its status. */
-  quote(api: ApiProcess): Promise<number>;
-  rows(): Promise<NotificationRow[]>;
-  /** Waits until every row has ended. @returns them */
-  ended(timeoutMs?: number): Promise<NotificationRow[]>;
-  counts(): Promise<{ delivered: number; failed: number; reserved: number }[]>;
-  /** Kept from going on until it is released: whoever wants a place in the month, or the row of a notification. */
-  lock(what: 'month' | 'notification'): Promise<() => Promise<void>>;
-  /** Whether a process of this name waits for such a lock. */
-  waits(applicationName: string): Promise<boolean>;
-  /** Every row, request and output so far. */
-  expectInvariants(options: { readonly kills: number; readonly client?: Client }): Promise<void>;
-  /** Kills what still runs. */
-  stopProcesses(): Promise<void>;
-  /** Forgets what an earlier test left in the database and at the receiver. */
-  reset(): Promise<void>;
-  close(): Promise<void>;
-}
+export type CrashScene = Awaited<ReturnType<typeof openCrashScene>>;
 
 export interface CrashSceneOptions {
   /** Without it the scene has a database of its own. */
@@ -75,14 +35,14 @@ export interface CrashSceneOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-export async function openCrashScene(options: CrashSceneOptions): Promise<CrashScene> {
+export async function openCrashScene(options: CrashSceneOptions) {
   const { temporal } = options;
   const database =
     options.databaseUrl === undefined
       ? await openTestDatabase({ poolSize: 6, statementTimeoutMs: 0 })
       : openDatabaseAt(options.databaseUrl, { poolSize: 6, statementTimeoutMs: 0 });
   const databaseUrl = database.url;
-  const { db, sql } = database;
+  const { sql } = database;
   const receiver = await startWebhookReceiver();
   const receiverPort = (await options.receiverPort?.(receiver)) ?? receiver.port;
   const keys = newKeyRingText();
@@ -94,9 +54,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
   const agents: Agent[] = [];
 
   async function addPartner(id: string): Promise<void> {
-    await createPartner(db, { partnerId: id, name: 'Example' });
-    const wanted = { partnerId: id, environment: 'sandbox', expiresInSeconds: null } as const;
-    apiKeys.set(id, (await db.transaction((tx) => issueKey(tx, wanted))).key);
+    apiKeys.set(id, (await addTenant(database, id)).test);
     const url = receiver.url.replace(`:${receiver.port}`, `:${receiverPort}`);
     secrets.set(id, (await addEndpoint(database, { partnerId: id, url, keyRing: keys })).secret);
   }
@@ -130,12 +88,53 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
     receiver.behave(() => 200);
   }
   const isOpen = ({ state }: NotificationRow) => state === 'queued' || state === 'started';
+  /** Waits until every row has ended. @returns them */
+  async function ended(timeoutMs = 60_000) {
+    await until(async () => !(await rows()).some(isOpen), 'the end of every notification', timeoutMs).catch(
+      async (error: Error) => {
+        const outputs = processes.map((one) => one.output().slice(-3_000));
+        throw new Error(`${error.message}\n${JSON.stringify(await rows())}\n${outputs.join('\n----\n')}`);
+      },
+    );
+    return rows();
+  }
+  const counts = async () => [
+    ...(await sql<{ delivered: number; failed: number; reserved: number }[]>`
+      select delivered, failed, reserved from monthly_counts order by partner_id`),
+  ];
+  /** That the first attempts of all notifications began on this path. */
+  async function expectPath(path: Path): Promise<void> {
+    const fast = async (id: string) => (await localActivitiesOf(options.client(), id))[0] === 'sendAtOnce';
+    for (const { id } of await rows()) {
+      // The markers come with the end of the workflow task, which is after the record.
+      if (path === 'fast') await until(() => fast(id), `${id} took the fast path`);
+      else expect(await fast(id)).toBe(false);
+    }
+  }
+  /** Every row, request and output so far. */
+  const invariants = ({
+    kills,
+    client = options.client(),
+  }: {
+    readonly kills: number;
+    readonly client?: Client;
+  }) =>
+    expectInvariants({
+      database,
+      receiver,
+      secrets,
+      hidden: [keys, ...apiKeys.values()],
+      kills,
+      outputs: processes.map((one) => one.output()),
+      client,
+    });
   return {
     database,
     databaseUrl,
     receiver,
     taskQueue,
     partnerId,
+    /** Another partner, with a key and an endpoint of its own at the same receiver. */
     addPartner,
     async api(environment = {}) {
       const api = await startApiProcess({
@@ -145,6 +144,7 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       processes.push(api);
       return api;
     },
+    /** Started, not awaited; for the fast path warmed up, so that each partner's next delivery takes it. */
     async worker(environment = {}, path = 'regular') {
       const worker = await startWorkerProcess({
         databaseUrl,
@@ -167,38 +167,23 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
       }
       return worker;
     },
-    async expectPath(path, notificationIds) {
-      const ids = notificationIds ?? (await rows()).map(({ id }) => id);
-      const fast = async (id: string) => (await localActivitiesOf(options.client(), id))[0] === 'sendAtOnce';
-      for (const id of ids) {
-        // The markers come with the end of the workflow task, which is after the record.
-        if (path === 'fast') await until(() => fast(id), `${id} took the fast path`);
-        else expect(await fast(id)).toBe(false);
-      }
-    },
-    async post(api) {
+    expectPath,
+    /** `POST /v1/notifications/test`, held against the contract; `reset` when no answer comes. */
+    async post(api: ApiProcess) {
       const call = { method: 'POST', path: '/v1/notifications/test' } as const;
       const answer = await send(api, call.path, null).catch(() => null);
-      if (answer === null) return 'reset';
+      if (answer === null) return 'reset' as const;
       expectDocumented(call, answer);
       return { status: answer.status, body: JSON.parse(answer.text) };
     },
-    quote: async (api) => (await send(api, '/v1/finance-quote', JSON.stringify(goodQuote))).status,
+    /** `POST /v1/finance-quote`. @returns its status. */
+    quote: async (api: ApiProcess) =>
+      (await send(api, '/v1/finance-quote', JSON.stringify(goodQuote))).status,
     rows,
-    async ended(timeoutMs = 60_000) {
-      await until(async () => !(await rows()).some(isOpen), 'the end of every notification', timeoutMs).catch(
-        async (error: Error) => {
-          const outputs = processes.map((one) => one.output().slice(-3_000));
-          throw new Error(`${error.message}\n${JSON.stringify(await rows())}\n${outputs.join('\n----\n')}`);
-        },
-      );
-      return rows();
-    },
-    counts: async () => [
-      ...(await sql<{ delivered: number; failed: number; reserved: number }[]>`
-        select delivered, failed, reserved from monthly_counts order by partner_id`),
-    ],
-    async lock(what) {
+    ended,
+    counts,
+    /** Kept from going on until it is released: whoever wants a place in the month, or the row of a notification. */
+    async lock(what: 'month' | 'notification') {
       const own = await sql.reserve();
       await own`begin`;
       if (what === 'notification') await own`select 1 from deliveries for update`;
@@ -214,23 +199,30 @@ export async function openCrashScene(options: CrashSceneOptions): Promise<CrashS
         own.release();
       };
     },
-    async waits(applicationName) {
+    /** Whether a process of this name waits for such a lock. */
+    async waits(applicationName: string) {
       const found = await sql`
         select 1 from pg_stat_activity where datname = current_database()
           and application_name = ${applicationName} and wait_event_type = 'Lock'`;
       return found.length > 0;
     },
+    /** Kills what still runs. */
     stopProcesses: async () => void (await Promise.all(processes.map((one) => one.end('SIGKILL')))),
-    expectInvariants: ({ kills, client = options.client() }) =>
-      expectInvariants({
-        database,
-        receiver,
-        secrets,
-        hidden: [keys, ...apiKeys.values()],
-        kills,
-        outputs: processes.map((one) => one.output()),
-        client,
-      }),
+    expectInvariants: invariants,
+    /**
+     * Waits for the end of the one notification there is: it was delivered by its last attempt and is counted once, its first attempt
+     * was made on this path, and every invariant holds.
+     */
+    async expectDelivered(
+      attempts: readonly string[],
+      { kills = 0, generation = 1, path }: { kills?: number; generation?: number; path?: Path } = {},
+    ) {
+      expect(await ended()).toEqual([expect.objectContaining({ state: 'delivered', generation, attempts })]);
+      expect(await counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
+      if (path !== undefined) await expectPath(path);
+      await invariants({ kills });
+    },
+    /** Forgets what an earlier test left in the database and at the receiver. */
     reset,
     async close() {
       await Promise.all(processes.map((one) => one.close()));

@@ -13,16 +13,7 @@ import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
 import { workerTuning } from './worker-tuning';
 
-export interface TestWorker {
-  readonly worker: StartWorker.WorkerProcess;
-  /** Lines logged so far. */
-  readonly logs: string[];
-  /** Whether its `/ready` would say so. */
-  isReady(): Promise<boolean>;
-  /** Waits until it does, for at most a minute. */
-  ready(): Promise<void>;
-  close(): Promise<void>;
-}
+export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 
 export interface TestWorkerOptions {
   readonly databaseUrl: string;
@@ -40,9 +31,7 @@ export interface TestWorkerOptions {
  * A real worker in this process: dispatcher, reconciler, both Temporal workers, real TLS to the receiver.
  * @param options.send in place of the sender that its settings make.
  */
-export async function startTestWorker(
-  options: TestWorkerOptions & { readonly send?: SendWebhook },
-): Promise<TestWorker> {
+export async function startTestWorker(options: TestWorkerOptions & { readonly send?: SendWebhook }) {
   const { databaseUrl, temporal, taskQueue, receiver, keys, send } = options;
   const directory = await temporaryDirectory('worker');
   const caFile = join(directory, 'ca.pem');
@@ -85,8 +74,11 @@ export async function startTestWorker(
     );
   return {
     worker,
+    /** Lines logged so far. */
     logs,
+    /** Whether its `/ready` would say so. */
     isReady,
+    /** Waits until it does, for at most a minute. */
     ready: () => until(isReady, 'the worker is ready', 60_000),
     async close() {
       // A test may have taken its database away.

@@ -6,13 +6,7 @@ import * as ipaddr from 'ipaddr.js';
 /** Addresses of both families, a response code (2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED), or no answer at all. */
 export type DnsAnswer = readonly string[] | { readonly rcode: number } | 'silence';
 
-export interface DnsServer {
-  /** For `Resolver.setServers`. */
-  readonly address: string;
-  /** What was asked so far, as `A name` and `AAAA name`. */
-  readonly questions: string[];
-  close(): Promise<void>;
-}
+export type DnsServer = Awaited<ReturnType<typeof startDnsServer>>;
 
 const A = 1;
 const AAAA = 28;
@@ -21,7 +15,7 @@ const AAAA = 28;
 export async function startDnsServer(
   answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>,
   { host, port }: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
-): Promise<DnsServer> {
+) {
   const socket = createSocket('udp4');
   const questions: string[] = [];
   let closed = false;
@@ -37,11 +31,13 @@ export async function startDnsServer(
   socket.bind(port, host);
   await once(socket, 'listening');
   return {
+    /** For `Resolver.setServers`. */
     address: `${host}:${socket.address().port}`,
+    /** What was asked so far, as `A name` and `AAAA name`. */
     questions,
     close() {
       closed = true;
-      return new Promise((resolve) => socket.close(resolve));
+      return new Promise<void>((resolve) => socket.close(resolve));
     },
   };
 }

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
-import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { until } from './delivery';
 import { localActivities } from './histories';
-import { putInState, storeTest } from './notifications';
+import { storeTest } from './notifications';
+import { storeRow } from './partner-events';
 
 /** How first attempts are made: on the queue of the sends, or within the workflow task. */
 export const PATHS = ['regular', 'fast'] as const;
@@ -35,18 +35,8 @@ export async function warmUp(
 }
 
 async function rememberFastAttempts({ sql }: Database, partnerId: string): Promise<void> {
-  const notificationId = `ntf_${ulid()}`;
-  await sql`
-    insert into notifications ${sql({
-      notification_id: notificationId,
-      event_id: `evt_${ulid()}`,
-      event_type: 'credit_application.test',
-      partner_id: partnerId,
-      environment: 'sandbox',
-      body: '',
-      attempts: 10,
-    })}`;
-  await putInState({ sql }, notificationId, 'cancelled');
+  const eventType = 'credit_application.test';
+  const notificationId = await storeRow({ sql }, { partnerId, eventType, state: 'cancelled' });
   await sql`
     insert into delivery_attempts
       (notification_id, attempt_number, generation, endpoint_id, finished_at, outcome, http_status, duration_ms)

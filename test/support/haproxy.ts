@@ -13,24 +13,7 @@ export interface ProxiedApi {
 }
 
 /** A real HAProxy with deploy/proxy/haproxy.cfg as it is; only addresses differ, which come from the environment. */
-export interface HaProxy {
-  /** `https://localhost:…` */
-  readonly url: string;
-  /** The same without TLS. */
-  readonly plainUrl: string;
-  /** `https://localhost:…` of the lender integrations. */
-  readonly lendersUrl: string;
-  readonly pid: number;
-  /** Of the proxy itself. */
-  readonly healthUrl: string;
-  /** Authority of its certificate, PEM. */
-  readonly ca: string;
-  /** Which of api-1 and api-2 it sends requests to. */
-  up(): Promise<string[]>;
-  /** What it has logged. */
-  output(): string;
-  close(): Promise<void>;
-}
+export type HaProxy = Awaited<ReturnType<typeof startHaProxy>>;
 
 /**
  * @param lenderCa authority, PEM, of the certificates that lender integrations must have; without one they need none.
@@ -39,7 +22,7 @@ export interface HaProxy {
 export async function startHaProxy(
   apis: readonly [ProxiedApi, ProxiedApi],
   { lenderCa = '' }: { readonly lenderCa?: string } = {},
-): Promise<HaProxy> {
+) {
   const directory = await temporaryDirectory('haproxy');
   const dismissWatchdog = startWatchdog(directory);
   const tls = await createTestTls();
@@ -103,18 +86,25 @@ export async function startHaProxy(
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {
+    /** `https://localhost:…` */
     url: `https://localhost:${https}`,
+    /** The same without TLS. */
     plainUrl: `http://localhost:${http}`,
+    /** `https://localhost:…` of the lender integrations. */
     lendersUrl: `https://localhost:${lenders}`,
     pid: child.pid ?? 0,
+    /** Of the proxy itself. */
     healthUrl: `http://127.0.0.1:${internal}/health`,
+    /** Authority of its certificate, PEM. */
     ca: tls.ca,
+    /** Which of api-1 and api-2 it sends requests to. */
     async up() {
       const lines = (await metrics()).split('\n');
       return ['api-1', 'api-2'].filter((name) =>
         lines.includes(`haproxy_server_status{proxy="api",server="${name}",state="UP"} 1`),
       );
     },
+    /** What it has logged. */
     output: () => output,
     close,
   };

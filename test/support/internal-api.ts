@@ -3,20 +3,10 @@ import { issueServiceKey, type KeyBinding } from '../../db/keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
 import { addShop } from './merchants';
-import { callOver, type Answer, type CallOptions } from './http-call';
+import { callOver, type CallOptions } from './http-call';
 
 /** A lender's integration: calls the internal listener, and holds every answer against its document. */
-export interface InternalClient {
-  readonly key: string;
-  readonly keyId: string;
-  call(call?: CallOptions): Promise<Answer>;
-  /** Opens an application. */
-  open(body: unknown): Promise<Answer>;
-  /** Tells what a lender said of it. */
-  tell(applicationId: string, body: unknown): Promise<Answer>;
-  /** Reads it. */
-  read(applicationId: string): Promise<Answer>;
-}
+export type InternalClient = Awaited<ReturnType<typeof internalClient>>;
 
 export const APPLICATIONS = '/internal/v1/credit-applications';
 
@@ -24,7 +14,7 @@ export const APPLICATIONS = '/internal/v1/credit-applications';
 export async function internalClient(
   api: Pick<TestApi, 'internalPort'> & { readonly database: Pick<Database, 'db'> },
   binding: Partial<KeyBinding> = {},
-): Promise<InternalClient> {
+) {
   await addShop(api.database);
   const issued = await issueServiceKey(api.database.db, {
     name: 'Test integration',
@@ -47,8 +37,12 @@ export async function internalClient(
     key: issued.key,
     keyId: issued.summary.keyId,
     call,
-    open: (body) => call({ body }),
-    tell: (applicationId, body) => call({ path: `${APPLICATIONS}/${applicationId}/lender-events`, body }),
-    read: (applicationId) => call({ method: 'GET', path: `${APPLICATIONS}/${applicationId}` }),
+    /** Opens an application. */
+    open: (body: unknown) => call({ body }),
+    /** Tells what a lender said of it. */
+    tell: (applicationId: string, body: unknown) =>
+      call({ path: `${APPLICATIONS}/${applicationId}/lender-events`, body }),
+    /** Reads it. */
+    read: (applicationId: string) => call({ method: 'GET', path: `${APPLICATIONS}/${applicationId}` }),
   };
 }

@@ -228,16 +228,13 @@ export async function setServiceClock(database: Database, at: string | null): Pr
   await replaceServiceClock(database, at === null ? 'clock_timestamp()' : `'${at}'::timestamptz`);
 }
 
+/** Lets the database's clock go on as many seconds ahead of the real one. */
+export async function advanceServiceClock(database: Database, seconds: number): Promise<void> {
+  await replaceServiceClock(database, `clock_timestamp() + make_interval(secs => ${seconds})`);
+}
+
 async function replaceServiceClock({ sql }: Database, moment: string): Promise<void> {
   await sql.unsafe(
     `create or replace function service_now() returns timestamptz language sql volatile as $$select ${moment}$$`,
-  );
-}
-
-/** Lets the database's clock go on as many seconds ahead of the real one. */
-export async function advanceServiceClock({ sql }: Database, seconds: number): Promise<void> {
-  const body = `select clock_timestamp() + make_interval(secs => ${seconds})`;
-  await sql.unsafe(
-    `create or replace function service_now() returns timestamptz language sql volatile as $$${body}$$`,
   );
 }

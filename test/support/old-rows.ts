@@ -1,5 +1,5 @@
 import type { NotificationState } from '../../domain/notification-states';
-import { putInState } from './notifications';
+import { storeRow } from './partner-events';
 import { ulid } from 'ulid';
 import type { Database } from '../../db/postgres/connect';
 
@@ -45,18 +45,11 @@ export async function storeOldNotification(
   daysAgo: number,
   state: NotificationState = 'delivered',
 ): Promise<string> {
-  const id = oldId('ntf_', daysAgo);
-  await sql`
-    insert into notifications ${sql({
-      notification_id: id,
-      event_id: id.replace('ntf', 'evt'),
-      event_type: 'credit_application.accepted',
-      partner_id: 'P100001',
-      environment: 'live',
-      body: '{"a":1}',
-      attempts: 1,
-    })}`;
-  await putInState({ sql }, id, state);
+  const at = new Date(Date.now() - daysAgo * DAY_MS);
+  const id = await storeRow(
+    { sql },
+    { partnerId: 'P100001', environment: 'live', state, at, body: '{"a":1}' },
+  );
   await sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, answer, finished_at)
     values (${id}, 1, 1, 'whe_x', 'delivered', 'ok', service_now())`;

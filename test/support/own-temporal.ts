@@ -9,26 +9,10 @@ import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
 /** A Temporal dev server that belongs to one test file, to be broken by it. */
-export interface OwnTemporal {
-  /** The same after every start. */
-  readonly address: string;
-  readonly namespace: string;
-  /** Connects at its first call, and again after a loss. */
-  readonly client: Client;
-  /** Again, on the same port, and on its file where there is one. */
-  start(): Promise<void>;
-  /** kill -9. */
-  kill(): Promise<void>;
-  /** Creates another namespace, without search attributes. @returns a client of it */
-  register(namespace: string): Promise<Client>;
-  registerSearchAttributes(namespace: string): Promise<void>;
-  /** Deletes its file: the next start knows nothing. Only after `kill`. */
-  forget(): Promise<void>;
-  close(): Promise<void>;
-}
+export type OwnTemporal = Awaited<ReturnType<typeof ownTemporal>>;
 
 /** Prepares one, without starting it. */
-export async function ownTemporal(): Promise<OwnTemporal> {
+export async function ownTemporal() {
   const executable = await findTemporal();
   const directory = await temporaryDirectory('own-temporal');
   const dismissWatchdog = startWatchdog(directory);
@@ -45,22 +29,28 @@ export async function ownTemporal(): Promise<OwnTemporal> {
     server = undefined;
   };
   return {
+    /** The same after every start. */
     address,
     namespace,
+    /** Connects at its first call, and again after a loss. */
     client: new Client({ connection, namespace }),
+    /** Again, on the same port, and on its file where there is one. */
     async start() {
       // What a killed process has handed to the system is in the file; only a crash of the machine would lose it.
       server = await startTemporal({ executable, dataDir, port, uiPort: null, namespace, sync: false });
     },
+    /** kill -9. */
     kill,
-    async register(name) {
+    /** Creates another namespace, without search attributes. @returns a client of it */
+    async register(name: string) {
       await connection.workflowService.registerNamespace({
         namespace: name,
         workflowExecutionRetentionPeriod: { seconds: Long.fromNumber(86_400) },
       });
       return new Client({ connection, namespace: name });
     },
-    registerSearchAttributes: (name) => ensureSearchAttributes(connection, name),
+    registerSearchAttributes: (name: string) => ensureSearchAttributes(connection, name),
+    /** Deletes its file: the next start knows nothing. Only after `kill`. */
     forget: () => rm(dirname(temporalDataFile(dataDir)), { recursive: true, force: true }),
     async close() {
       await connection.close();

@@ -17,29 +17,7 @@ const PACKAGES = '/usr/lib/postgresql';
  * A Postgres as an operating system's package brings it, which belongs to one test. Unlike the embedded one it comes with
  * pg_dump, pg_restore and pg_basebackup.
  */
-export interface PackagedPostgres {
-  /** 15, for one. */
-  readonly version: number;
-  /** Of the database `quotes`, as the user `quotes` that owns it; the same for each server. The roles of the processes have its password. */
-  readonly url: string;
-  /** Of the superuser. */
-  readonly adminUrl: string;
-  /** Folder of its programs. */
-  readonly programs: string;
-  /** A folder that the programs may write to. */
-  readonly folder: string;
-  /** The data of the server that runs now. */
-  readonly dataDir: () => string;
-  /** Runs one of its programs, or another by its path. @returns standard output; @throws with standard error when it fails */
-  run(program: string, ...args: string[]): Promise<string>;
-  /** Ends the server by SIGQUIT, without a checkpoint, and deletes its data. */
-  lose(): Promise<void>;
-  /** A new, empty server in the place of the old one. */
-  create(): Promise<void>;
-  /** Starts a server on data that lie there already. */
-  start(dataDir: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type PackagedPostgres = Awaited<ReturnType<typeof startPackagedPostgres>>;
 
 /**
  * @param settingsFor server settings, without single quotes; they may name the folder.
@@ -47,7 +25,7 @@ export interface PackagedPostgres {
  */
 export async function startPackagedPostgres(
   settingsFor: (folder: string) => Readonly<Record<string, string>> = () => ({}),
-): Promise<PackagedPostgres> {
+) {
   const { programs, version } = await findPackage();
   const folder = await temporaryDirectory('packaged-postgres');
   const dismissWatchdog = startWatchdog(folder);
@@ -101,19 +79,29 @@ export async function startPackagedPostgres(
     if (existsSync(join(dataDir, 'postmaster.pid')))
       await run('pg_ctl', '-D', dataDir, '-m', 'immediate', '-w', 'stop');
   };
-  const server: PackagedPostgres = {
+  const server = {
+    /** 15, for one. */
     version,
+    /** Of the database `quotes`, as the user `quotes` that owns it; the same for each server. The roles of the processes have its password. */
     url: urlOf('quotes', 'quotes'),
+    /** Of the superuser. */
     adminUrl,
+    /** Folder of its programs. */
     programs,
+    /** A folder that the programs may write to. */
     folder,
+    /** The data of the server that runs now. */
     dataDir: () => dataDir,
+    /** Runs one of its programs, or another by its path. @returns standard output; @throws with standard error when it fails */
     run,
+    /** Ends the server by SIGQUIT, without a checkpoint, and deletes its data. */
     async lose() {
       await stop();
       await removeDirectory(dataDir);
     },
+    /** A new, empty server in the place of the old one. */
     create,
+    /** Starts a server on data that lie there already. */
     start,
     async close() {
       await stop();

@@ -3,10 +3,10 @@ import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
-import { recordAttempt, openAttempt } from '../../db/notifications/attempt';
+import { recordAttempt } from '../../db/notifications/attempt';
 import type { NotificationState } from '../../domain/notification-states';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, putInState, newKeyRingText } from './notifications';
+import { addEndpoint, newKeyRingText, openedAttempt, putInState } from './notifications';
 
 /** Another partner with a key for each environment. */
 export async function addPartner(
@@ -35,7 +35,7 @@ export interface StoredRow {
 }
 
 /** Puts a notification into the table as it would be in a state. @returns its id */
-export async function storeRow({ sql }: Database, wanted: StoredRow): Promise<string> {
+export async function storeRow({ sql }: Pick<Database, 'sql'>, wanted: StoredRow): Promise<string> {
   const { partnerId, environment = 'sandbox', state = 'delivered', at = new Date() } = wanted;
   const { eventType = 'credit_application.accepted', merchantReference = null, body } = wanted;
   const isTest = eventType === 'credit_application.test';
@@ -78,9 +78,7 @@ export async function attempt(
   const [row] = await db.execute<{ generation: number }>(
     sql`select generation from notifications_now where notification_id = ${notificationId}`,
   );
-  const opened = await openAttempt(db, { notificationId, generation: row?.generation ?? 0 });
-  if (opened.kind !== 'open') throw new Error(opened.kind);
-  const { attemptNumber } = opened;
+  const { attemptNumber } = await openedAttempt({ db }, { notificationId, generation: row?.generation ?? 0 });
   const end =
     outcome.kind === 'delivered' || retryInMs !== null
       ? null

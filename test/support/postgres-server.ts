@@ -8,32 +8,10 @@ import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
 /** A durable Postgres that belongs to one test, to be broken by it. Not migrated. */
-export interface OwnPostgres {
-  /** The same after every start. */
-  readonly url: string;
-  readonly port: number;
-  /** Of the server that runs now. */
-  pid(): number;
-  /** Again, on the same data and port; after any of the three stops. */
-  start(): Promise<void>;
-  /** Fast shutdown: sessions ended, checkpoint written. */
-  stop(): Promise<void>;
-  /** Immediate shutdown: no checkpoint; the next start recovers. */
-  stopImmediately(): Promise<void>;
-  /** kill -9 of the server and all of its sessions. */
-  kill(): Promise<void>;
-  /** SIGSTOP of the server and all of its sessions: connections stay open, and nothing answers. */
-  freeze(): Promise<void>;
-  unfreeze(): Promise<void>;
-  /** Ends it and deletes its data. */
-  close(): Promise<void>;
-}
+export type OwnPostgres = Awaited<ReturnType<typeof startOwnPostgres>>;
 
 /** @param parent folder that its data lie in; default: that of temporary files. */
-export async function startOwnPostgres(
-  settings: Record<string, string | number> = {},
-  parent?: string,
-): Promise<OwnPostgres> {
+export async function startOwnPostgres(settings: Record<string, string | number> = {}, parent?: string) {
   const directory = await temporaryDirectory('own-postgres', parent);
   const dismissWatchdog = startWatchdog(directory);
   const port = await freePort();
@@ -64,23 +42,31 @@ export async function startOwnPostgres(
     throw error;
   });
   return {
+    /** The same after every start. */
     url: server!.url,
     port,
+    /** Of the server that runs now. */
     pid: () => server.pid,
+    /** Again, on the same data and port; after any of the three stops. */
     start,
+    /** Fast shutdown: sessions ended, checkpoint written. */
     stop: () => server.stop(),
+    /** Immediate shutdown: no checkpoint; the next start recovers. */
     stopImmediately: async () => {
       signal(server.pid, 'SIGQUIT');
       await server.exited;
     },
+    /** kill -9 of the server and all of its sessions. */
     kill: async () => {
       await freeze();
       const pids = await everyProcess();
       for (const pid of pids) signal(pid, 'SIGKILL');
       await Promise.all([server.exited, ...pids.map((pid) => waitForEnd(pid, 5_000))]);
     },
+    /** SIGSTOP of the server and all of its sessions: connections stay open, and nothing answers. */
     freeze,
     unfreeze,
+    /** Ends it and deletes its data. */
     close: async () => {
       await unfreeze();
       signal(server.pid, 'SIGQUIT');

@@ -26,40 +26,24 @@ const READY_MS = 120_000;
 const ARGUMENTS = ['--config', 'deploy', '--env', 'server', '--allow-no-auth', 'start'];
 
 /** A real Temporal server on Postgres with what stands in deploy/temporal; only ports and paths differ. Its namespaces are not made. */
-export interface ProductionTemporal {
-  /** `127.0.0.1:…`; its certificate is for the name `temporal`. */
-  readonly address: string;
-  /** `host:port` where its frontend meets the other services. */
-  readonly membershipAddress: string;
-  /** With the folders `server`, `client` and `console`. */
-  readonly certificates: string;
-  /** Settings of a process of ours, as docker-compose.yml has them. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Of both databases, by schema.sh with the tool of this version; the server may be running. */
-  updateSchema(version: string): Promise<void>;
-  /** @param dynamicConfig path of a file in place of deploy/temporal/dynamic-config.yaml. */
-  start(version: string, dynamicConfig?: string): void;
-  /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
-  ready(): Promise<void>;
-  /** Waits for the end. @param signal default SIGTERM. @returns exit code, or the signal that ended it. */
-  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
-  output(): string;
-  close(): Promise<void>;
-}
+export type ProductionTemporal = Awaited<ReturnType<typeof openProductionTemporal>>;
 
 /** Runs the server of this release. @throws when it can neither be found nor built. The first time on a machine that takes minutes. */
 export async function startProductionTemporal(): Promise<ProductionTemporal> {
-  const temporal = await openProductionTemporal([SERVER_VERSION]);
-  await temporal.updateSchema(SERVER_VERSION);
-  temporal.start(SERVER_VERSION);
+  const temporal = await openProductionTemporal();
+  temporal.start();
   return temporal;
 }
 
-/** Prepares one of several versions: certificates, and a Postgres with its two databases, empty. Nothing runs yet. */
-export async function openProductionTemporal(versions: readonly string[]): Promise<ProductionTemporal> {
+/** Prepares it: certificates, and a Postgres with the schemas of its two databases. The server does not run yet. */
+async function openProductionTemporal() {
   const directory = await temporaryDirectory('production-temporal');
   const dismissWatchdog = startWatchdog(directory);
-  for (const version of versions) await provide(version, join(directory, version));
+  // Under the names that they have in Temporal's images.
+  const onProgress = nowAndThen((text) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`));
+  const found = await findTemporalServer({ onProgress, version: SERVER_VERSION });
+  await symlink(found.server, join(directory, 'temporal-server'));
+  await symlink(found.sqlTool, join(directory, 'temporal-sql-tool'));
   const certificates = join(directory, 'certificates');
   for (const folder of ['authority', 'server', 'client', 'console'])
     await mkdir(join(certificates, folder), { recursive: true });
@@ -78,6 +62,14 @@ export async function openProductionTemporal(versions: readonly string[]): Promi
   await writeFile(join(directory, 'deploy/server.yaml'), config, { mode: 0o600 });
 
   const { host, hostname, port } = new URL(store.url);
+  await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
+    env: {
+      PATH: `${directory}:/usr/local/bin:/usr/bin:/bin`,
+      SQL_HOST: hostname,
+      SQL_PORT: port,
+      TEMPORAL_DB_PASSWORD: PASSWORD,
+    },
+  });
   let child: ChildProcess | undefined;
   let output = '';
   const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -101,38 +93,34 @@ export async function openProductionTemporal(versions: readonly string[]): Promi
     TEMPORAL_TLS_CLIENT_KEY_PATH: client('key.pem'),
   };
   return {
+    /** `127.0.0.1:…`; its certificate is for the name `temporal`. */
     address,
+    /** `host:port` where its frontend meets the other services. */
     membershipAddress: `127.0.0.1:${portOf('6933')}`,
+    /** With the folders `server`, `client` and `console`. */
     certificates,
+    /** Settings of a process of ours, as docker-compose.yml has them. */
     environment,
-    async updateSchema(version) {
-      await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
-        env: {
-          PATH: `${join(directory, version)}:/usr/local/bin:/usr/bin:/bin`,
-          SQL_HOST: hostname,
-          SQL_PORT: port,
-          TEMPORAL_DB_PASSWORD: PASSWORD,
-        },
-      });
-    },
-    start(version, dynamicConfig = join(root, 'deploy/temporal/dynamic-config.yaml')) {
+    start() {
       // The directory on the command line is how the watchdog finds it.
-      child = spawn(join(directory, version, 'temporal-server'), ['--root', directory, ...ARGUMENTS], {
+      child = spawn(join(directory, 'temporal-server'), ['--root', directory, ...ARGUMENTS], {
         cwd: directory,
         env: {
           PATH: process.env['PATH'],
           TEMPORAL_BIND: '127.0.0.1',
           TEMPORAL_DB_ADDRESS: host,
           TEMPORAL_DB_PASSWORD: PASSWORD,
-          TEMPORAL_DYNAMIC_CONFIG: dynamicConfig,
+          TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
         },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       for (const stream of [child.stdout, child.stderr])
         stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
     },
+    /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
     ready: () => answers(environment, running, () => output),
-    stop: (signal = 'SIGTERM') => end(signal),
+    /** Waits for the end. @param signal default SIGTERM. @returns exit code, or the signal that ended it. */
+    stop: (signal: NodeJS.Signals = 'SIGTERM') => end(signal),
     output: () => output,
     async close() {
       await end('SIGKILL');
@@ -168,15 +156,6 @@ async function answers(
   }
 }
 
-/** Server and schema tool of a version, under the names that they have in Temporal's images. */
-async function provide(version: string, folder: string): Promise<void> {
-  const onProgress = nowAndThen((text) => process.stderr.write(`Temporal ${version}: ${text}\n`));
-  const found = await findTemporalServer({ onProgress, version });
-  await mkdir(folder);
-  await symlink(found.server, join(folder, 'temporal-server'));
-  await symlink(found.sqlTool, join(folder, 'temporal-sql-tool'));
-}
-
 /** As deploy/postgres/init.sh. */
 async function createDatabases(url: string): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
@@ -200,8 +179,7 @@ export interface KillableTemporal extends Pick<
 
 /** Prepares production's server, on Postgres with the files of deploy/temporal. It is built with Go where it is missing. */
 export async function killableProductionTemporal(): Promise<KillableTemporal> {
-  const server = await openProductionTemporal([SERVER_VERSION]);
-  await server.updateSchema(SERVER_VERSION);
+  const server = await openProductionTemporal();
   const { namespace, connection: how } = temporalTarget(readConfig(server.environment));
   const connection = Connection.lazy(how);
   return {
@@ -210,7 +188,7 @@ export async function killableProductionTemporal(): Promise<KillableTemporal> {
     environment: server.environment,
     client: new Client({ connection, namespace }),
     async start() {
-      server.start(SERVER_VERSION);
+      server.start();
       await server.ready();
       await ensureNamespace(connection, { namespace, keepDays: 1 });
     },

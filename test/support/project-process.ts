@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,17 +8,7 @@ import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
 /** A command of the project running as a process of its own, with what it prints. */
-export interface ProjectProcess {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  /** Standard output and error so far. */
-  output(): string;
-  stdout(): string;
-  /** @throws with all that was printed when it does not come in time or the process ends first. */
-  waitFor(pattern: RegExp, timeoutMs?: number): Promise<void>;
-  /** Its exit code, or the signal that ended it. */
-  readonly ended: Promise<number | NodeJS.Signals>;
-}
+export type ProjectProcess = ReturnType<typeof startNode>;
 
 export interface ProcessOptions {
   readonly cwd: string;
@@ -28,7 +18,7 @@ export interface ProcessOptions {
 }
 
 /** Runs `node` with these arguments; of our own environment it gets PATH and where home and cache are. */
-export function startNode(args: readonly string[], options: ProcessOptions): ProjectProcess {
+export function startNode(args: readonly string[], options: ProcessOptions) {
   const { PATH = '', HOME = '', XDG_CACHE_HOME = '' } = process.env;
   const child = spawn(process.execPath, args, {
     cwd: options.cwd,
@@ -50,10 +40,13 @@ export function startNode(args: readonly string[], options: ProcessOptions): Pro
   return {
     child,
     pid: child.pid ?? 0,
+    /** Standard output and error so far. */
     output: () => all,
     stdout: () => stdout,
+    /** Its exit code, or the signal that ended it. */
     ended,
-    waitFor: async (pattern, timeoutMs = 20_000) => {
+    /** @throws with all that was printed when it does not come in time or the process ends first. */
+    waitFor: async (pattern: RegExp, timeoutMs = 20_000) => {
       const deadline = Date.now() + timeoutMs;
       while (!pattern.test(all)) {
         const over = child.exitCode !== null || child.signalCode !== null;
@@ -63,21 +56,6 @@ export function startNode(args: readonly string[], options: ProcessOptions): Pro
       }
     },
   };
-}
-
-/** A process of the service, which may be killed. */
-export interface ServiceProcess {
-  readonly child: ChildProcess;
-  /** What it has written to standard output and standard error. */
-  output(): string;
-  /** Its exit code, or the signal that ended it. */
-  readonly ended: Promise<number | NodeJS.Signals | null>;
-  /** Sends a signal and waits for the end. */
-  end(signal: NodeJS.Signals): ServiceProcess['ended'];
-  /** Kills it if it still runs, and removes its files. */
-  close(): Promise<void>;
-  readonly directory: string;
-  running(): boolean;
 }
 
 interface ServiceProcessOptions {
@@ -91,7 +69,8 @@ interface ServiceProcessOptions {
   readonly blockedOutput?: boolean | undefined;
 }
 
-export async function startServiceProcess(options: ServiceProcessOptions): Promise<ServiceProcess> {
+/** A process of the service, which may be killed. */
+export async function startServiceProcess(options: ServiceProcessOptions) {
   const { name, args, files } = options;
   const directory = await temporaryDirectory(name);
   const dismissWatchdog = startWatchdog(directory);
@@ -123,9 +102,13 @@ export async function startServiceProcess(options: ServiceProcessOptions): Promi
     child,
     directory,
     running,
+    /** What it has written to standard output and standard error. */
     output: () => written.join(''),
+    /** Its exit code, or the signal that ended it. */
     ended,
+    /** Sends a signal and waits for the end. */
     end,
+    /** Kills it if it still runs, and removes its files. */
     async close() {
       await end('SIGKILL');
       dismissWatchdog();

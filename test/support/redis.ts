@@ -9,19 +9,7 @@ import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
 /** A real redis-server of one's own: loopback, nothing kept on disk. */
-export interface TestRedis {
-  readonly url: string;
-  readonly port: number;
-  /** Orderly end. */
-  stop(): Promise<void>;
-  /** kill -9. */
-  kill(): Promise<void>;
-  /** Again on the same port, empty; after stop or kill. */
-  start(): Promise<void>;
-  /** SIGSTOP: connections stay open, and nothing answers. */
-  freeze(): void;
-  unfreeze(): void;
-}
+export type TestRedis = Awaited<ReturnType<typeof startRedis>>;
 
 export interface RedisProtection {
   readonly password: string;
@@ -33,17 +21,21 @@ export interface RedisProtection {
  * @param protection with it the server speaks TLS only and wants the password, which the address then contains.
  * @throws when `redis-server` is not installed.
  */
-export async function startRedis(protection?: RedisProtection): Promise<TestRedis> {
+export async function startRedis(protection?: RedisProtection) {
   const port = await freePort();
   let running = await launch(port, protection);
   return {
     url: protection ? `rediss://:${protection.password}@localhost:${port}` : `redis://127.0.0.1:${port}`,
     port,
+    /** Orderly end. */
     stop: () => running.end('SIGTERM'),
+    /** kill -9. */
     kill: () => running.end('SIGKILL'),
+    /** Again on the same port, empty; after stop or kill. */
     start: async () => {
       running = await launch(port, protection);
     },
+    /** SIGSTOP: connections stay open, and nothing answers. */
     freeze: () => void running.child.kill('SIGSTOP'),
     unfreeze: () => void running.child.kill('SIGCONT'),
   };
@@ -52,19 +44,9 @@ export async function startRedis(protection?: RedisProtection): Promise<TestRedi
 async function launch(port: number, protection: RedisProtection | undefined) {
   const directory = await temporaryDirectory('redis');
   const dismissWatchdog = startWatchdog(directory);
-  const options = [
-    ...(protection ? await protect(directory, port, protection) : ['--port', String(port)]),
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--set-proc-title',
-    'no',
-    '--appendonly',
-    'no',
-    '--dir',
-    directory,
-  ];
+  const own = protection ? await protect(directory, port, protection) : ['--port', String(port)];
+  const usual = ['--bind', '127.0.0.1', '--save', '', '--set-proc-title', 'no', '--appendonly', 'no'];
+  const options = [...own, ...usual, '--dir', directory];
   const child = spawn('redis-server', options, { detached: true, stdio: 'ignore' });
   let failure: NodeJS.ErrnoException | undefined;
   child.once('error', (error) => (failure = error));
@@ -95,11 +77,9 @@ async function protect(
   port: number,
   { password, tls }: RedisProtection,
 ): Promise<string[]> {
-  const [cert, key, config] = ['cert.pem', 'key.pem', 'redis.conf'].map((name) => join(directory, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const [cert = '', key = '', config = ''] = ['cert.pem', 'key.pem', 'redis.conf'].map((name) =>
+    join(directory, name),
+  );
   await writeFile(cert, tls.cert);
   await writeFile(key, tls.key, { mode: 0o600 });
   await writeFile(config, `requirepass ${password}\n`, { mode: 0o600 });

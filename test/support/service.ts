@@ -1,35 +1,30 @@
 import { startTestApi, type TestApi } from './api';
 import { startTestWorker, type TestWorker } from './delivery';
-import { newKeyRingText } from './notifications';
+import { useDatabase } from './database';
+import { addEndpoint, newKeyRingText, newPartner } from './notifications';
 import { randomTaskQueue, type TestTemporal } from './temporal';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 
 /** An API, a ready worker and a receiver that belong together; no endpoint is registered yet. */
-export interface TestService {
-  readonly api: TestApi;
-  readonly worker: TestWorker;
-  readonly receiver: WebhookReceiver;
-  /** The key ring's text. */
-  readonly keys: string;
-  readonly taskQueue: string;
-  close(): Promise<void>;
-}
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
 
 export interface TestServiceOptions {
   readonly api?: Record<string, string>;
   readonly worker?: Record<string, string>;
   /** Way of the worker to Temporal, where that is not its own address. */
   readonly temporalAddress?: string;
+  /** An existing database to use; it is not dropped. */
+  readonly databaseUrl?: string;
 }
 
-export async function startTestService(
-  temporal: TestTemporal,
-  options: TestServiceOptions = {},
-): Promise<TestService> {
+export async function startTestService(temporal: TestTemporal, options: TestServiceOptions = {}) {
   const keys = newKeyRingText();
   const taskQueue = randomTaskQueue();
   const [api, receiver] = await Promise.all([
-    startTestApi({ ...(options.api && { environment: options.api }) }),
+    startTestApi({
+      ...(options.api && { environment: options.api }),
+      ...(options.databaseUrl !== undefined && { databaseUrl: options.databaseUrl }),
+    }),
     startWebhookReceiver(),
   ]);
   const worker = await startTestWorker({
@@ -45,12 +40,78 @@ export async function startTestService(
     api,
     worker,
     receiver,
+    /** The key ring's text. */
     keys,
     taskQueue,
-    async close() {
+    close: async () => {
       await worker.close();
       await receiver.close();
       await api.close();
+    },
+  };
+}
+
+/** The same for the tests of a file: open from its first hook to its last. */
+export function useService(temporal: TestTemporal, options: TestServiceOptions = {}) {
+  const service = { api: {} as TestApi, worker: {} as TestWorker, receiver: {} as WebhookReceiver };
+  let started: TestService;
+  beforeAll(async () => {
+    started = await startTestService(temporal, options);
+    for (const part of ['api', 'worker', 'receiver'] as const) Object.assign(service[part], started[part]);
+  }, 300_000);
+  afterAll(() => started?.close());
+  return {
+    ...service,
+    /** Registers an endpoint there, in place of the one before. */
+    register: (partnerId = service.api.partnerId, environment: 'sandbox' | 'live' = 'sandbox') =>
+      addEndpoint(service.api.database, {
+        partnerId,
+        environment,
+        url: service.receiver.url,
+        keyRing: started.keys,
+      }),
+    /** The key ring's text. */
+    get keys() {
+      return started.keys;
+    },
+  };
+}
+
+/** A database, a receiver and workers on one task queue, which belong to the tests of a file. None runs before `start`. */
+export function useWorkers(temporal: TestTemporal) {
+  const keys = newKeyRingText();
+  const taskQueue = randomTaskQueue();
+  const workers: TestWorker[] = [];
+  const receiver = {} as WebhookReceiver;
+  const stop = async () => void (await Promise.all(workers.splice(0).map((worker) => worker.close())));
+  beforeAll(async () => void Object.assign(receiver, await startWebhookReceiver()));
+  // Before the database goes.
+  afterAll(async () => {
+    await stop();
+    await receiver.close();
+  });
+  const database = useDatabase({ poolSize: 6, statementTimeoutMs: 0 });
+  return {
+    keys,
+    taskQueue,
+    /** Those that run. */
+    workers,
+    database,
+    receiver,
+    /** Starts another one and waits until it is ready. */
+    start: async (environment: Readonly<Record<string, string>> = {}): Promise<TestWorker> => {
+      const databaseUrl = database.url;
+      const worker = await startTestWorker({ databaseUrl, temporal, taskQueue, receiver, keys, environment });
+      workers.push(worker);
+      await worker.ready();
+      return worker;
+    },
+    stop,
+    /** A new partner with an endpoint there, or at this address. */
+    newPartner: async (url = receiver.url): Promise<string> => {
+      const { partnerId } = await newPartner(database, keys);
+      await addEndpoint(database, { partnerId, url, keyRing: keys });
+      return partnerId;
     },
   };
 }

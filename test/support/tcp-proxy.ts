@@ -1,29 +1,12 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** Stands between a client and a server and misbehaves on request. Faults apply to open and to new connections. */
-export interface TcpProxy {
-  readonly port: number;
-  /** Connections open at this moment. */
-  connections(): number;
-  /** Holds every chunk back for so long, in both directions. 0: no delay. */
-  delay(ms: number): void;
-  /** Passes at most so many bytes per 10 ms and direction. 0: as fast as it comes. */
-  drip(bytes: number): void;
-  /** Passes nothing on and closes nothing; new connections are accepted and hang. */
-  freeze(): void;
-  /** Passes on what has piled up. */
-  unfreeze(): void;
-  /** Resets every open connection. */
-  cut(): void;
-  /** Resets new connections as they come; open ones live on. */
-  refuse(on: boolean): void;
-  close(): Promise<void>;
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 const TICK_MS = 10;
 
 /** Forwards a free loopback port to `target`. */
-export async function startTcpProxy(target: { host?: string; port: number }): Promise<TcpProxy> {
+export async function startTcpProxy(target: { host?: string; port: number }) {
   const faults = { delayMs: 0, dripBytes: 0, frozen: false, refusing: false };
   const sockets = new Set<Socket>();
   const pumps = new Set<() => void>();
@@ -97,16 +80,23 @@ export async function startTcpProxy(target: { host?: string; port: number }): Pr
   };
   return {
     port: (server.address() as AddressInfo).port,
+    /** Connections open at this moment. */
     connections: () => clients,
-    delay: (ms) => void (faults.delayMs = ms),
-    drip: (bytes) => void (faults.dripBytes = bytes),
+    /** Holds every chunk back for so long, in both directions. 0: no delay. */
+    delay: (ms: number) => void (faults.delayMs = ms),
+    /** Passes at most so many bytes per 10 ms and direction. 0: as fast as it comes. */
+    drip: (bytes: number) => void (faults.dripBytes = bytes),
+    /** Passes nothing on and closes nothing; new connections are accepted and hang. */
     freeze: () => void (faults.frozen = true),
+    /** Passes on what has piled up. */
     unfreeze: () => {
       faults.frozen = false;
       for (const pump of pumps) pump();
     },
+    /** Resets every open connection. */
     cut,
-    refuse: (on) => void (faults.refusing = on),
+    /** Resets new connections as they come; open ones live on. */
+    refuse: (on: boolean) => void (faults.refusing = on),
     close: async () => {
       cut();
       await new Promise((resolve) => server.close(resolve));

@@ -2,52 +2,34 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { emittedBy } from './emitted';
 
-/** One span as the collector got it. */
-export interface CollectedSpan {
-  readonly service: string;
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  /** 2: an error. */
-  readonly status: number;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
-}
-
 interface Attribute {
   readonly key: string;
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-interface WireSpan {
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly status?: { readonly code?: number };
-  readonly attributes: readonly Attribute[];
-  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
-}
-
+/** What is read of OTLP as JSON. */
 interface Export {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
-    readonly scopeSpans: readonly { readonly spans: readonly WireSpan[] }[];
+    readonly scopeSpans: readonly {
+      readonly spans: readonly {
+        readonly name: string;
+        readonly traceId: string;
+        readonly spanId: string;
+        readonly parentSpanId?: string;
+        readonly status?: { readonly code?: number };
+        readonly attributes: readonly Attribute[];
+        readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
+      }[];
+    }[];
   }[];
 }
 
 /** An OpenTelemetry collector that takes OTLP over HTTP as JSON, and keeps it. */
-export interface TraceCollector {
-  readonly url: string;
-  readonly spans: CollectedSpan[];
-  /** The requests' bodies. */
-  readonly bodies: string[];
-  close(): Promise<void>;
-}
+export type TraceCollector = Awaited<ReturnType<typeof startTraceCollector>>;
 
-export async function startTraceCollector(): Promise<TraceCollector> {
-  const spans: CollectedSpan[] = [];
+export async function startTraceCollector() {
+  const spans: ReturnType<typeof read> = [];
   const bodies: string[] = [];
   const emit = emittedBy('traces');
   const server = createServer((request, response) => {
@@ -65,9 +47,10 @@ export async function startTraceCollector(): Promise<TraceCollector> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
+    /** The requests' bodies. */
     bodies,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.closeAllConnections();
         server.close(() => resolve());
       }),
@@ -77,15 +60,14 @@ export async function startTraceCollector(): Promise<TraceCollector> {
 const named = (attributes: readonly Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-function read({ resourceSpans }: Export): CollectedSpan[] {
+function read({ resourceSpans }: Export) {
   return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
-      spans.map(({ name, traceId, spanId, parentSpanId = '', status, attributes, links = [] }) => ({
+      spans.map(({ parentSpanId = '', status, attributes, links = [], ...span }) => ({
+        ...span,
         service: String(named(resource.attributes)['service.name']),
-        name,
-        traceId,
-        spanId,
         parentSpanId,
+        /** 2: an error. */
         status: status?.code ?? 0,
         attributes: named(attributes),
         links,

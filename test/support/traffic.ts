@@ -7,22 +7,7 @@ import type { Received, WebhookReceiver } from './webhook-receiver';
 const MOST_UNDER_WAY = 16;
 
 /** Status notifications, stored one after the other to partners in turn, as fast as they arrive. */
-export interface Traffic {
-  /** Names what is stored from now on, and waits until so much of it has arrived. */
-  during(phase: string, arrivals: number): Promise<void>;
-  /** What arrived of a phase, with whose it is. A delivery counts for the phase it was stored in. */
-  of(phase: string): { readonly request: Received; readonly partnerId: string }[];
-  /** Names what is stored from now on, and waits until all that was stored before has arrived. */
-  enter(phase: string): Promise<void>;
-  /** Stores nothing more, and waits until all has arrived. @returns how much was stored */
-  stop(): Promise<number>;
-}
-
-export function startTraffic(
-  database: Database,
-  receiver: WebhookReceiver,
-  partnerIds: readonly string[],
-): Traffic {
+export function startTraffic(database: Database, receiver: WebhookReceiver, partnerIds: readonly string[]) {
   const stored = new Map<string, { phase: string; partnerId: string }>();
   let phase = 'before';
   let stopped = false;
@@ -52,18 +37,22 @@ export function startTraffic(
       return one?.phase === wanted ? [{ request, partnerId: one.partnerId }] : [];
     });
   return {
-    async enter(next) {
+    /** Names what is stored from now on, and waits until all that was stored before has arrived. */
+    async enter(next: string) {
       phase = next;
       await storing;
       const earlier = [...stored].filter(([, one]) => one.phase !== next).map(([id]) => id);
       const arrived = () => new Set(receiver.received.map(eventOf));
       await until(() => earlier.every((id) => arrived().has(id)), `all from before ${next}`, 60_000);
     },
+    /** What arrived of a phase, with whose it is. A delivery counts for the phase it was stored in. */
     of,
-    async during(next, arrivals) {
+    /** Names what is stored from now on, and waits until so much of it has arrived. */
+    async during(next: string, arrivals: number) {
       phase = next;
       await until(() => of(next).length >= arrivals, `${arrivals} deliveries of ${next}`, 60_000);
     },
+    /** Stores nothing more, and waits until all has arrived. @returns how much was stored */
     async stop() {
       stopped = true;
       await running;

@@ -22,16 +22,7 @@ export type Behaviour = (
   | ((response: ServerResponse) => void);
 
 /** A partner's HTTPS endpoint, on loopback unless told otherwise, under a public-looking name and an authority of its own. */
-export interface WebhookReceiver {
-  readonly url: string;
-  readonly port: number;
-  readonly ca: string;
-  readonly received: Received[];
-  behave(behaviour: Behaviour): void;
-  /** Settings that let a worker reach it. */
-  readonly environment: Readonly<Record<string, string>>;
-  close(): Promise<void>;
-}
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
 export const RECEIVER_NAME = 'hooks.partner.example';
 
@@ -42,7 +33,7 @@ export const localTargets = (...ports: readonly number[]): string =>
 export async function startWebhookReceiver(
   behaviour: Behaviour = () => 200,
   at: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
-): Promise<WebhookReceiver> {
+) {
   const day = 86_400_000;
   const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
   const authority = await createAuthority('Receiver authority', validity);
@@ -82,13 +73,14 @@ export async function startWebhookReceiver(
     port,
     ca: authority.cert,
     received,
-    behave: (next) => void (behave = next),
-    environment: {
-      ENVIRONMENT: 'development',
-      WEBHOOK_LOCAL_TARGETS: localTargets(port),
-    },
+    behave: (next: Behaviour) => void (behave = next),
+    /** Settings that let a worker reach it. */
+    environment: { ENVIRONMENT: 'development', WEBHOOK_LOCAL_TARGETS: localTargets(port) } as Record<
+      string,
+      string
+    >,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
       }),

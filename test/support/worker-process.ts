@@ -2,22 +2,15 @@ import type { TestWorkerOptions } from './delivery';
 import { emittedBy } from './emitted';
 import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
-import { startServiceProcess, type ServiceProcess } from './project-process';
+import { startServiceProcess } from './project-process';
 import { asRole } from './roles';
 import type { SharedBundle } from './temporal-run';
 
 /** A real worker process of its own, which may be killed. */
-export interface WorkerProcess extends ServiceProcess {
-  /** What `/ready` answers; status 0 while nobody listens. */
-  readiness(): Promise<{ readonly status: number; readonly reason: string }>;
-  /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
-  ready(timeoutMs?: number): Promise<void>;
-  /** Its `/metrics`, as Prometheus waits for it. @throws unless it answers 200 within 10 s. */
-  metrics(): Promise<string>;
-}
+export type WorkerProcess = Awaited<ReturnType<typeof startWorkerProcess>>;
 
 /** Starts one. It may not be ready yet: see `ready`. */
-export async function startWorkerProcess(options: TestWorkerOptions): Promise<WorkerProcess> {
+export async function startWorkerProcess(options: TestWorkerOptions) {
   const { databaseUrl, temporal, taskQueue, receiver, keys } = options;
   const { codePath } = await demand<SharedBundle>('bundle');
   const port = await freePort();
@@ -53,7 +46,9 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
   };
   return {
     ...worker,
+    /** What `/ready` answers; status 0 while nobody listens. */
     readiness,
+    /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
     async ready(timeoutMs = 60_000) {
       const deadline = performance.now() + timeoutMs;
       for (;;) {
@@ -64,6 +59,7 @@ export async function startWorkerProcess(options: TestWorkerOptions): Promise<Wo
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
+    /** Its `/metrics`, as Prometheus waits for it. @throws unless it answers 200 within 10 s. */
     metrics: async () => {
       const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(10_000) });
       const page = await answer.text();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLoop, withTimeout } from '../../timing/timing';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 
 /** Far beyond the test's own time limit: whoever waits for it has failed. */
 const NEVER_MS = 3_600_000;
@@ -11,81 +11,40 @@ function gate() {
   return { open: () => open(), opened };
 }
 
-/** A loop whose every round ends when it is told to. */
-function scene(outcomes: readonly (() => 'again' | 'done' | void)[]) {
-  const rounds = outcomes.map((outcome) => ({ outcome, begun: gate(), end: gate() }));
+type Round = (wake: () => void) => 'again' | 'done' | void;
+const nothing = () => undefined;
+const wakes: Round = (wake) => wake();
+const fails: Round = (wake) => {
+  wake();
+  throw new Error('no database');
+};
+
+it.each<[string, Round, number, number]>([
+  ['begins its first round at once, and no other by itself', nothing, 1, 0],
+  ['runs another round when it was woken during one', wakes, 2, 0],
+  ['does not pause after a round that asks for the next', () => 'again', 2, 0],
+  ['goes on after a round that failed', fails, 2, 1],
+  ['begins no round after the one that was the last', (wake) => (wake(), 'done'), 1, 0],
+])('%s', async (_what, first, rounds, faults) => {
   const errors: unknown[] = [];
   let begun = 0;
   const loop = startLoop({
+    // It is woken through the loop itself, which is there from the second turn on.
     round: async () => {
-      const own = rounds[begun];
+      await Promise.resolve();
       begun += 1;
-      own?.begun.open();
-      await own?.end.opened;
-      return own?.outcome();
+      return begun === 1 ? first(() => loop.wake()) : undefined;
     },
     everyMs: NEVER_MS,
     onError: (error) => void errors.push(error),
   });
-  return { loop, rounds, errors, begun: () => begun };
-}
-
-const nothing = () => undefined;
-
-it('begins its first round at once, and the next when it is woken', async () => {
-  const { loop, rounds, begun } = scene([nothing, nothing]);
-  rounds[0]?.end.open();
-  await rounds[0]?.begun.opened;
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(begun()).toBe(1);
-  loop.wake();
-  await rounds[1]?.begun.opened;
-  rounds[1]?.end.open();
-  await loop.stop();
-  expect(begun()).toBe(2);
-});
-
-it('runs another round when it was woken during one', async () => {
-  const { loop, rounds } = scene([nothing, nothing]);
-  await rounds[0]?.begun.opened;
-  loop.wake();
-  rounds[0]?.end.open();
-  await rounds[1]?.begun.opened;
-  rounds[1]?.end.open();
-  await loop.stop();
-});
-
-it('does not pause after a round that asks for the next', async () => {
-  const { loop, rounds } = scene([() => 'again', nothing]);
-  rounds[0]?.end.open();
-  await rounds[1]?.begun.opened;
-  rounds[1]?.end.open();
-  await loop.stop();
-});
-
-it('goes on after a round that failed', async () => {
-  const fault = new Error('no database');
-  const { loop, rounds, errors } = scene([
-    () => {
-      throw fault;
-    },
-    nothing,
-  ]);
-  loop.wake();
-  rounds[0]?.end.open();
-  await rounds[1]?.begun.opened;
-  expect(errors).toEqual([fault]);
-  rounds[1]?.end.open();
-  await loop.stop();
-});
-
-it('begins no round after the one that was the last', async () => {
-  const { loop, rounds, begun } = scene([() => 'done', nothing]);
-  loop.wake();
-  rounds[0]?.end.open();
-  rounds[1]?.end.open();
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(begun()).toBe(1);
+  for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect([begun, errors.length]).toEqual([rounds, faults]);
+  if (first === nothing) {
+    loop.wake();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBe(2);
+  }
   await loop.stop();
 });
 
@@ -134,13 +93,12 @@ it('rests for as long as it is told, although it is woken, and ends the rest whe
   expect(begun).toBe(1);
 });
 
-const LONG_MS = 3_600_000;
 const late = () => new Error('late');
 const never = new Promise<never>(() => undefined);
 
 it('returns what the work returns, and throws what it throws', async () => {
-  await expect(withTimeout(Promise.resolve(7), LONG_MS, late)).resolves.toBe(7);
-  await expect(withTimeout(Promise.reject(new Error('refused')), LONG_MS, late)).rejects.toThrow('refused');
+  await expect(withTimeout(Promise.resolve(7), NEVER_MS, late)).resolves.toBe(7);
+  await expect(withTimeout(Promise.reject(new Error('refused')), NEVER_MS, late)).rejects.toThrow('refused');
 });
 
 it('throws what `late` makes when time is up', async () => {
@@ -149,10 +107,10 @@ it('throws what `late` makes when time is up', async () => {
 
 it('throws the reason of the signal, also when it had been aborted before', async () => {
   const controller = new AbortController();
-  const waiting = withTimeout(never, LONG_MS, late, controller.signal);
+  const waiting = withTimeout(never, NEVER_MS, late, controller.signal);
   controller.abort(new Error('stopped'));
   await expect(waiting).rejects.toThrow('stopped');
-  await expect(withTimeout(Promise.resolve(7), LONG_MS, late, controller.signal)).rejects.toThrow('stopped');
+  await expect(withTimeout(Promise.resolve(7), NEVER_MS, late, controller.signal)).rejects.toThrow('stopped');
 });
 
 it('ignores a failure that comes after the deadline', async () => {
@@ -172,11 +130,7 @@ it('ignores a failure that comes after the deadline', async () => {
 });
 
 describe('with a query of postgres.js', () => {
-  let database: OpenTestDatabase;
-  beforeAll(async () => {
-    database = await openTestDatabase({ poolSize: 1 });
-  });
-  afterAll(() => database.close());
+  const database = useDatabase({ poolSize: 1 });
 
   it('a statement that was sent and given up does not leave its answer to the next one', async () => {
     const { sql } = database;

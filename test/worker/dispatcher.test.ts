@@ -64,12 +64,6 @@ describe('started deliveries are written down', () => {
     });
     expect(writes).toEqual([['b', 'c']]);
   });
-
-  test('and there is no statement when all have been attempted', async () => {
-    const start = async () => undefined;
-    const all = (dispatcher: Dispatcher) => ['a', 'b', 'c'].forEach(dispatcher.attemptEnded);
-    expect(await written(start, all)).toEqual([]);
-  });
 });
 
 test('a start that fails is given back, and claimed again after a second although the sweep is a minute away', async () => {

@@ -13,6 +13,7 @@ const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
 const FAST: AttemptPace = { outcome: 'delivered', durationMs: 499 };
 const SLOW: AttemptPace = { outcome: 'delivered', durationMs: 500 };
 const times = (count: number, pace = FAST) => Array.from({ length: count }, () => pace);
+/** Lets what has ended leave its slot. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** What the database remembers. */
@@ -30,35 +31,26 @@ function speedOf(history: EndpointHistory | null = null) {
 }
 
 describe('how fast an endpoint is', () => {
-  test('it is fast from its tenth fast attempt in a row on', () => {
+  const ten = times(10);
+  const failed: AttemptPace = { outcome: 'failed', durationMs: 3 };
+  test.each<[string, readonly AttemptPace[], boolean]>([
+    ['nine fast attempts', times(9), false],
+    ['ten', ten, true],
+    ['ten, a failure and nine', [...ten, failed, ...times(9)], false],
+    ['ten, a failure and ten', [...ten, failed, ...ten], true],
+    ['ten, one of 500 ms and two', [...ten, SLOW, FAST, FAST], false],
+    [
+      'ten, two of 500 ms, two fast, one of 500 ms and two',
+      [...ten, SLOW, SLOW, FAST, FAST, SLOW, FAST, FAST],
+      false,
+    ],
+    ['ten, one of 500 ms and three', [...ten, SLOW, ...times(3)], true],
+  ])('after %s', (_what, attempts, fast) => {
     const speed = speedOf();
-    for (const pace of times(9)) speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
-    expect(speed.fast(OF)).toBeNull();
-    speed.observe({ ...OF, endpointId: 'whe_1' }, FAST);
-    expect(speed.fast(OF)).toBe('whe_1');
+    for (const pace of attempts) speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
+    expect(speed.fast(OF)).toBe(fast ? 'whe_1' : null);
     expect(speed.fast(OTHER)).toBeNull();
     expect(speed.fast({ ...OF, environment: 'sandbox' })).toBeNull();
-  });
-
-  test('an attempt that failed ends that, until the tenth fast one', () => {
-    const speed = speedOf();
-    speed.observe10('whe_1');
-    speed.observe({ ...OF, endpointId: 'whe_1' }, { outcome: 'failed', durationMs: 3 });
-    for (const again of times(9)) speed.observe({ ...OF, endpointId: 'whe_1' }, again);
-    expect(speed.fast(OF)).toBeNull();
-    speed.observe({ ...OF, endpointId: 'whe_1' }, FAST);
-    expect(speed.fast(OF)).toBe('whe_1');
-  });
-
-  test('attempts that took 500 ms end that, until the third fast one in a row', () => {
-    const speed = speedOf();
-    speed.observe10('whe_1');
-    for (const pace of [SLOW, SLOW, FAST, FAST, SLOW, FAST, FAST]) {
-      speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
-      expect(speed.fast(OF)).toBeNull();
-    }
-    speed.observe({ ...OF, endpointId: 'whe_1' }, FAST);
-    expect(speed.fast(OF)).toBe('whe_1');
   });
 
   test('an endpoint in the place of another has to prove itself anew', () => {
@@ -218,9 +210,6 @@ function hang(sendSlots: SendSlots, queue: string, wanted: number) {
   };
 }
 
-/** Lets what has ended leave its place. */
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
 const waitOf = async (sendSlots: SendSlots, queue: string) => {
   const answer = await sendSlots.run(queue, async () => 'sent' as const);
   return answer === 'sent' ? answer : answer.waitMs;
@@ -240,7 +229,7 @@ it('gives the place on when an attempt ends, however it ends', async () => {
   const { sendSlots } = stage(400);
   const one = hang(sendSlots, 'P1/live', 16);
   one.end();
-  await turn();
+  await settled();
   await expect(sendSlots.run('P1/live', () => Promise.reject(new Error('no database')))).rejects.toThrow(
     'no database',
   );
@@ -271,7 +260,7 @@ it('comes to even shares with slots to spare, when so many hang that all were ta
     for (const { queue, hanging } of endpoints) {
       // The oldest attempt times out, and everybody who waits asks.
       hanging.some((one) => one.end());
-      await turn();
+      await settled();
       hanging.push(hang(sendSlots, queue, 20));
     }
   }
@@ -293,7 +282,7 @@ it('spreads those who wait at the pace at which attempts end', async () => {
   at(15_000);
   for (let ended = 0; ended < 15; ended += 1) {
     one.end();
-    await turn();
+    await settled();
   }
   hang(sendSlots, 'P1/live', 15);
   const waits: number[] = [];

@@ -166,18 +166,3 @@ test('while a lender’s event is being recorded nobody waits for it', async () 
   });
   expect(await applyAll()).toHaveLength(1);
 });
-
-test('a skip whose notification cannot be stored is none, and is tried again', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 1);
-  await clock(10);
-  await database.sql`alter table notifications add constraint nothing_more check (false) not valid`;
-  try {
-    await expect(applyOverdueEvents(database.db, id, applicationEventText)).rejects.toThrow('nothing_more');
-  } finally {
-    await database.sql`alter table notifications drop constraint nothing_more`;
-  }
-  expect(await sentOf(id)).toEqual(['created', 'accepted']);
-  expect(await operatorEventsOf(id)).toEqual([]);
-  expect(await applyAll()).toHaveLength(1);
-});

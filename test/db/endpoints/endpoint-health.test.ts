@@ -95,18 +95,6 @@ test('a success in between begins anew, and so does enabling', async () => {
   expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 1 });
 });
 
-test('a 410 is written down for operators in the statement that disables the endpoint', async () => {
-  const endpoint = await newEndpoint();
-  await atHour(0);
-  const { notificationId, attemptNumber } = await endpoint.open();
-  // As a worker that dies when Postgres has answered.
-  await database.sql`
-    select record_attempt_1(${notificationId}, null, ${attemptNumber}, ${'{"kind":"failed","failure":"gone","httpStatus":410}'}::text::jsonb,
-      'failed', 'gone', null, interval '60 s')`;
-  expect(await endpoint.health()).toMatchObject({ state: 'disabled', reason: 'gone' });
-  expect(await endpoint.events()).toEqual([['endpoint_disabled', 0]]);
-});
-
 test('operators are warned once at 24, 48 and 96 hours, and told when it is well again', async () => {
   const endpoint = await newEndpoint();
   for (const hour of [0, 23, 24, 25, 47, 50, 95, 96, 97, 119]) {

@@ -219,17 +219,6 @@ describe('a claim in an open transaction', () => {
     expect(after).toMatchObject({ contended: false });
   });
 
-  it('has taken nothing when it rolls back', async () => {
-    await store(await newPartner(), 2);
-    const rolledBack = database.db.transaction(async (open) => {
-      expect((await claim({}, open)).claimed).toHaveLength(2);
-      expect(await claim()).toMatchObject({ claimed: [], contended: true });
-      throw new Error('its process dies');
-    });
-    await expect(rolledBack).rejects.toThrow('its process dies');
-    expect((await claim()).claimed).toHaveLength(2);
-  });
-
   it('does not wait for its flush', async () => {
     await store(await newPartner(), 1);
     await database.db.transaction(async (open) => {

@@ -8,25 +8,20 @@ function gate() {
   return { held, release };
 }
 
-/** A store whose statements take 20 ms, unless they are held, and fail as they are told. */
-function store(
-  fail: (rows: readonly string[]) => unknown = () => undefined,
-  {
-    held,
-    ...overrides
-  }: Partial<Parameters<typeof createSharedCommit<string>>[0]> & {
-    held?: (nth: number) => Promise<void> | undefined;
-  } = {},
-) {
+/** A store whose statements take 20 ms, unless they are held. */
+function store({
+  held,
+  ...overrides
+}: Partial<Parameters<typeof createSharedCommit<string>>[0]> & {
+  held?: (nth: number) => Promise<void> | undefined;
+} = {}) {
   const statements: string[][] = [];
   const commit = createSharedCommit<string>({
     write: async (rows) => {
       statements.push([...rows]);
       await (held?.(statements.length) ?? pause(20));
-      const error = fail(rows);
-      if (error !== undefined) throw error;
     },
-    isDataFault: (error) => (error as { code?: string }).code === '22P02',
+    isDataFault: () => false,
     mostRows: 3,
     mostWaiting: 5,
     mostBatches: 1,
@@ -54,22 +49,6 @@ test('nobody is answered before the statement has ended', async () => {
   expect(performance.now() - start).toBeGreaterThanOrEqual(19);
 });
 
-test('a batch that fails on its data is tried again row by row, and only the bad row fails', async () => {
-  const bad = Object.assign(new Error('bad json'), { code: '22P02' });
-  const { commit, statements } = store((rows) => (rows.includes('bad') ? bad : undefined));
-  const results = await Promise.allSettled(['a', 'bad', 'c'].map((row) => commit.add(row)));
-  expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-  expect(statements).toEqual([['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
-});
-
-test('a commit whose outcome is unknown fails every row and is not repeated', async () => {
-  const cut = Object.assign(new Error('connection closed'), { code: 'CONNECTION_CLOSED' });
-  const { commit, statements } = store(() => cut);
-  const results = await Promise.allSettled(['a', 'b'].map((row) => commit.add(row)));
-  expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected']);
-  expect(statements).toEqual([['a', 'b']]);
-});
-
 test('the queue is bounded', async () => {
   const { commit } = store();
   const adding = ['a', 'b', 'c', 'd', 'e'].map((row) => commit.add(row));
@@ -80,7 +59,7 @@ test('the queue is bounded', async () => {
 
 test('a row whose writer gave up while it waited is not stored', async () => {
   const { held, release } = gate();
-  const { commit, statements } = store(undefined, { held: () => held, mostRows: 1, deadlineMs: 50 });
+  const { commit, statements } = store({ held: () => held, mostRows: 1, deadlineMs: 50 });
   const first = commit.add('first');
   const second = commit.add('second');
   await expect(first).rejects.toThrow(NotStoredError);
@@ -92,7 +71,7 @@ test('a row whose writer gave up while it waited is not stored', async () => {
 
 test('each row has its whole deadline, however late it comes', async () => {
   const deadlineMs = 60;
-  const { commit } = store(undefined, { held: () => gate().held, mostRows: 1, deadlineMs });
+  const { commit } = store({ held: () => gate().held, mostRows: 1, deadlineMs });
   const waits: number[] = [];
   const add = async (row: string) => {
     const startedAt = performance.now();
@@ -113,7 +92,7 @@ test('each row has its whole deadline, however late it comes', async () => {
 
 test('few rows wait for the statement under way, but not for one that hangs', async () => {
   const { held, release } = gate();
-  const { commit, statements } = store(undefined, {
+  const { commit, statements } = store({
     held: (nth: number) => (nth === 1 ? held : undefined),
     mostRows: 10,
     mostWaiting: 100,
