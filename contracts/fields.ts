@@ -33,10 +33,7 @@ const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.
 /** A moment that a partner sends, with Z or an offset. */
 export const sentMoment = (field: string, description: string) =>
   z.iso
-    .datetime({
-      offset: true,
-      error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.`,
-    })
+    .datetime({ offset: true, error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.` })
     .refine(inOurTime, `${field} must lie between the years 2000 and 2099.`)
     .transform((text) => new Date(text))
     .meta({ description, examples: ['2026-11-21T00:00:00Z'] });

@@ -13,11 +13,7 @@ export interface Amount {
 /** Each rule in the OpenAPI document. The check itself is below, because its error codes are finer than a schema's. */
 const DOCUMENTED = {
   positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
-  'not negative': {
-    pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$',
-    minimum: 0,
-    maximum: 999_999_999_999.99,
-  },
+  'not negative': { pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$', minimum: 0, maximum: 999_999_999_999.99 },
 } as const;
 
 /** Pounds: a string of digits with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a JSON number. Else `INVALID_REQUEST`. */

@@ -65,11 +65,7 @@ export interface Changed<S extends KeySummary> {
 interface KeyKind<S extends KeySummary> {
   readonly table: 'api_keys' | 'service_keys';
   readonly find: (db: DbOrTransaction, keyId: string) => Promise<S | null>;
-  readonly issueSuccessor: (
-    tx: DbOrTransaction,
-    old: S,
-    expiresInSeconds: number | null,
-  ) => Promise<Issued<S>>;
+  readonly issueSuccessor: (tx: DbOrTransaction, old: S, seconds: number | null) => Promise<Issued<S>>;
 }
 
 interface Rotation {

@@ -29,10 +29,7 @@ function encode(text: string): string {
   const wellFormed = /[\ud800-\udfff]/.test(text) ? text.replaceAll(/\p{Surrogate}/gu, '\uFFFD') : text;
   const encoded = encodeURIComponent(wellFormed);
   if (!/[!'()*]/.test(encoded)) return encoded;
-  return encoded.replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  return encoded.replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** Encoded product names: few, and each is needed for every quote. Emptied when full. */

@@ -21,10 +21,7 @@ export const OPERATOR_EVENT_KINDS = [
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
 
 /** One line for people, with what to do: the log and `ops events list`. */
-export function describeOperatorEvent(
-  kind: OperatorEventKind,
-  details: Readonly<Record<string, unknown>>,
-): string {
+export function describeOperatorEvent(kind: OperatorEventKind, details: Record<string, unknown>): string {
   const times = `${String(details['failures'])} failures in ${String(details['hours'])} h`;
   const count = `${String(details['count'])} held notifications`;
   switch (kind) {

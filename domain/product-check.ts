@@ -27,12 +27,7 @@ export function impliedProductApr(
   return impliedApr([[0, loanPence]], paymentFlows(terms, monthlyPence, finalPence));
 }
 
-function checkApr(
-  terms: ProductTerms,
-  loanPence: number,
-  monthlyPence: number,
-  finalPence: number,
-): string | null {
+function checkApr(terms: ProductTerms, loanPence: number, monthlyPence: number, finalPence: number) {
   const implied = impliedProductApr(terms, loanPence, monthlyPence, finalPence);
   const stated = terms.aprBasisPoints / 100;
   if (implied !== null && Math.abs(implied - stated) <= aprTolerance(terms, loanPence)) return null;

@@ -8,12 +8,7 @@ export type RetentionKind = (typeof RETENTION_KINDS)[number];
 export type RetentionDays = Readonly<Record<RetentionKind, number>>;
 
 /** Unless the settings say otherwise; docs/decisions/postgres.md has the reasons. */
-export const USUAL_RETENTION_DAYS: RetentionDays = {
-  payloads: 90,
-  attempts: 400,
-  notifications: 2_557,
-  quotes: 2_557,
-};
+export const USUAL_RETENTION_DAYS = { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 };
 
 /** Held notifications expire after as long; later, bodies may be gone. */
 export const LONGEST_RECOVERY_DAYS = 30;

@@ -210,11 +210,7 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
 const issuedAnswer = <S extends KeySummary>({ key, summary }: Issued<S>, said: string) =>
   shownOnce('key', key, said, snakeCased(summary));
 
-function keyStatus({
-  state,
-  expired,
-  ...rest
-}: KeySummary & Partial<Pick<ApiKeySummary, 'partnerState'>>): string {
+function keyStatus({ state, expired, ...rest }: KeySummary & Partial<Pick<ApiKeySummary, 'partnerState'>>) {
   if (state !== 'active') return state;
   if (expired) return 'expired';
   return rest.partnerState === 'inactive' ? 'active (partner inactive)' : state;

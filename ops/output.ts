@@ -142,10 +142,7 @@ export interface Difference {
   readonly to: unknown;
 }
 
-export const differences = (
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-) =>
+export const differences = (before: Record<string, unknown>, after: Record<string, unknown>) =>
   Object.entries(after)
     .map(([field, to]): Difference => ({ field, from: before[field] ?? null, to }))
     .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));

@@ -97,7 +97,7 @@ async function ask(hostname: string, resolver: AddressResolver): Promise<readonl
   const collect = (answer: Promise<string[]>) =>
     answer.then(
       (addresses) => void found.push(...addresses),
-      (error: unknown) => void errors.push(error as Error),
+      (error: Error) => void errors.push(error),
     );
   const families = [collect(resolver.resolve4(hostname)), collect(resolver.resolve6(hostname))];
   await Promise.race(families);

@@ -16,23 +16,8 @@ import {
 } from './connect';
 import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
 
-/** All in milliseconds. */
-interface SendTimeouts {
-  readonly dnsMs: number;
-  readonly connectMs: number;
-  readonly headersMs: number;
-  /** For the answer's body. The outcome is decided by then, so that a slow body must not occupy a slot for long. */
-  readonly bodyMs: number;
-  readonly totalMs: number;
-}
-
-const SEND_TIMEOUTS: SendTimeouts = {
-  dnsMs: 5_000,
-  connectMs: 5_000,
-  headersMs: 15_000,
-  bodyMs: 5_000,
-  totalMs: 20_000,
-};
+/** In milliseconds. The outcome is decided before the answer's body, which must not occupy a slot for long. */
+const SEND_TIMEOUTS = { dnsMs: 5_000, connectMs: 5_000, headersMs: 15_000, bodyMs: 5_000, totalMs: 20_000 };
 
 export interface SenderOptions {
   /** Private targets that are allowed; none in production. */
@@ -44,7 +29,7 @@ export interface SenderOptions {
   readonly hosts?: ReadonlyMap<string, readonly string[]>;
   /** Authorities trusted besides the well-known ones, PEM. */
   readonly ca?: string;
-  readonly timeouts?: Partial<SendTimeouts>;
+  readonly timeouts?: Partial<typeof SEND_TIMEOUTS>;
   readonly now: () => number;
 }
 

@@ -72,10 +72,7 @@ export async function openTogether<T>(open: (closers: Closers) => Promise<T>): P
     }
     if (failures.length > 0) throw failures[0];
   }
-  const closers: Closers = {
-    add: (close) => void stack.push(close),
-    close: () => (closing ??= closeAll()),
-  };
+  const closers: Closers = { add: (close) => void stack.push(close), close: () => (closing ??= closeAll()) };
   try {
     return await open(closers);
   } catch (error) {

@@ -189,12 +189,7 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
     });
     return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
   };
-  return function gauge(
-    name: string,
-    help: string,
-    show: (figures: Figures) => Shown,
-    ...labelNames: string[]
-  ): void {
+  return function gauge(name: string, help: string, show: (of: Figures) => Shown, ...labelNames: string[]) {
     // The registry keeps it.
     void new Gauge({
       name,

@@ -13,11 +13,7 @@ interface ReconcilerDeps {
   readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
   /** Makes it queued again, under a new generation: an old workflow that still runs somewhere gets `superseded`. */
   readonly restart: (notification: NotificationRef) => Promise<boolean>;
-  readonly end: (
-    notification: NotificationRef,
-    state: 'failed' | 'cancelled',
-    reason: string,
-  ) => Promise<void>;
+  readonly end: (ref: NotificationRef, state: 'failed' | 'cancelled', reason: string) => Promise<void>;
   readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
   readonly everyMs: number;

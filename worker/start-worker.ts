@@ -51,11 +51,7 @@ function start(options: WorkerOptions, closers: Closers) {
   const { logger, tracing, databaseUrl, databasePoolSize, databaseTimeoutMs } = options;
 
   // Postgres.
-  const pool = {
-    url: databaseUrl,
-    applicationName: 'pfqs worker',
-    statementTimeoutMs: databaseTimeoutMs,
-  };
+  const pool = { url: databaseUrl, applicationName: 'pfqs worker', statementTimeoutMs: databaseTimeoutMs };
   const forPrepared = Math.ceil(databasePoolSize / 2);
   const database = connectDatabase({ ...pool, poolSize: databasePoolSize - forPrepared });
   const prepared = connectDatabase({ ...pool, poolSize: forPrepared, plannedOnce: true });

@@ -35,10 +35,7 @@ export function getDocumentation(app: FastifyInstance): void {
     serve(path, 'text/html', text, { 'Content-Security-Policy': pagePolicy(text) });
   for (const { path, text } of markdown) serve(path, 'text/markdown', text);
   for (const { path, text } of sources) serve(path, 'text/plain', text);
-  void app.register(fastifySwagger, {
-    mode: 'static',
-    specification: { document: openApi as never },
-  });
+  void app.register(fastifySwagger, { mode: 'static', specification: { document: openApi as never } });
   void app.register(async (page) => {
     page.addHook('onRequest', (request, _reply, done) => {
       if (PLAIN_PATH.test(request.url)) done();
@@ -50,10 +47,7 @@ export function getDocumentation(app: FastifyInstance): void {
       transformStaticCSP: (policy) =>
         policy.replace("style-src 'self' https:", `style-src 'self' 'sha256-${LOGO_STYLE_HASH}'`),
       uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, supportedSubmitMethods: [] },
-      theme: {
-        title: 'Partner Finance Quote Service',
-        css: [{ filename: 'hidden.css', content: HIDDEN }],
-      },
+      theme: { title: 'Partner Finance Quote Service', css: [{ filename: 'hidden.css', content: HIDDEN }] },
       logo: { type: 'image/svg+xml', content: LOGO, href: '/docs/guide', target: '_self' },
     });
   });

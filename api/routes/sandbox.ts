@@ -58,12 +58,8 @@ async function record(
   status: ApplicationState,
 ): Promise<void> {
   const { caller, id: requestId } = request;
-  const answer = await queries.simulateEvent({
-    applicationId,
-    status,
-    partnerId: caller.partnerId,
-    requestId,
-  });
+  const { partnerId } = caller;
+  const answer = await queries.simulateEvent({ applicationId, status, partnerId, requestId });
   if (answer.kind === 'application_not_found') throw noSuchApplication();
   if (answer.kind === 'applied') return;
   const message = `An application that is ${answer.state} does not become ${status} now.`;

@@ -3,14 +3,7 @@ import type { ApplicationState } from '../../domain/application-states';
 import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { inScope, type KeyBinding } from '../keys';
-import {
-  columns,
-  msText as ms,
-  rowsOf,
-  runPrepared,
-  type DbOrTransaction,
-  type Reader,
-} from '../postgres/connect';
+import { columns, msText, rowsOf, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
 import { given } from '../schema/columns';
 
@@ -140,9 +133,9 @@ export interface PartnerApplication extends Pick<
 // One statement, so that state and events are of one moment. The opening has no event of the lender's.
 const FIND_FOR_PARTNER = `
   select ${columns('p', 'application_id, quote_id, merchant_reference, merchant_id, lender, lender_reference, state, credit_product')},
-    ${ms('p.created_at')} as "createdMs", ${ms('p.updated_at')} as "updatedMs",
+    ${msText('p.created_at')} as "createdMs", ${msText('p.updated_at')} as "updatedMs",
     (select coalesce(json_agg(json_build_object('sequence', n.sequence, 'eventId', n.event_id, 'notificationId', n.notification_id, 'eventType', n.event_type,
-        'previousStatus', e.previous_state, 'occurredMs', ${ms('coalesce(e.occurred_at, p.created_at)')})
+        'previousStatus', e.previous_state, 'occurredMs', ${msText('coalesce(e.occurred_at, p.created_at)')})
         order by n.sequence), '[]')
       from notifications n
       left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence

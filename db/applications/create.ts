@@ -6,7 +6,6 @@ import {
   namedOffers,
   offerRefusal,
   type OfferRefusal,
-  type QuotedOffers,
 } from '../../domain/application';
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
@@ -122,13 +121,7 @@ async function findBy(db: DbOrTransaction, { service, lenderReference }: NewAppl
 }
 
 /** What a quote offered. Only its answer contains a raised deposit, which lowers the loan: the price stays. */
-function offersOf({
-  fitted,
-  merchantReference,
-  response,
-  loanPence,
-  depositPence: asked,
-}: StoredQuote): QuotedOffers {
+function offersOf({ fitted, merchantReference, response, loanPence, depositPence: asked }: StoredQuote) {
   const { data } = response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
   const depositPence = corrected.ok ? corrected.pence : (asked ?? 0);

@@ -97,14 +97,10 @@ export async function simulateLenderEvent(
       .for('update');
     if (application === undefined) return { kind: 'application_not_found' };
     if (!mayFollow(application.state, status)) return { kind: 'not_applicable', state: application.state };
-    const made = {
-      lenderEventId: `sim_${ulid()}`,
-      occurredAt: new Date(),
-      serviceKeyId: null,
-      waitSeconds: 0,
-    };
+    const lenderEventId = `sim_${ulid()}`;
+    const made = { lenderEventId, occurredAt: new Date(), serviceKeyId: null, waitSeconds: 0 };
     const event = await insertEvent(tx, application, { ...wanted, ...made, verdict: 'applied' });
-    if (event === null) throw new Error(`${made.lenderEventId} was there`);
+    if (event === null) throw new Error(`${lenderEventId} was there`);
     await applyLenderEvent(tx, application, event, write);
     return { kind: 'applied' };
   });

@@ -50,11 +50,7 @@ const STOP_RECOVERIES = `
   where partner_id = $1 and state = 'running' and key_id is not null`;
 
 /** Allows a partner to begin recoveries, or forbids it: its own recovery under way is then stopped. */
-export const setPartnerRecovery = (
-  db: DbOrTransaction,
-  partnerId: string,
-  recovery: PartnerRecoveryState,
-): Changed =>
+export const setPartnerRecovery = (db: DbOrTransaction, partnerId: string, recovery: PartnerRecoveryState) =>
   db.transaction(async (tx) => {
     const answer = await change(tx, partnerId, 'recovery', recovery);
     if (answer.changed && recovery === 'disabled') await runPrepared(tx, STOP_RECOVERIES, [partnerId]);

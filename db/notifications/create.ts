@@ -7,14 +7,7 @@ import { hasActiveEndpoint, noActiveEndpoint, TENANT } from '../endpoints/endpoi
 import { hint, oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
 import type { notifications } from '../schema';
 import { SOMETHING_IS_DUE } from './notification';
-import {
-  addMonth,
-  monthUse,
-  OF_THIS_MONTH,
-  TAKE_UNIT,
-  TestLimitReached,
-  TEST_LIMIT_PER_MONTH,
-} from './quota';
+import { addMonth, monthUse, THIS_MONTH, TAKE_UNIT, TestLimitReached, TEST_LIMIT_PER_MONTH } from './quota';
 
 const STORE_STATUS = `
   with stored as (
@@ -73,7 +66,7 @@ const STORE_TEST = `
   queued as (
     insert into deliveries (notification_id, partner_id, environment, test, reserved_month)
     select notification_id, $1, $2, true, month from stored, unit returning 1)
-  select ${hasActiveEndpoint('tenant')} as active, exists (select 1 from monthly_counts where ${OF_THIS_MONTH}) as counted,
+  select ${hasActiveEndpoint('tenant')} as active, exists (select 1 from monthly_counts where ${THIS_MONTH}) as counted,
     exists (select 1 from queued) as stored
   from ${TENANT}`;
 
@@ -85,19 +78,10 @@ const STORE_TEST = `
 export async function insertTestNotification(reader: Reader, wanted: NewTestNotification): Promise<void> {
   const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
   const { traceParent = null } = wanted;
-  const parameters = [
-    partnerId,
-    environment,
-    eventType,
-    notificationId,
-    eventId,
-    body,
-    requestId,
-    traceParent,
-  ];
+  const values = [partnerId, environment, eventType, notificationId, eventId, body, requestId, traceParent];
   type Outcome = { readonly active: boolean; readonly counted: boolean; readonly stored: boolean };
   for (;;) {
-    const { active, counted, stored } = await oneRow<Outcome>(reader, STORE_TEST, parameters);
+    const { active, counted, stored } = await oneRow<Outcome>(reader, STORE_TEST, values);
     if (stored) {
       hint(reader, SOMETHING_IS_DUE);
       return;

@@ -13,12 +13,12 @@ interface Counted extends Tenant {
 const parametersOf = ({ partnerId, environment, eventType }: Counted) => [partnerId, environment, eventType];
 
 /** The current month's count. Parameters: partner, environment, event type. */
-export const OF_THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
+export const THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
 /** One conditional UPDATE, so that concurrent callers never take more units than there are. A full month costs no wait for a lock. */
 export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
-  where ${OF_THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
+  where ${THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
 
 /** Takes a unit of this UTC month's quota. @returns the month's first day; null when delivered and reserved have reached the limit. */
 export async function reserveMonth(reader: Reader, counted: Counted): Promise<string | null> {

@@ -35,11 +35,7 @@ export async function resolveSpan(reader: Reader, since: MomentOrAgo, until: Mom
       'too_long_ago',
     );
   if (from >= to)
-    throw new Refused(
-      'invalid',
-      'The span is empty: it must begin before its end and before now.',
-      'empty_span',
-    );
+    throw new Refused('invalid', 'The span is empty: it must begin before its end and now.', 'empty_span');
   return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };
 }
 

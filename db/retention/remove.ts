@@ -90,10 +90,7 @@ interface PayloadStep {
 }
 
 /** Removes bodies and answers of the next notifications that are past their time and have ended (clear_payloads). */
-export const clearPayloads = (
-  reader: Reader,
-  { limit, cursor }: { readonly limit: number; readonly cursor: string },
-) =>
+export const clearPayloads = (reader: Reader, { limit, cursor }: { limit: number; cursor: string }) =>
   oneRow<PayloadStep>(
     reader,
     'select cleared, by_day as "byDay", last as cursor, more from clear_payloads($1, $2::int)',
