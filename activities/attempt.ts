@@ -64,10 +64,7 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
 interface SendOrder extends NotificationRef {
   /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
-  /**
-   * Whether the workflow knows its step of the ladder: from an attempt of its own, from `wait`, or because somebody wants an attempt now.
-   * Else the answer is `wait` when a next attempt is planned, also when the activity is repeated.
-   */
+  /** Whether the workflow knows its step of the ladder (its own attempt, `wait`, an order). Else a planned attempt answers `wait`. */
   readonly told: boolean;
 }
 
@@ -111,10 +108,7 @@ export interface AttemptResult {
 /** `declined`: no attempt was made here; it belongs on the queue of the sends. `recorded`: it was a delivery, which has been recorded too. */
 type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readonly kind: 'declined' };
 
-/**
- * Makes one attempt: opens its row, signs and sends. It returns for everything that the partner does, and throws only for our own
- * faults, so that Temporal repeats it; a repetition closes the row as `unknown` and sends the same event again.
- */
+/** Makes one attempt; throws only for our own faults: Temporal repeats it, which closes the row as `unknown` and sends the event again. */
 export function createSendAttempt(deps: AttemptDeps) {
   const attempt = createAttempt(deps);
 

@@ -99,9 +99,8 @@ type HttpSocket = Socket & {
 };
 
 /**
- * Answers in the contract's form what Node's HTTP server does not pass to Fastify: CONNECT, and requests that its parser
- * refuses (malformed or oversized headers, wrong framing of a body, a request that never ends).
- * @param onUnreadable called for each request that Fastify never got.
+ * Answers in the contract's form what Node's HTTP server does not pass to Fastify: CONNECT, and requests that its parser refuses (malformed or
+ * oversized headers, wrong framing of a body, a request that never ends). @param onUnreadable called for each request that Fastify never got.
  */
 export function answerBrokenRequests(
   app: FastifyInstance,

@@ -81,11 +81,7 @@ export function rateLimits(limiter: RateLimiter, onRefused: () => void) {
   return { countCall, checkRateLimit };
 }
 
-/**
- * Sets the headers in both forms: `RateLimit-Reset` in seconds from now, `X-RateLimit-Reset` as the Unix second at which the
- * window closes.
- * @returns seconds until the window closes, rounded up, at least 1.
- */
+/** `RateLimit-Reset` in seconds from now, `X-RateLimit-Reset` in Unix seconds. @returns seconds until the window closes, at least 1. */
 function setRateLimitHeaders(reply: FastifyReply, state: RateLimitState): number {
   const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
   const [limit, remaining] = [String(state.limit), String(state.remaining)];

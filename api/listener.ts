@@ -111,10 +111,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-/**
- * On every answer: browsers use HTTPS for this host for a year, and do not guess media types. No `includeSubDomains`, because
- * names below this one may belong to others. Lower case saves Fastify a conversion for each answer.
- */
+/** A year of HTTPS, no guessed media types. No `includeSubDomains`: those may be others'. Lower case saves Fastify a conversion. */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',

@@ -97,9 +97,8 @@ export function openConnections(app: FastifyInstance): Promise<number> {
 }
 
 /**
- * Counts every answered request and logs one line for it, without body, headers or query. Of refusals without a limit per key,
- * a few lines a second are logged and the others counted.
- * @returns counts and logs an unreadable request, for which Fastify runs no hooks.
+ * Counts every answered request and logs one line for it, without body, headers or query. Of refusals without a limit per key, a few lines a
+ * second are logged and the others counted. @returns counts and logs an unreadable request, for which Fastify runs no hooks.
  */
 export function observeRequests(
   app: FastifyInstance,

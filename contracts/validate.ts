@@ -13,9 +13,8 @@ export const LONGEST_NAME = 64;
 export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
 
 /**
- * Builds the check of one request body: an object first, then required fields (all that are absent or null), then
- * formats in the order of the schema's fields, of which the first fault is reported. A strict schema refuses fields that it does
- * not have.
+ * Builds the check of a body: an object, required fields (all that are absent or null), then formats, of which the first fault
+ * in the order of the schema's fields is reported. A strict schema refuses unknown fields.
  */
 export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown) => Validated<z.output<S>> {
   const required = Object.entries(schema.shape)
@@ -37,10 +36,7 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
   };
 }
 
-/**
- * Builds the check of a query: the first fault in the order of the schema's fields is reported, then a parameter that the schema
- * does not have. A parameter that is there twice has no right answer and is a fault.
- */
+/** The check of a query: its first fault in the order of the schema's fields, then an unknown parameter. One that is there twice is a fault. */
 export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
   schema: S,
 ): (query: unknown) => Validated<z.output<S>> {

@@ -273,8 +273,7 @@ export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySu
 }
 
 /**
- * Issues a key.
- * @param wanted.expiresInSeconds life of the key by the database's clock; null: no end.
+ * Issues a key. @param wanted.expiresInSeconds life by the database's clock; null: no end.
  * @throws Refused without a name, for an unknown lender, or with an expiry that is not in the future.
  */
 export async function issueServiceKey(

@@ -93,9 +93,8 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
 export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
 
 /**
- * Judges a lender's status against the state that an application is in.
- * @param happenedEarlier whether the lender dates it before the event that led to the present state. Where the table allows
- * a step back, a late event must not look like one.
+ * Judges a lender's status against an application's state. @param happenedEarlier whether the lender dates it before the event
+ * that led to the state: where the table allows a step back, a late event must not look like one.
  */
 export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
   if (mayFollow(from, to))
@@ -138,9 +137,8 @@ export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
 }
 
 /**
- * Chooses the waiting event to apply next: the first that may follow the state by the table, else the first that lies ahead of
- * the state, up to the last event whose wait is over. Events before that one could not be applied after it.
- * @param waiting in the order of `byOccurrence`
+ * Chooses the waiting event to apply next: the first that may follow the state by the table, else the first that lies ahead of the state, up to
+ * the last event whose wait is over. Events before that one could not be applied after it. @param waiting in the order of `byOccurrence`
  * @returns null when none can be applied now
  */
 export function nextToApply<E extends WaitingEvent>(

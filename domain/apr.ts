@@ -17,12 +17,11 @@ function balanceAt(logRate: number, drawdowns: readonly CashFlow[], payments: re
 }
 
 /**
- * Annual percentage rate: the yearly rate at which the present value of all payments equals that of all drawdowns
- * (FCA CONC App 1.2, Directive 2008/48/EC Annex I). Scanned upward from 0, so that of several roots the lowest
- * one is given; each step is then halved down to the precision of doubles. One loan with payments after it has one
- * root at the most; two roots within one step of each other, which only later drawdowns can cause, are not seen.
- * @returns the rate in percent, unrounded (9.9 for 9.9 %), or null when there is no root from 0 to 100,000,000 %:
- * nothing drawn down, nothing paid, or less paid than was drawn down.
+ * Annual percentage rate: the yearly rate at which the present value of all payments equals that of all drawdowns (FCA CONC App 1.2, Directive
+ * 2008/48/EC Annex I). Scanned upward from 0, so that of several roots the lowest one is given; each step is then halved down to the precision
+ * of doubles. One loan with payments after it has one root at the most; two roots within one step of each other, which only later drawdowns can
+ * cause, are not seen. @returns the rate in percent, unrounded (9.9 for 9.9 %), or null when there is no root from 0 to 100,000,000 %: nothing
+ * drawn down, nothing paid, or less paid than was drawn down.
  */
 export function impliedApr(drawdowns: readonly CashFlow[], payments: readonly CashFlow[]): number | null {
   let drawn = 0;
@@ -62,10 +61,8 @@ function bisect(
 }
 
 /**
- * Rounds a percentage half-up in decimal: 3.055 is 3.06 to two decimals although its double lies just below. Noise
- * from the tenth decimal on is dropped first.
- * @param percent ≥ 0, below 1e21.
- * @param decimals 0–6; APRs are stated with one.
+ * Rounds a percentage half-up in decimal: 3.055 is 3.06 to two decimals although its double lies just below. Noise from the tenth decimal on is
+ * dropped first. @param percent ≥ 0, below 1e21. @param decimals 0–6; APRs are stated with one.
  */
 export function roundPercent(percent: number, decimals = 1): number {
   const scaled = Number(`${percent.toFixed(10)}e${decimals}`);

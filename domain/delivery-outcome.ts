@@ -145,9 +145,8 @@ export interface Wait {
 }
 
 /**
- * How long to wait before the next attempt: the later of the ladder's step, with jitter that only adds, and the
- * partner's Retry-After, which counts for at most 10 h.
- * @returns null when the ladder is exhausted.
+ * How long to wait before the next attempt: the ladder's step with jitter that only adds, or, when later, the partner's Retry-After,
+ * of which at most 10 h count. @returns null when the ladder is exhausted.
  */
 export function nextWait({ ladderMs, attemptsMade, retryAfterMs, random }: WaitInput): Wait | null {
   const stepMs = ladderMs[attemptsMade];
@@ -180,10 +179,8 @@ const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (
 const LONGEST_MS = 20 * 86_400_000;
 
 /**
- * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms.
- * @param nowMs Unix milliseconds, for dates.
- * @returns milliseconds from now, 0 for a date that has passed, at most twenty days; null for what is neither form,
- * negative numbers included.
+ * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms. @param nowMs Unix milliseconds, for dates. @returns
+ * milliseconds from now, 0 for a date that has passed, at most twenty days; null for what is neither form, negative numbers included.
  */
 export function parseRetryAfter(text: string, nowMs: number): number | null {
   const trimmed = text.trim();

@@ -92,9 +92,8 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
 }
 
 /**
- * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for
- * the caller to know (`financeUrlFault`).
- * @returns `sent`: null for an absent parameter. `repeated` names one that the link has twice.
+ * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for the caller to know
+ * (`financeUrlFault`). @returns `sent`: null for an absent parameter. `repeated` names one that the link has twice.
  */
 export function linkParameters(link: string) {
   const page = link.split('#', 1)[0] ?? '';

@@ -12,9 +12,8 @@ const MOST_INTEGER_DIGITS = 12;
 const AMOUNT = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 
 /**
- * Reads an amount in pounds ("1", "1.5", "1.50") as integer pence.
- * `format`: not `^(0|[1-9]\d*)(\.\d+)?$`; `decimals`: more than two of them; `too_large`: past twelve integer
- * digits. An amount with both of the last two faults is `decimals`: formats are judged before limits.
+ * Reads an amount in pounds ("1", "1.5", "1.50") as integer pence. `format`: not `^(0|[1-9]\d*)(\.\d+)?$`; `decimals`: more than two of them;
+ * `too_large`: past twelve integer digits. An amount with both of the last two faults is `decimals`: formats are judged before limits.
  */
 export function parsePence(text: string): ParsedPence {
   const match = AMOUNT.exec(text);
@@ -100,10 +99,9 @@ const ABSOLUTE_NOISE = 1e-9;
 const RELATIVE_NOISE = 2 ** -49;
 
 /**
- * Rounds an amount in pence computed in doubles. A value within the noise of an integer counts as that integer, and
- * one within the noise of a half as that half: 10500.0000000001 is 10500 rounded up, 10499.9999999999 is 10500
- * rounded down, 2.4999999999 is 3 rounded half-up. An honest value so near a boundary is rarer than one in a million.
- * @param value any finite double.
+ * Rounds an amount in pence computed in doubles. A value within the noise of an integer counts as that integer, and one within the noise of a
+ * half as that half: 10500.0000000001 is 10500 rounded up, 10499.9999999999 is 10500 rounded down, 2.4999999999 is 3 rounded half-up. An honest
+ * value so near a boundary is rarer than one in a million. @param value any finite double.
  */
 export function roundPence(value: number, rounding: Rounding): number {
   const noise = Math.max(ABSOLUTE_NOISE, Math.abs(value) * RELATIVE_NOISE);

@@ -8,9 +8,8 @@ const LOANS_BETWEEN = 20;
 const MOST_TOTAL_PENCE = 50_000_000_000;
 
 /**
- * How far an implied APR may be from the stated one, in percentage points: `0.05 + 12·k·(1 + APR)² / L`, with the
- * loan L in pounds and k = 1 for half-up, 2 for floor and ceil. The first part is the rounding of the
- * APR to one decimal, the second that of the instalment to a penny.
+ * How far an implied APR may be from the stated one, in percentage points: `0.05 + 12·k·(1 + APR)² / L`, with the loan L in pounds and k = 1
+ * for half-up, 2 for floor and ceil. The first part is the rounding of the APR to one decimal, the second that of the instalment to a penny.
  */
 export function aprTolerance(terms: ProductTerms, loanPence: number): number {
   const k = terms.instalmentRounding === 'half_up' ? 1 : 2;
@@ -68,10 +67,7 @@ function checkEverySmallCost(terms: ProductTerms): string | null {
   return null;
 }
 
-/**
- * Whether a product's own plans imply its APR over its whole loan range: within {@link aprTolerance}, with a cost exactly
- * when the APR is above 0, and payments above 0. @param terms with every field in range. @returns at most one fault of each sort.
- */
+/** Whether a product's plans imply its APR over its loans ({@link aprTolerance}), with a cost when it is above 0. @returns the faults */
 function checkOwnFigures(terms: ProductTerms): string[] {
   const { levelFactor, loanGrowth } = preparePlan(terms);
   // The balance that is carried to the end must stay exact too, not only the payments.
@@ -115,10 +111,7 @@ function compare(name: string, published: number | undefined, computed: number, 
   return `the ${name} ${formatPence(published)} is not the ${formatPence(computed)} ${from}`;
 }
 
-/**
- * Whether published figures add up, imply the stated APR, and are what the product computes.
- * @param terms with every field in range. @returns the faults found.
- */
+/** Whether published figures (each in range) add up, imply the stated APR, and are what the product computes. @returns the faults */
 function checkPublishedExample(terms: ProductTerms, example: PublishedExample): string[] {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
   for (const pence of Object.values(example)) {

@@ -122,10 +122,7 @@ export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthor
   readonly corruptFields: readonly string[];
 }
 
-/**
- * Decides whether a merchant can be quoted for: it needs a `trading_name`, `fca_authorised` and, unless it is recorded as not
- * authorised, `products`, none of them corrupt. @returns the merchant, or the names of what is missing, in a stable order.
- */
+/** Whether a merchant can be quoted for. @returns the merchant, or the names of what is missing or corrupt, in a stable order. */
 export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } | { missingFields: string[] } {
   const missingFields: string[] = [];
   if (setup.tradingName === null || setup.tradingName.trim() === '') missingFields.push('trading_name');

@@ -22,10 +22,8 @@ function shareOf(
 }
 
 /**
- * Smallest deposit a rule asks for: the larger of its share of the price, rounded **up** to the penny, and its fixed
- * sum; never more than the price. Pence.
- * @param pricePence purchase price, ≥ 0.
- * @param rule null: no minimum, so 0.
+ * Smallest deposit a rule asks for: the larger of its share of the price, rounded **up** to the penny, and its fixed sum; never more than the
+ * price. Pence. @param pricePence purchase price, ≥ 0. @param rule null: no minimum, so 0.
  */
 export function minimumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return 0;
@@ -34,10 +32,8 @@ export function minimumDeposit(pricePence: number, rule: DepositRule | null): nu
 }
 
 /**
- * Largest deposit a rule allows: its share of the price rounded **down**, and its fixed sum when that is above 0,
- * whichever is smaller. Pence.
- * @param pricePence purchase price, ≥ 0.
- * @param rule null: up to the price.
+ * Largest deposit a rule allows: its share of the price rounded **down**, and its fixed sum when that is above 0, whichever is smaller. Pence.
+ * @param pricePence purchase price, ≥ 0. @param rule null: up to the price.
  */
 export function maximumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return pricePence;
@@ -216,11 +212,7 @@ function priceProduct(
   };
 }
 
-/**
- * Prices every product of the merchant for one request. The purchase price never changes: a raised
- * deposit lowers the loan, and products are filtered after that. Nothing is thrown for a product that was accepted
- * by domain/product-check.ts.
- */
+/** Prices every product of the merchant. The price never changes: a raised deposit lowers the loan, and products are filtered after that. */
 export function priceQuote(request: QuoteRequest): Quote {
   const { merchant, today } = request;
   const pricePence = request.loanPence + request.depositPence;

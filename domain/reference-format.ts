@@ -11,10 +11,9 @@ interface Part {
 const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
 
 /**
- * Reads the format of a lender's references: parts one after the other, each a character, `\d` or a class such as
- * `[A-Z0-9]`, with `?`, `{n}` or `{n,m}` behind it. It is a small part of regular expressions, checked by counting, so that
- * no format can make a check slow.
- * @returns null when it is none, matches nothing, or allows more than 64 characters.
+ * Reads the format of a lender's references: parts one after the other, each a character, `\d` or a class such as `[A-Z0-9]`, with `?`, `{n}`
+ * or `{n,m}` behind it. It is a small part of regular expressions, checked by counting, so that no format can make a check slow. @returns null
+ * when it is none, matches nothing, or allows more than 64 characters.
  */
 export function readReferenceFormat(format: string): ((reference: string) => boolean) | null {
   const parts = readParts(format);

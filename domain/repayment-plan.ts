@@ -39,9 +39,8 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
 const DAYS_IN_YEAR = 365;
 
 /**
- * Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days are whole
- * numbers: the first interval (`firstIntervalDays`, else max(1, `deferralMonths`) months), then `numberOfRepayments` − 1
- * months.
+ * Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days are whole numbers: the first interval
+ * (`firstIntervalDays`, else max(1, `deferralMonths`) months), then `numberOfRepayments` − 1 months.
  */
 function termUnits({
   numberOfRepayments,
@@ -54,10 +53,9 @@ function termUnits({
 }
 
 /**
- * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment.
- * Without a deferral that is n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12.
- * @param costPence ≥ 0, a safe integer.
- * @param loanPence > 0, a safe integer.
+ * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment. Without a deferral that is
+ * n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12. @param costPence ≥ 0, a safe integer. @param loanPence > 0, a safe
+ * integer.
  */
 export function flatAnnualBasisPoints(
   terms: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>,
@@ -171,10 +169,9 @@ function finalRepayment(prepared: PreparedPlan, loanPence: number, monthlyPence:
 }
 
 /**
- * Plan of a product for a loan: the level payment by the product's own rounding, the final payment by its rule.
- * Where a payment rounded up would leave nothing or less for the last one, it is rounded down instead. A single
- * repayment is the final one.
- * @param loanPence integer pence, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE.
+ * Plan of a product for a loan: the level payment by the product's own rounding, the final payment by its rule. Where a payment rounded up
+ * would leave nothing or less for the last one, it is rounded down instead. A single repayment is the final one. @param loanPence integer
+ * pence, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE.
  */
 export function planRepayments(terms: ProductTerms, loanPence: number): RepaymentPlan {
   const prepared = preparePlan(terms);

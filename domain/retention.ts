@@ -77,8 +77,7 @@ export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): Remove
 const NOTIFICATION_ID = new RegExp(`^ntf_${ULID_PATTERN}$`);
 
 /**
- * Reads a task, which anyone who reaches Temporal may have sent. A false cursor skips bodies until the next run, and removes
- * nothing more.
+ * Reads a task, which anyone who reaches Temporal may have sent. A false cursor skips bodies until the next run, and removes nothing more.
  * @throws RetentionRefused when it is anything but a kind and a cursor: days, above all, are for the database's owner to say.
  */
 export function readRetentionTask(given: unknown): RetentionTask {

@@ -66,10 +66,7 @@ export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): Webh
   return { ok: true, url: url.href, hostname, port };
 }
 
-/**
- * A text as a URL; undefined when it is none. Never `URL.canParse`: once Node 20.20 has optimised a caller, that takes Latin-1 for UTF-8, so that
- * it refuses `https://bücher.example/` and takes hosts that the constructor refuses.
- */
+/** A text as a URL, or undefined. Not by `URL.canParse`: optimised by Node 20.20 it takes Latin-1 for UTF-8, and refuses `bücher.example`. */
 export function parsedUrl(text: string): URL | undefined {
   try {
     return new URL(text);
@@ -108,11 +105,10 @@ interface SigningInput {
 }
 
 /**
- * The headers that prove an event is ours, one signature per live secret in both forms: `Service-Signature` over
- * `<t>.<body>` in hex, and the Standard Webhooks headers over `<id>.<t>.<body>` in base64. The HMAC key is the decoded
- * 32 bytes of the secret. Behind them `webhook-signature` has one of the asymmetric form, `v1a`, per live key pair: a receiver that
- * reads only the first signatures still finds those it knows.
- * @throws RangeError when there is no secret or key pair, or one is malformed; the message never holds it.
+ * The headers that prove an event is ours, one signature per live secret in both forms: `Service-Signature` over `<t>.<body>` in hex, and the
+ * Standard Webhooks headers over `<id>.<t>.<body>` in base64. The HMAC key is the decoded 32 bytes of the secret. Behind them
+ * `webhook-signature` has one of the asymmetric form, `v1a`, per live key pair: a receiver that reads only the first signatures still finds
+ * those it knows. @throws RangeError when there is no secret or key pair, or one is malformed; the message never holds it.
  */
 export function signatureHeaders(input: SigningInput) {
   const { body, eventId, timestamp, secrets, keyPairs, hmac, sign } = input;

@@ -68,10 +68,7 @@ interface ResolveDeps {
   readonly dnsMs: number;
 }
 
-/**
- * The addresses of a name, IPv4 first. An answer with a blocked address is refused whole: it is a mistake or an attack.
- * @throws DeliveryFault `dns` or `blocked_address`; any other error is ours.
- */
+/** A name's addresses, IPv4 first. A blocked one refuses all: a mistake or an attack. @throws DeliveryFault `dns`, `blocked_address`; ours. */
 export async function resolveTarget(
   hostname: string,
   { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
@@ -131,10 +128,7 @@ interface OpenOptions {
   readonly connectMs: number;
 }
 
-/**
- * Connects to one of the addresses, in their order, and checks the certificate for the host name.
- * @throws DeliveryFault `connect`, `tls`, `reset` or `blocked_address`; any other error is ours.
- */
+/** Connects to one of the addresses in order; checks the certificate. @throws DeliveryFault `connect`, `tls`, `reset`, `blocked_address`; ours. */
 export async function openConnection(options: OpenOptions, signal: AbortSignal): Promise<TLSSocket> {
   const endsAt = performance.now() + options.connectMs;
   const tcp = await openTcp(options, endsAt, signal);

@@ -126,9 +126,8 @@ const KEPT_BYTES = 8 * 1_024;
 const READ_BYTES = 64 * 1_024;
 
 /**
- * Reads the body of an answer, for people. Never fails: it returns what arrived before the connection broke, the time was up
- * or the signal aborted. Nothing is decompressed.
- * @returns at most 8 KiB as text without NUL, which Postgres cannot store.
+ * Reads the body of an answer, for people. Never fails: it returns what arrived before the connection broke, the time was up or the signal
+ * aborted. Nothing is decompressed. @returns at most 8 KiB as text without NUL, which Postgres cannot store.
  */
 export function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {

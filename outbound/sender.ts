@@ -137,11 +137,7 @@ function clockSkewOf(date: string | undefined, nowMs: number): number | null {
   return theirsMs === null ? null : nowMs - theirsMs;
 }
 
-/**
- * Checks a URL before it is registered: its form, that its name resolves, and that every address may be connected to.
- * Opens no connection.
- * @throws our own faults, such as no DNS server.
- */
+/** Checks a URL before it is registered: form, resolution, every address. Opens no connection. @throws our own faults (no DNS server). */
 export async function checkRegistrationTarget(
   url: string,
   options: Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'resolver' | 'hosts' | 'timeouts'>,

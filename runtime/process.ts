@@ -5,8 +5,8 @@ import { roleOf, type Process } from '../db/postgres/roles';
 import { withTimeout } from '../timing/timing';
 
 /**
- * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0. A second signal exits at once. An uncaught error exits with
- * 1: the supervisor starts a clean process, and everything acknowledged is in Postgres. SIGHUP calls `onHangUp`, if there is one.
+ * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0; a second signal exits at once. An uncaught error exits
+ * with 1: everything acknowledged is in Postgres. SIGHUP calls `onHangUp`, if there is one.
  */
 export function runUntilSignal(
   running: { readonly close: () => Promise<void>; readonly onHangUp?: () => void },

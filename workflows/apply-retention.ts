@@ -16,10 +16,9 @@ const BUSY_PAUSE = '30 seconds';
 type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
- * Removes expired rows, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. It has no argument for how
- * many days are kept: they are in the database, where only its owner changes them.
- * @param from the position of a long run that continues as a new one; null or absent: from the beginning. The activity checks it.
- * @returns the rows removed in this run.
+ * Removes expired rows, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. It has no argument for how many
+ * days are kept: they are in the database, where only its owner changes them. @param from the position of a long run that continues as a new
+ * one; null or absent: from the beginning. The activity checks it. @returns the rows removed in this run.
  */
 export async function applyRetention(from?: RetentionTask | null): Promise<RetentionTotals> {
   const { removeExpired, reportRemoval } = proxyActivities<RetentionActivities>({

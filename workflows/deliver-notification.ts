@@ -57,10 +57,9 @@ const WHY: Record<Wait['because'], string> = {
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
- * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. A partner's failure
- * is a result; Temporal repeats only after our own faults. Temporal's own cancellation ends the delivery between attempts: an attempt
- * under way is finished and recorded first.
- * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
+ * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. A partner's failure is a
+ * result; Temporal repeats only after our own faults. Temporal's own cancellation ends the delivery between attempts: an attempt under way is
+ * finished and recorded first. @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
   const delivery = new Delivery(input);

@@ -89,9 +89,8 @@ const MAC_BYTES = 16;
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url. A partner can neither make
- * one nor use another partner's.
- * @param readSecret called once, and again after a failure.
+ * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url: no partner can make one or use
+ * another's. @param readSecret called once, and again after a failure.
  */
 function createCursors(readSecret: () => Promise<Buffer>) {
   let secret: Promise<Buffer> | null = null;

@@ -38,10 +38,7 @@ export async function applicationExists(db: DbOrTransaction, applicationId: stri
   return (await runPrepared(db, text, [applicationId])).length > 0;
 }
 
-/**
- * Reads an application with its history; notifications of dropped months are missing.
- * @param scope of the service key that asks, or `all` @returns null when there is none in that scope
- */
+/** An application with its history (but notifications of dropped months); null outside the scope. @param scope of the asking service key */
 export async function findApplication(db: DbOrTransaction, applicationId: string, scope: KeyBinding | 'all') {
   const visible = scope === 'all' ? undefined : inScope(scope);
   const [application] = await db

@@ -30,10 +30,9 @@ type LenderEventAnswer =
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
 /**
- * Records an event of a lender, and stores a notification for each state that the application reaches by it, all in one transaction
- * under the lock of the application's row. An event that comes early waits: it is applied by the event that makes it possible, or once
- * its wait is over (applyOverdueEvents).
- * @param options.waitSeconds how long an early event waits for the steps before it
+ * Records an event of a lender, and stores a notification for each state that the application reaches by it, all in one transaction under the
+ * lock of the application's row. An event that comes early waits: it is applied by the event that makes it possible, or once its wait is over
+ * (applyOverdueEvents). @param options.waitSeconds how long an early event waits for the steps before it
  */
 export async function recordLenderEvent(
   db: Db,
@@ -155,9 +154,8 @@ interface Move {
 }
 
 /**
- * Applies the waiting events of an application, whose row the transaction has locked, as far as possible, and ends the wait of those
- * that can no longer be applied.
- * @param skips whether events whose wait is over are applied without the steps that are missing
+ * Applies the waiting events of an application (row locked) as far as possible, and ends the wait of those that no longer can be.
+ * @param skips whether events whose wait is over are applied without the missing steps
  */
 async function settleWaiting(
   tx: DbOrTransaction,
@@ -197,10 +195,9 @@ export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
   (await runPrepared<{ id: string }>(db, OVERDUE, [limit])).map(({ id }) => id);
 
 /**
- * Applies the events of an application whose wait is over, without the missing steps, in one transaction under the lock of its row,
- * and writes an event for operators that names those steps. When the row is locked (a lender's event is being recorded, or another
- * worker does the same) it does nothing: the next round tries again.
- * @returns the event for operators; null when there was nothing to apply
+ * Applies the events of an application whose wait is over, without the missing steps, in one transaction under the lock of its row, and writes
+ * an event for operators that names those steps. When the row is locked (a lender's event is being recorded, or another worker does the same)
+ * it does nothing: the next round tries again. @returns the event for operators; null when there was nothing to apply
  */
 export async function applyOverdueEvents(db: Db, applicationId: string, write: WriteChange) {
   return db.transaction(async (tx) => {

@@ -31,11 +31,10 @@ const INSERT =
   'insert into webhook_endpoints (endpoint_id, partner_id, environment, url) values ($1, $2, $3, $4)';
 
 /**
- * Registers the endpoint of a partner and environment, and makes their key pair when there is none. A replaced endpoint is removed with
- * its secrets, so that nobody who reads the new address learns what signed for the old one. The key pair stays: receivers have its
- * public half alone.
- * @returns `newKeyPairId`: of the key pair, when it was made now.
- * @throws Refused when the partner does not exist, or there is an endpoint and `replace` is false.
+ * Registers the endpoint of a partner and environment, and makes their key pair when there is none. A replaced endpoint is removed with its
+ * secrets, so that nobody who reads the new address learns what signed for the old one. The key pair stays: receivers have its public half
+ * alone. @returns `newKeyPairId`: of the key pair, when it was made now. @throws Refused when the partner does not exist, or there is an
+ * endpoint and `replace` is false.
  */
 export async function registerEndpoint(
   tx: DbOrTransaction,
@@ -151,10 +150,7 @@ const SET_STATE = `
     warned_hours = case when $2 <> 'active' then warned_hours else 0 end
   where endpoint_id = $1`;
 
-/**
- * Disables or enables an endpoint; the same again is no change. For one that the service has disabled already
- * an operator's reason replaces its own, which ends the alert. @throws Refused when it does not exist or was removed.
- */
+/** Disables or enables an endpoint. An operator's reason replaces the service's, which ends the alert. @throws Refused when it is gone. */
 export async function setEndpointState(
   tx: DbOrTransaction,
   endpointId: string,
@@ -191,8 +187,7 @@ const NOTE = `
 
 /**
  * Decides what a failure other than a 410 means for its endpoint (domain/delivery-outcome.ts): operators are warned, or it is disabled.
- * record_attempt has counted the failure, and handles a 410 and a success itself.
- * @returns the event for operators, which has been written.
+ * record_attempt has counted the failure, and handles a 410 and a success itself. @returns the event for operators, which has been written.
  */
 export async function noteHealth(
   reader: Reader,

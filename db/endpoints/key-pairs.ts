@@ -55,10 +55,9 @@ const END = `
   where partner_id = $1 and environment = $2`;
 
 /**
- * Adds a key pair. For the overlap each delivery is signed with the new pair and the present ones, unless those end before: a receiver
- * verifies one of the signatures whether or not it has read the list again.
- * @param wanted.overlapSeconds 0 (a private key leaked: the old ones end now) to 7 days.
- * @throws Refused when there is no key pair yet, or three would be alive at the start of the overlap.
+ * Adds a key pair. For the overlap each delivery is signed with the new pair and the present ones, unless those end before: a receiver verifies
+ * one of the signatures whether or not it has read the list again. @param wanted.overlapSeconds 0 (a private key leaked: the old ones end now)
+ * to 7 days. @throws Refused when there is no key pair yet, or three would be alive at the start of the overlap.
  */
 export async function rotateKeyPair(
   tx: DbOrTransaction,

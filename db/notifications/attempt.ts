@@ -59,8 +59,7 @@ type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: st
 const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
 /**
- * Writes the row of an attempt before it is sent (open.sql).
- * @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
+ * Writes the row of an attempt before it is sent (open.sql). @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
  * @param told whether the workflow knows the planned attempt and the pause; otherwise the answer is `wait` when there are such.
  */
 export async function openAttempt(
@@ -183,9 +182,8 @@ export async function recordAttempt(
 }
 
 /**
- * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is.
- * @param ref.generation of the workflow that asks; nothing changes when another one has begun.
- * @returns the type of its event; null when nothing changed.
+ * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is. @param ref.generation of
+ * the workflow that asks; nothing changes when another one has begun. @returns the type of its event; null when nothing changed.
  */
 export const endNotification = async (reader: Reader, ref: NotificationRef, end: NotificationEnd) =>
   undelivered(await record(reader, ref, null, end, null));
@@ -195,10 +193,9 @@ type CancelAnswer =
   | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
 
 /**
- * Cancels a notification without a workflow, under its lock: a workflow that starts all the same finds it ended. A test gives its
- * unit of the quota back.
- * @param deadGeneration a generation whose workflow is known to be gone.
- * @throws Refused when there is no such notification, or it has ended.
+ * Cancels a notification without a workflow, under its lock: a workflow that starts all the same finds it ended. A test gives its unit of the
+ * quota back. @param deadGeneration a generation whose workflow is known to be gone. @throws Refused when there is no such notification, or it
+ * has ended.
  */
 export async function cancelNotification(
   tx: DbOrTransaction,

@@ -36,10 +36,7 @@ const CLAIM = `
   from claim_notifications_1($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
-/**
- * Claims due notifications (claim.sql): from endpoints in turn, first attempts before bulk recovery, an application's events in order.
- * Claims of one endpoint take turns in the database, so that together they never exceed its slots.
- */
+/** Claims what is due (claim.sql): endpoints in turn, live first, events in order. Claims of an endpoint take turns, within its slots. */
 export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: ClaimOptions) {
   type Row = Omit<Claim, 'turn'> & {
     readonly partner: string;
@@ -98,9 +95,8 @@ const RESTART = `
   returning 1`;
 
 /**
- * Makes a started notification queued again, under the next generation: its workflow is gone, or ended without recording an outcome.
- * Its step of the ladder, its next attempt and its pause stay.
- * @returns false when it is no longer started, or of another generation.
+ * Makes a started notification queued again, under the next generation: its workflow is gone, or ended without recording an outcome. Its step
+ * of the ladder, its next attempt and its pause stay. @returns false when it is no longer started, or of another generation.
  */
 export const restartNotification = async (reader: Reader, { notificationId, generation }: NotificationRef) =>
   (await runPrepared(reader, RESTART, [notificationId, generation])).length > 0;

@@ -87,9 +87,8 @@ type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
   : Readonly<Record<string, never>>;
 
 /**
- * The text `update deliveries d set …` for an event of domain/notification-states.ts, constant, to be prepared. Only claim.sql, open.sql
- * and record.sql change rows without it.
- * @param given expressions for the fields that the table leaves to the caller.
+ * The text `update deliveries d set …` for an event of domain/notification-states.ts, constant, to be prepared. Only claim.sql, open.sql and
+ * record.sql change rows without it. @param given expressions for the fields that the table leaves to the caller.
  */
 export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): string {
   const change: DeliveryChange = DELIVERY_CHANGES[event];

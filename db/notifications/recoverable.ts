@@ -20,10 +20,7 @@ export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number 
 
 const NOW = `select ${msText('service_now()')} as ms`;
 
-/**
- * A span by the database's clock. Its end is never in the future, so that it does not grow while the recovery runs.
- * @throws Refused when it begins more than LONGEST_RECOVERY_DAYS ago, or is empty.
- */
+/** A span by the database's clock, never into the future, where it would grow. @throws Refused when it begins too long ago, or is empty. */
 export async function resolveSpan(reader: Reader, since: MomentOrAgo, until: MomentOrAgo) {
   const { ms: now } = await oneRow<{ ms: number }>(reader, NOW);
   const at = (one: MomentOrAgo) => ('at' in one ? one.at.getTime() : now - one.agoSeconds * 1_000);

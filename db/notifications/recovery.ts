@@ -124,11 +124,7 @@ interface WantedRecovery {
 
 const ENABLED = `select 1 from partners where partner_id = $1 and recovery = 'enabled'`;
 
-/**
- * Stores a recovery for a worker to carry out, or counts what it would send. An index allows a partner one at a time in each
- * environment.
- * @returns `recoveryId`: null for a dry run. @throws Refused
- */
+/** Stores a recovery for a worker, or counts. An index allows one at a time. @returns `recoveryId`: null for a dry run. @throws Refused */
 export async function recoverForPartner(db: Db, { owner, keyId, since, until, dryRun }: WantedRecovery) {
   return db.transaction(async (tx) => {
     if ((await runPrepared(tx, ENABLED, [owner.partnerId])).length === 0)
@@ -207,9 +203,8 @@ interface RecoveryRun {
 }
 
 /**
- * Sends what a recovery still has to send, one by one, at its rate. Its position is stored with each, so that it may die at any moment.
- * The caller records how it ended.
- * @returns why it stopped before its end, a Refused when there is no active endpoint any more; null at its end.
+ * Sends what a recovery still has to send, one by one, at its rate. Its position is stored with each, so that it may die at any moment. The
+ * caller records how it ended. @returns why it stopped before its end, a Refused when there is no active endpoint any more; null at its end.
  * @throws TakenOver when another process has resumed it.
  */
 export async function runRecovery(

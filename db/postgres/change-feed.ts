@@ -38,9 +38,8 @@ interface Session {
 }
 
 /**
- * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the connection notifies itself with a nonce
- * every 250 ms. Postgres delivers notifications in commit order, so an echo proves that every change committed before it was sent has
- * been received.
+ * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the connection notifies itself with a nonce every 250
+ * ms. Postgres delivers notifications in commit order, so an echo proves that every change committed before it was sent has been received.
  */
 export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { monotonicMs, onError } = options;

@@ -49,9 +49,8 @@ export const expiredMonths = (reader: Reader, { kind, table, prefix }: MonthlyKi
 const LOCKED_OUT = new Set(['55P03', '40P01']);
 
 /**
- * Drops a month as a whole, and writes that into the change log (drop_expired_month).
- * @returns `stays` when a row of it must; `busy` when it was locked for half a second, or has changed since it was counted.
- * @throws when it is no month, or not past its time.
+ * Drops a month as a whole, and writes that into the change log (drop_expired_month). @returns `stays` when a row of it must; `busy` when it
+ * was locked for half a second, or has changed since it was counted. @throws when it is no month, or not past its time.
  */
 export async function dropMonth(
   reader: Reader,

@@ -15,9 +15,8 @@ import { jsonText, moment, pence, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
 /**
- * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and
- * a range of ids is a range of moments. Old months are dropped as whole partitions (db/retention), which is why
- * nothing references this table and it references nothing.
+ * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and a range of ids is a range
+ * of moments. Old months are dropped as whole partitions (db/retention), which is why nothing references this table and it references nothing.
  */
 export const quotes = pgTable('quotes', {
   quoteId: text('quote_id').primaryKey(),

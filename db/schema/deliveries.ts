@@ -15,10 +15,7 @@ import { DELIVERY_STATES } from '../../domain/notification-states';
 import { moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
-/**
- * The status that partners see of a notification under way (domain/notification-states.ts). An index has it: a query that is to use the
- * index contains the same text. @param d prefix of the columns, such as `d.`.
- */
+/** What partners see of one under way (notification-states.ts). An index has this text: queries must, too. @param d prefix, such as `d.`. */
 export const deliveryStatus = (d = '') =>
   `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
 

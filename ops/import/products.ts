@@ -43,10 +43,7 @@ interface PlannedProduct extends CheckedProduct {
   readonly placeChanges: boolean;
 }
 
-/**
- * Creates and changes products, all or none; those that the file does not name stay. Other terms make a new version.
- * @throws ImportRefused with every fault; nothing has been written then.
- */
+/** Creates and changes products, all or none; other terms make a new version. @throws ImportRefused with every fault: nothing written. */
 export async function importProducts(
   db: DbOrTransaction,
   rows: readonly unknown[],

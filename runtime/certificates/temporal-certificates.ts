@@ -34,10 +34,9 @@ interface TemporalCertificate {
 }
 
 /**
- * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and `console` below `root`. Each of
- * the last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. A certificate stays until it is due. Those
- * that our authority did not issue are never changed.
- * @throws when others' certificates are in some of the folders only, are incomplete or have expired.
+ * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and `console` below `root`. Each of the
+ * last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. A certificate stays until it is due. Those that our
+ * authority did not issue are never changed. @throws when others' certificates are in some of the folders only, are incomplete or have expired.
  */
 export async function keepTemporalCertificates(root: string, now: Date): Promise<TemporalCertificate[]> {
   const authorityFiles = filesIn(join(root, 'authority'));

@@ -19,10 +19,9 @@ const KEYWORD = 2;
 const DAY_MS = 86_400_000;
 
 /**
- * Registers the namespace, where it is missing, with our search attributes, and waits until both can be used. What exists stays
- * as it is; any number of processes may do this at once.
- * @param keepDays How long ended workflows are kept, 1 or more; for a namespace that is new.
- * @throws when Temporal cannot be reached or does not let us.
+ * Registers the namespace, where it is missing, with our search attributes, and waits until both can be used. What exists stays as it is; any
+ * number of processes may do this at once. @param keepDays How long ended workflows are kept, 1 or more; for a namespace that is new. @throws
+ * when Temporal cannot be reached or does not let us.
  */
 export async function ensureNamespace(
   connection: ConnectionLike,

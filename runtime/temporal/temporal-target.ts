@@ -15,11 +15,7 @@ export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution'
 /** Calls carry a kilobyte or two: to compress them costs both sides more than to send them. The SDK's default is gzip. */
 const UNCOMPRESSED = { grpcCompression: { codec: 'none' } } as const;
 
-/**
- * The Temporal that the settings name.
- * @returns undefined when they name none: then it is the embedded one.
- * @throws ConfigError when the settings contradict each other or a file cannot be read.
- */
+/** The Temporal of the settings; undefined: the embedded one. @throws ConfigError for a contradiction or a file that cannot be read. */
 export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
   const { connectionOptions, namespace = 'default' } = load(config);
   const { address, apiKey, tls, metadata } = connectionOptions;

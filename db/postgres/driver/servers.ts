@@ -18,10 +18,9 @@ const HOST = /^(\[[^\]]+\]|[^:[\]]*)(?::(\d+))?$/;
 const DEFAULT_PORT = 5432;
 
 /**
- * Reads the servers that a database URL names, in libpq's form: `postgres://a,b:5433/db?target_session_attrs=read-write`.
- * `read-write` and `primary` mean the one that takes writes, `any` whichever answers. Without the parameter several servers mean
- * `read-write`, because this service writes; a single server is accepted in any case.
- * @throws when it is no URL, or asks for a server of another kind.
+ * Reads the servers that a database URL names, in libpq's form: `postgres://a,b:5433/db?target_session_attrs=read-write`. `read-write` and
+ * `primary` mean the one that takes writes, `any` whichever answers. Without the parameter several servers mean `read-write`, because this
+ * service writes; a single server is accepted in any case. @throws when it is no URL, or asks for a server of another kind.
  */
 export function readServers(databaseUrl: string): Servers {
   const [, before, hosts, after] = URL_PARTS.exec(databaseUrl) ?? [];
