@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { connectDatabase } from '../db/postgres/connect';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
-import { openTogether, reportLogin, type Closers } from '../runtime/process';
+import { keepBeating, openTogether, reportLogin, type Closers } from '../runtime/process';
 import { openTracing } from '../runtime/telemetry/tracing';
 import { withTimeout } from '../timing/timing';
 import { buildApp } from './app';
@@ -65,6 +65,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const inserts = connect('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME);
   const pages = connect('pfqs api pages', PAGES_AT_A_TIME, true);
   closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
+  closers.add(keepBeating(database.sql, { kind: 'api', build: config.WORKER_BUILD_ID ?? null }));
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({

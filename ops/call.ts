@@ -71,12 +71,13 @@ export function handle<Own = object>(
     const database = open(deps);
     try {
       await checkIds(database.db, command);
-      const { json, text } = await work(
+      const { json, text, failure } = await work(
         { db: database.db, deps, options, args: argsOf(command) },
         ...operands,
       );
       if (options.json) deps.out(`${jsonText(json)}\n`);
       else deps.out(`${textOf(text, options.wide ? Infinity : WIDEST)}\n`);
+      if (failure !== undefined) throw new Error(failure);
     } finally {
       await database.close();
     }

@@ -5,6 +5,8 @@ export interface Answer {
   readonly json: unknown;
   /** The text for people; a text with tables is made for lines of at most so many characters. */
   readonly text: string | ((most: number) => string);
+  /** What is wrong with what it shows: after printing, the command ends with exit code 1. */
+  readonly failure?: string | undefined;
 }
 
 export const textOf = (text: Answer['text'], most: number) => (typeof text === 'string' ? text : text(most));

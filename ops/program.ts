@@ -15,11 +15,13 @@ import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';
 import { addRetentionCommands } from './retention';
 import { addSecretCommands } from './secrets';
+import { addStatusCommand } from './status';
 import { addUsageCommand } from './usage';
 import { addWebhookKeyCommands } from './webhook-secrets';
 import { addWebhookCommands } from './webhooks';
 
 const COMMANDS: readonly ((program: Command, deps: OpsDeps) => void)[] = [
+  addStatusCommand,
   addPartnerCommands,
   addKeyCommands,
   addMerchantCommands,

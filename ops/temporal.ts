@@ -67,13 +67,11 @@ export function temporalOrders(
       ),
     );
 
-  const aboutBuilds = <T>(work: (ask: Ask) => Promise<T>) =>
-    connected(DEPLOYMENT_DEADLINE_MS, async (connection) => {
+  const aboutBuilds = <T>(work: (ask: Ask) => Promise<T>, deadlineMs = DEPLOYMENT_DEADLINE_MS) =>
+    connected(deadlineMs, async (connection) => {
       try {
         return await work((request) =>
-          connection.withDeadline(Date.now() + DEPLOYMENT_DEADLINE_MS, () =>
-            request(connection.workflowService),
-          ),
+          connection.withDeadline(Date.now() + deadlineMs, () => request(connection.workflowService)),
         );
       } catch (error) {
         if (!isGrpcServiceError(error) || !REFUSED.has(error.code)) throw error;
@@ -131,7 +129,7 @@ export function temporalOrders(
           throw new Refused('conflict', 'A removal that was started by hand is still under way.');
         });
       }),
-    describeDeployment: () => aboutBuilds(read),
+    describeDeployment: (deadlineMs?: number) => aboutBuilds(read, deadlineMs),
     /** Makes a build current: announces it (a ramp of 0 %), waits until workers of others ask for no first tasks (20 s), changes over. */
     setCurrent: (buildId: string): Promise<void> =>
       aboutBuilds(async (ask) => {

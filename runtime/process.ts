@@ -1,8 +1,11 @@
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import { ulid } from 'ulid';
 import type { Sql } from '../db/postgres/connect';
 import { loginRights } from '../db/postgres/rights';
 import { roleOf, type Process } from '../db/postgres/roles';
-import { withTimeout } from '../timing/timing';
+import { BEAT_EVERY_MS, writeBeat, writeStop, type Beat } from '../db/processes';
+import { startLoop, withTimeout } from '../timing/timing';
 
 /**
  * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0; a second signal exits at once. An uncaught error exits
@@ -114,4 +117,34 @@ export async function reportLogin(
       { login, surplus },
       `the database login is not separated from the other processes: ${surplus.join('; ')} (${WHERE})`,
     );
+}
+
+/** One statement, of milliseconds. */
+const BEAT_TIMEOUT_MS = 5_000;
+
+/**
+ * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing; the log has that already.
+ * @param reachesTemporal of a worker. @returns what writes that it was stopped in order.
+ */
+export function keepBeating(
+  sql: Sql,
+  about: Pick<Beat, 'kind' | 'build'>,
+  reachesTemporal: () => Promise<boolean> = async () => false,
+): () => Promise<void> {
+  const processId = ulid();
+  const host = hostname();
+  const inTime = (writing: Promise<unknown>) =>
+    withTimeout(writing, BEAT_TIMEOUT_MS, 'Postgres').catch(() => undefined);
+  const loop = startLoop({
+    round: async () => {
+      const temporal = await reachesTemporal();
+      await inTime(writeBeat(sql, { ...about, processId, host, temporal }));
+    },
+    everyMs: BEAT_EVERY_MS,
+    onError: () => undefined,
+  });
+  return async () => {
+    await loop.stop();
+    await inTime(writeStop(sql, processId));
+  };
 }

@@ -16,7 +16,7 @@ import { connectDatabase, type Sql } from '../db/postgres/connect';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { hmacSha256, signEd25519 } from '../outbound/sender';
-import { openTogether, type Closers, reportLogin } from '../runtime/process';
+import { keepBeating, openTogether, type Closers, reportLogin } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
 import { inRound, withTimeout } from '../timing/timing';
@@ -123,6 +123,14 @@ function start(options: WorkerOptions, closers: Closers) {
     startDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
   );
   closers.add(() => session.close());
+
+  const reachesTemporal = () =>
+    session.checkReady().then(
+      () => true,
+      () => false,
+    );
+  const build = options.build?.buildId ?? null;
+  closers.add(keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal));
 
   // Loops that need Postgres alone.
   const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };

@@ -125,6 +125,27 @@ CREATE TABLE "delivery_pauses" (
 	CONSTRAINT "delivery_pauses_environment" CHECK ("delivery_pauses"."environment" in ('sandbox', 'live')),
 	CONSTRAINT "delivery_pauses_resumed" CHECK (("delivery_pauses"."resumed_at" is null) = ("delivery_pauses"."resumed_by" is null))
 );
+CREATE TABLE "backups" (
+	"completed_at" timestamp with time zone PRIMARY KEY DEFAULT service_now() NOT NULL
+);
+CREATE TABLE "outages" (
+	"kind" text NOT NULL,
+	"began_at" timestamp with time zone NOT NULL,
+	"ended_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	CONSTRAINT "outages_kind_began_at_pk" PRIMARY KEY("kind","began_at"),
+	CONSTRAINT "outages_kind" CHECK ("outages"."kind" in ('workers', 'temporal'))
+);
+CREATE TABLE "processes" (
+	"process_id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"host" text NOT NULL,
+	"build" text,
+	"started_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"seen_at" timestamp with time zone DEFAULT service_now() NOT NULL,
+	"temporal_at" timestamp with time zone,
+	"stopped_at" timestamp with time zone,
+	CONSTRAINT "processes_kind" CHECK ("processes"."kind" in ('api', 'worker'))
+);
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,

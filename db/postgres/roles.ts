@@ -119,6 +119,16 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert, update (key_id, ciphertext, expires_at)',
   },
 
+  // Each process writes that it runs; the script of the backup belongs to the superuser.
+  processes: {
+    api: 'select (process_id, temporal_at), insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at)',
+    worker:
+      'select, insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at), delete',
+    ops: 'select',
+  },
+  outages: { worker: 'select, insert (kind, began_at)', ops: 'select' },
+  backups: { ops: 'select' },
+
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
   cursor_secrets: { api: 'select' },
   operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },

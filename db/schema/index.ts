@@ -5,3 +5,4 @@ export * from './notifications';
 export * from './deliveries';
 export * from './webhooks';
 export * from './audit';
+export * from './processes';

@@ -154,7 +154,7 @@ const deliverySettings = {
     .optional()
     .describe(
       'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it; ' +
-        'without it workers have no versions.',
+        'without it workers have no versions. `ops status` shows it, of an API process too.',
     ),
 } as const;
 

@@ -1,0 +1,96 @@
+import { columns, oneRow, rowsOf, runPrepared, type Reader } from './postgres/connect';
+
+/** How often each process writes that it runs, in milliseconds. */
+export const BEAT_EVERY_MS = 10_000;
+/** A process that has not written for this long is gone, or cannot reach Postgres: three beats and some time to spare. */
+export const LOST_AFTER_MS = 45_000;
+/** What was lost longer ago has been replaced. */
+const SHOWN_FOR_MS = 900_000;
+
+export interface Beat {
+  readonly processId: string;
+  readonly kind: 'api' | 'worker';
+  readonly host: string;
+  readonly build: string | null;
+  /** Whether it reaches Temporal: workers only. */
+  readonly temporal: boolean;
+}
+
+const WRITE = `
+  insert into processes (process_id, kind, host, build, temporal_at)
+  values ($1, $2, $3, $4, case when $5::boolean then service_now() end)
+  on conflict (process_id) do update
+    set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at)`;
+
+// All parts see the rows as they were before: what no worker has written for a while was an outage, which ends now.
+const WRITE_AS_WORKER = `
+  with earlier as (select max(seen_at) as seen, max(temporal_at) as temporal from processes where kind = 'worker'),
+  noted as (
+    insert into outages (kind, began_at)
+    select kind, began_at from earlier, lateral (
+      values ('workers', seen), ('temporal', case when $5::boolean then temporal end)) o (kind, began_at)
+    where began_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000})
+    on conflict do nothing),
+  old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1)
+  ${WRITE}`;
+
+/** Writes that a process runs; a worker also notes an outage that ends with it. */
+export async function writeBeat(
+  reader: Reader,
+  { processId, kind, host, build, temporal }: Beat,
+): Promise<void> {
+  const parameters = [processId, kind, host, build, temporal];
+  await runPrepared(reader, kind === 'worker' ? WRITE_AS_WORKER : WRITE, parameters);
+}
+
+/** Writes that a process was stopped in order: it is not missed. */
+export const writeStop = (reader: Reader, processId: string) =>
+  runPrepared(
+    reader,
+    'update processes set stopped_at = service_now(), seen_at = service_now() where process_id = $1',
+    [processId],
+  );
+
+export interface RunningProcess extends Omit<Beat, 'processId' | 'temporal'> {
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  /** It has not written for a while, and was not stopped. */
+  readonly lost: boolean;
+  /** A worker that does not reach Temporal. */
+  readonly withoutTemporal: boolean;
+}
+
+const LIST = `
+  select ${columns('p', 'kind, host, build, started_at, seen_at')},
+    p.seen_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000}) as lost,
+    p.kind = 'worker' and coalesce(p.temporal_at < p.seen_at - make_interval(secs => ${LOST_AFTER_MS / 1_000}), true) as "withoutTemporal"
+  from processes p
+  where p.stopped_at is null and p.seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000})
+  order by p.kind, p.host, p.started_at`;
+
+/** The processes that run, and those that were lost within a quarter of an hour. */
+export const listProcesses = (reader: Reader) => rowsOf<RunningProcess>(reader, LIST, []);
+
+export interface PostgresState {
+  /** `standby`: this login was led to a server that cannot write. */
+  readonly role: 'leader' | 'standby';
+  readonly standbys: number;
+  /** Whether Postgres waits for a standby at each commit (`synchronous_standby_names`). */
+  readonly synchronous: boolean;
+  readonly lastBackupAt: Date | null;
+  /** For more than a day: then there should be a backup. */
+  readonly inUse: boolean;
+}
+
+const POSTGRES = `
+  select case when pg_is_in_recovery() then 'standby' else 'leader' end as role,
+    (select count(*)::int from pg_stat_replication) as standbys,
+    current_setting('synchronous_standby_names') <> '' as synchronous,
+    (select extract(epoch from max(completed_at)) * 1000 from backups)::float8 as "lastBackupMs",
+    exists (select from partners where created_at < service_now() - interval '26 hours') as "inUse"`;
+
+export async function readPostgres(reader: Reader): Promise<PostgresState> {
+  type Row = Omit<PostgresState, 'lastBackupAt'> & { readonly lastBackupMs: number | null };
+  const { lastBackupMs, ...state } = await oneRow<Row>(reader, POSTGRES);
+  return { ...state, lastBackupAt: lastBackupMs === null ? null : new Date(lastBackupMs) };
+}

@@ -1,0 +1,41 @@
+import { sql } from 'drizzle-orm';
+import { check, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { moment, serviceNow } from './columns';
+
+/** The API and worker processes of the last day: each writes every ten seconds that it runs (db/processes.ts). */
+export const processes = pgTable(
+  'processes',
+  {
+    /** A ULID, drawn at the start. */
+    processId: text('process_id').primaryKey(),
+    kind: text('kind', { enum: ['api', 'worker'] }).notNull(),
+    host: text('host').notNull(),
+    build: text('build'),
+    startedAt: moment('started_at').notNull().default(serviceNow),
+    seenAt: moment('seen_at').notNull().default(serviceNow),
+    /** When it last reached Temporal: workers only. */
+    temporalAt: moment('temporal_at'),
+    /** When it was stopped in order. */
+    stoppedAt: moment('stopped_at'),
+  },
+  (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],
+);
+
+/** Spans of our own in which nothing was sent: no worker ran or reached Postgres (`workers`), or none reached Temporal. Kept for reports. */
+export const outages = pgTable(
+  'outages',
+  {
+    kind: text('kind', { enum: ['workers', 'temporal'] }).notNull(),
+    beganAt: moment('began_at').notNull(),
+    endedAt: moment('ended_at').notNull().default(serviceNow),
+  },
+  (t) => [
+    primaryKey({ columns: [t.kind, t.beganAt] }),
+    check('outages_kind', sql`${t.kind} in ('workers', 'temporal')`),
+  ],
+);
+
+/** Backups that were completed; the script of the backup writes them. */
+export const backups = pgTable('backups', {
+  completedAt: moment('completed_at').primaryKey().default(serviceNow),
+});

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { connectDatabase } from '../../db/postgres/connect';
+import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
+import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
+import { startTestService } from '../support/service';
+import { testTemporal } from '../support/temporal';
+import { until } from '../support/delivery';
+import { temporalOrders } from '../../ops/temporal';
+import { OTHER_DEPS, runWith, useOps } from './run';
+
+const ops = useOps();
+const { database } = ops;
+const temporal = testTemporal();
+const API: Beat = { processId: 'one', kind: 'api', host: 'a', build: '1.2.0', temporal: false };
+const WORKER: Beat = { processId: 'two', kind: 'worker', host: 'b', build: '1.2.0', temporal: true };
+const beat = (one: Beat) => writeBeat(database.db, one);
+const run = () => ops.run(['status']);
+
+beforeEach(async () => {
+  await database.sql`truncate processes, outages, backups, delivery_pauses`;
+  ops.temporal = { describeDeployment: async () => ({ current: '1.2.0', ramping: null, builds: [] }) };
+  await beat(API);
+  await beat(WORKER);
+  await database.sql`insert into backups default values`;
+});
+afterEach(() => setServiceClock(database, null));
+
+test('all is well: exit code 0, with builds, ages and the last backup', async () => {
+  const { code, out, err } = await run();
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toMatch(/^Well\.\n/);
+  expect(out).toMatch(/API 1 +API process a \(1\.2\.0\), up \d+ s, seen \d+ s ago/);
+  expect(out).toMatch(/Worker 2 +worker b \(1\.2\.0\)/);
+  expect(out).toMatch(/Postgres +leader, 0 standbys/);
+  expect(out).toMatch(/Temporal +reached, current build: 1\.2\.0/);
+  expect(out).toMatch(/Last backup +\d+ s ago/);
+  expect(await ops.json('status')).toMatchObject({
+    well: true,
+    problems: [],
+    postgres: { role: 'leader' },
+    processes: [{ kind: 'api' }, { kind: 'worker', lost: false }],
+    temporal: { current: '1.2.0' },
+  });
+});
+
+const partnerFails = async (set: string) => {
+  const { endpointId } = await newPartner(database);
+  await database.sql.unsafe(`update webhook_endpoints set ${set} where endpoint_id = '${endpointId}'`);
+};
+test.each<[string, RegExp, () => Promise<unknown>]>([
+  ['the API is away', /API: no process runs/, () => database.sql`delete from processes where kind = 'api'`],
+  ['no worker runs', /Workers: none runs/, () => database.sql`delete from processes where kind = 'worker'`],
+  ['a worker was stopped in order', /Workers: none runs/, () => writeStop(database.db, 'two')],
+  ['a process was lost', /API process a \(1\.2\.0\) was last seen/, () => advanceServiceClock(database, 60)],
+  [
+    'a worker lost Temporal',
+    /worker b \(1\.2\.0\) does not reach Temporal/,
+    () => database.sql`update processes set temporal_at = service_now() - interval '2 minutes'`,
+  ],
+  [
+    'Temporal is away',
+    /Temporal cannot be reached/,
+    async () => {
+      ops.temporal = {};
+    },
+  ],
+  [
+    'an endpoint was disabled',
+    /disabled \(gone\): its notifications are held/,
+    () => partnerFails(`state = 'disabled', disabled_reason = 'gone'`),
+  ],
+  ['an endpoint fails', /has failed for \d/, () => partnerFails(`failing_since = '2026-11-20'`)],
+  [
+    'a partner is paused for long',
+    /Paused: for more than a day/,
+    async () => {
+      const { partnerId } = await newPartner(database);
+      await ops.json('partners pause-deliveries', partnerId, '--environment', 'sandbox');
+      await database.sql`update delivery_pauses set paused_at = service_now() - interval '2 days'`;
+    },
+  ],
+  [
+    'the backup is old',
+    /Backup: none in the last 26 hours/,
+    () => database.sql`update backups set completed_at = '2026-11-19'`,
+  ],
+])('%s: exit code 1, and it says so first', async (_, said, happens) => {
+  await database.sql`update webhook_endpoints set state = 'removed'`;
+  await happens();
+  const { code, out, err } = await run();
+  expect(code).toBe(1);
+  expect(out).toMatch(/^Not well:\n {2}! /);
+  expect(out).toMatch(said);
+  expect(err).toMatch(/^error: not well: \d found/);
+});
+
+test('Postgres is away, or accepts and says nothing: it says so within seconds, and what Temporal says', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => void sockets.push(socket));
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
+  const { port } = silent.address() as AddressInfo;
+  for (const url of [`postgres://ops@127.0.0.1:${port}/quotes`, 'postgres://ops@127.0.0.1:1/quotes']) {
+    const connect = () =>
+      connectDatabase({ url, poolSize: 1, applicationName: 'test', statementTimeoutMs: 10_000 });
+    const { code, out } = await runWith({ ...OTHER_DEPS, connect }, ['status', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      well: false,
+      postgres: { unreachable: expect.any(String) },
+      temporal: { unreachable: expect.stringContaining('192.0.2.9') },
+    });
+  }
+  for (const socket of sockets) socket.destroy();
+  silent.close();
+});
+
+test('--watch shows it again until it is interrupted', async () => {
+  const running = ops.run(['status --watch 1']);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  ops.interruption.abort();
+  const { code, out } = await running;
+  ops.interruption = new AbortController();
+  expect(code).toBe(0);
+  expect(out.split('Well.').length).toBeGreaterThan(3);
+});
+
+test('when all workers were away, or Temporal, the first beat after it leaves a row; a short gap leaves none', async () => {
+  const outages = async () => [
+    ...(await database.sql`
+      select kind, extract(epoch from ended_at - began_at)::int as seconds from outages order by began_at, kind`),
+  ];
+  await advanceServiceClock(database, 20);
+  await beat({ ...WORKER, temporal: false });
+  expect(await outages()).toEqual([]);
+  await advanceServiceClock(database, 60);
+  await beat({ ...WORKER, temporal: false });
+  expect(await outages()).toEqual([]);
+  await beat({ ...WORKER, processId: 'three' });
+  expect(await outages()).toMatchObject([{ kind: 'temporal', seconds: 60 }]);
+  await advanceServiceClock(database, 3_600);
+  await Promise.all(['four', 'five'].map((processId) => beat({ ...WORKER, processId })));
+  expect(await outages()).toMatchObject([
+    { kind: 'temporal', seconds: 60 },
+    { kind: 'temporal', seconds: 3_540 },
+    { kind: 'workers', seconds: 3_540 },
+  ]);
+  await advanceServiceClock(database, 100_000);
+  await beat(WORKER);
+  expect((await listProcesses(database.db)).map(({ kind }) => kind)).toEqual(['worker']);
+});
+
+test('API and worker of a service write that they run, and that they were stopped', async () => {
+  const service = await startTestService(temporal);
+  const { api } = service;
+  const orders = temporalOrders(
+    { namespace: temporal.namespace, connection: { address: temporal.address } },
+    { taskQueue: service.taskQueue, deployment: 'none' },
+  );
+  try {
+    const processes = async () => listProcesses(api.database.db);
+    await until(
+      async () =>
+        (await processes()).some(({ kind, withoutTemporal }) => kind === 'worker' && !withoutTemporal),
+      'the worker has written that it reaches Temporal',
+    );
+    expect(await processes()).toMatchObject([
+      { kind: 'api', lost: false },
+      { kind: 'worker', lost: false },
+    ]);
+    expect(await orders.describeDeployment(3_000)).toMatchObject({ current: null });
+  } finally {
+    await service.worker.close();
+  }
+  expect((await listProcesses(api.database.db)).map(({ kind }) => kind)).toEqual(['api']);
+  await service.receiver.close();
+  await api.close();
+}, 120_000);
