@@ -1,16 +1,26 @@
 import type { Command } from 'commander';
-import { findNotification, listAttempts, listNotifications, whatTheyDo } from '../db/notifications/operator';
+import {
+  countWhatTheyDo,
+  findNotification,
+  listAttempts,
+  listNotifications,
+  LONGEST_SPAN_SECONDS,
+  whatTheyDo,
+  type DoingCount,
+} from '../db/notifications/operator';
+import { listPauses } from '../db/notifications/pauses';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { idOf, withId } from './ids';
 import { listedView, notificationAnswer, nowTexts, storyOf } from './notification-view';
-import { age, existing, listed } from './output';
+import { age, existing, listed, moment, snakeCased } from './output';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
 Examples:
+  ops notifications summary --partner P100001     what its deliveries do now, and what was answered last
   ops notifications list --undelivered --since 2d
   ops notifications list --paused          by whom, and since when
   ops notifications list --merchant-reference ORDER-1042
@@ -19,8 +29,7 @@ Examples:
   ops notifications resend ntf_01K…        once more, with the same event id
   ops notifications recover --partner P100001 --since 36h     all that was never delivered; counts first`;
 
-/** Notifications are read back to front through their ids, so the span bounds the work. */
-const LONGEST_SPAN_DAYS = 400;
+const LONGEST_SPAN_DAYS = LONGEST_SPAN_SECONDS / 86_400;
 const DEFAULT_SPAN_DAYS = 7;
 
 interface ListOptions extends Page {
@@ -104,6 +113,56 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     return notificationAnswer(found, now(found), await listAttempts(db, notificationId), deps);
   });
 
+  const summary = notifications
+    .command('summary')
+    .description(
+      'What deliveries do now, attempts under way included: how many, the oldest, and what was answered last.',
+    )
+    .option('--partner <partner>', 'of this partner only, by environment', idOf('partner'))
+    .addOption(environmentOption('of this environment only'));
+  handle(summary, deps, async ({ db, options }) => {
+    const { partner: partnerId, environment } = options;
+    const found = await countWhatTheyDo(db, { partnerId, environment });
+    const pauses = (await listPauses(db, partnerId ?? null)).filter(
+      (one) => environment === undefined || one.environment === environment,
+    );
+    const answer = listed(found, summaryView, {
+      ...(partnerId === undefined ? { partners: ({ partners }) => partners.size } : { env: 'environment' }),
+      doing: ({ doing, reason }) => (reason === null ? doing : `${doing}: ${reason}`),
+      count: 'count',
+      oldest: ({ oldest }) => age(oldest.createdAt, deps.now()),
+      'last answers': (one) =>
+        summaryView(one)
+          .last_answers.map(({ answer: text, count }) => `${text} (${count})`)
+          .join(', '),
+      'oldest one': ({ oldest }) => oldest.notificationId,
+    });
+    const paused = pauses.map(
+      (one) =>
+        `Paused: ${one.partnerId} in ${one.environment} since ${moment(one.pausedAt)} by ${one.pausedBy}.\n`,
+    );
+    return {
+      json: { paused: pauses.map(snakeCased), doing: answer.json },
+      text: (most) => paused.join('') + answer.text(most),
+    };
+  });
+
   addNotificationOrders(notifications, deps);
   addRecoveryCommands(notifications, deps);
 }
+
+const ANSWERS_SHOWN = 3;
+
+const summaryView = ({ environment, doing, reason, count, partners, oldest, answers }: DoingCount) => ({
+  environment: environment ?? null,
+  doing,
+  reason,
+  count,
+  partners: partners.size,
+  oldest_notification_id: oldest.notificationId,
+  oldest_created_at: oldest.createdAt,
+  last_answers: [...answers]
+    .toSorted(([, one], [, other]) => other - one)
+    .slice(0, ANSWERS_SHOWN)
+    .map(([answer, times]) => ({ answer, count: times })),
+});

@@ -73,6 +73,9 @@ export interface NotificationFilter {
   readonly limit: number;
 }
 
+/** Notifications are read back to front through their ids, so the span bounds the work. */
+export const LONGEST_SPAN_SECONDS = 400 * 86_400;
+
 const ENVIRONMENTS: readonly Tenant['environment'][] = ['sandbox', 'live'];
 
 /** Notifications, newest first. The span bounds the rows that are read: ids sort by time, and their months are partitions. */
@@ -249,4 +252,63 @@ export async function whatTheyDo(
     const partnerPaused = paused && { ...paused, since: new Date(paused.since) };
     return deliveryNow({ ...one, ...facts, partnerPaused, attemptBeganAt, now: new Date(nowMs) });
   };
+}
+
+/** What many deliveries do now, in one row for each thing. */
+export interface DoingCount extends Partial<Tenant> {
+  readonly doing: DeliveryNow['doing'];
+  /** Why they are held, else null. */
+  readonly reason: string | null;
+  count: number;
+  readonly partners: Set<string>;
+  /** The one that was created first. */
+  oldest: NotificationSummary;
+  /** The last answers of those that have been tried, with how many had each. */
+  readonly answers: Map<string, number>;
+}
+
+/** Rows that are read at a time; some tens of milliseconds. */
+const SUMMED_AT_A_TIME = 1_000;
+
+/** Counts deliveries under way by what they do now. Reads all of them: some seconds for a backlog of 100,000. */
+export async function countWhatTheyDo(
+  reader: Reader,
+  of: Pick<NotificationFilter, 'partnerId' | 'environment'>,
+): Promise<DoingCount[]> {
+  const counts = new Map<string, DoingCount>();
+  const filter = { ...of, states: DELIVERY_STATES, undelivered: false, paused: false };
+  for (let after: string | undefined; ;) {
+    const found = await listNotifications(reader, {
+      ...filter,
+      after,
+      sinceSeconds: LONGEST_SPAN_SECONDS,
+      limit: SUMMED_AT_A_TIME,
+    });
+    const doing = await whatTheyDo(reader, found);
+    for (const one of found) {
+      const now = doing(one);
+      const reason = now.doing === 'held' ? now.reason : null;
+      const environment = of.partnerId === undefined ? undefined : one.environment;
+      const key = `${environment}/${now.doing}/${reason}`;
+      const row = counts.get(key) ?? {
+        ...(environment && { environment }),
+        doing: now.doing,
+        reason,
+        count: 0,
+        partners: new Set(),
+        oldest: one,
+        answers: new Map(),
+      };
+      counts.set(key, row);
+      row.count += 1;
+      row.partners.add(one.partnerId);
+      // Newest first: the last that is seen is the oldest.
+      row.oldest = one;
+      if (one.lastOutcome !== null)
+        row.answers.set(one.lastOutcome, (row.answers.get(one.lastOutcome) ?? 0) + 1);
+    }
+    after = found.at(-1)?.notificationId;
+    if (found.length < SUMMED_AT_A_TIME) break;
+  }
+  return [...counts.values()].toSorted((one, other) => other.count - one.count);
 }

@@ -1,3 +1,4 @@
+import { openAttempt } from '../../db/notifications/attempt';
 import { claimDue } from '../../db/notifications/claim';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { newPartner, putInState, storeStatus, storeTest } from '../support/notifications';
@@ -97,6 +98,33 @@ test('a paused partner: what waits says by whom and since when, and a pause of s
   expect(again.out).toContain('were already running');
   expect(await ops.actionsOn(partnerId)).toEqual(['partners.resume-deliveries', 'partners.pause-deliveries']);
   await ops.refuses(2, 'required option', 'partners pause-deliveries', partnerId);
+});
+
+test('the summary has a row for each thing that deliveries do, with count, oldest and last answers', async () => {
+  const [first, ...ids] = await Promise.all([store(), store(), store(), store(), store()]);
+  await failedOnce(ids[0] ?? '', 300_000);
+  await failedOnce(ids[1] ?? '', 300_000);
+  await openAttempt(ops.database.db, { notificationId: ids[2] ?? '', generation: 1 });
+  const { notificationId: held } = await storeStatus(ops.database, { partnerId, environment: 'live' });
+  await putInState(ops.database, held, 'held');
+  const { doing, paused } = await ops.json('notifications summary --partner', partnerId);
+  expect(paused).toEqual([]);
+  const due = [first, ids[3]].toSorted()[0];
+  expect(
+    doing.toSorted((a: { doing: string }, b: { doing: string }) => (a.doing < b.doing ? -1 : 1)),
+  ).toMatchObject([
+    { environment: 'sandbox', doing: 'due', count: 2, oldest_notification_id: due, last_answers: [] },
+    { environment: 'live', doing: 'held', reason: 'webhook_not_registered', count: 1 },
+    { environment: 'sandbox', doing: 'sending', count: 1 },
+    { doing: 'waiting_for_attempt', count: 2, last_answers: [{ answer: 'http_status 503', count: 2 }] },
+  ]);
+  await ops.json('partners pause-deliveries', partnerId, '--environment', 'sandbox');
+  const text = await ops.text('notifications summary --partner', partnerId, '--environment', 'sandbox');
+  expect(text).toMatch(/^Paused: P\d+ in sandbox since \S+ \S+Z by tester\.\n/);
+  expect(text).toMatch(/partner_paused.*4 /);
+  expect(text).toContain('http_status 503 (2)');
+  const all = await ops.json('notifications summary');
+  expect(all.doing.find((one: { doing: string }) => one.doing === 'held').partners).toBeGreaterThanOrEqual(1);
 });
 
 test('a later event of an application names the earlier one that it waits for', async () => {
