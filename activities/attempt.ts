@@ -24,7 +24,6 @@ export interface AttemptDeps {
   /** For statements that are prepared (`plannedOnce`). */
   readonly sql: Sql;
   readonly keyRing: KeyRing;
-  /** One guarded, bounded POST (outbound/). Throws only for our own faults. */
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
@@ -62,7 +61,6 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
 }
 
 interface SendOrder extends NotificationRef {
-  /** Names the endpoint, for the limit on attempts under way to it. */
   readonly queue: string;
   /** Whether the workflow knows its step of the ladder (its own attempt, `wait`, an order). Else a planned attempt answers `wait`. */
   readonly told: boolean;
@@ -90,7 +88,6 @@ type SendResult =
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
-  /** Deliveries to the partner are paused: the next generation makes the attempt. */
   | { readonly kind: 'paused' }
   | { readonly kind: 'superseded' };
 

@@ -27,7 +27,6 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
 }
 
-/** Compiles a response schema into what answers a call that succeeded. */
 export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>) {
   const serialize = serializer(schema);
   return (reply: FastifyReply, data: Data, status: 200 | 201 | 202 = 200): FastifyReply =>

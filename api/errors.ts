@@ -10,7 +10,6 @@ import {
 
 const STATUSES = { ...ERROR_STATUSES, ...INTERNAL_ERROR_STATUSES };
 
-/** A failure that the caller gets in the contract's form. Throw it from any hook or handler. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly statusCode: number;
@@ -32,13 +31,11 @@ const INTERNAL_ERROR = new ApiError(
   'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
 );
 
-/** There is no active endpoint to send to. */
 export function notRegistered(environment: 'sandbox' | 'live'): ApiError {
   const message = `No webhook is registered for the ${environment} environment, or it is disabled.`;
   return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
 }
 
-/** The answer to an unknown path or method. */
 export const NO_SUCH_ENDPOINT = new ApiError('NOT_FOUND', 'There is no such endpoint.');
 
 export function errorBody(error: ApiError): AnyErrorBody {

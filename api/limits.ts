@@ -64,7 +64,6 @@ export function createRateLimiter({ limit, redis, onFallback }: RateLimiterOptio
   };
 }
 
-/** Builds the count of a key's calls, and the check of its limit. The answer to a counted call has the headers of the limit. */
 export function rateLimits(limiter: RateLimiter, onRefused: () => void) {
   async function countCall(keyId: string, reply: FastifyReply) {
     const state = await limiter(keyId);

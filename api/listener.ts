@@ -69,7 +69,6 @@ function isReadable(url: string): boolean {
   }
 }
 
-/** Fastify's options for a listener with or without its own TLS (1.2 and later). */
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
   const { requestTimeout, keepAliveTimeout, connectionTimeout, ...server } = TIMEOUTS;
   const timeouts = { ...SHARED, requestTimeout, keepAliveTimeout, connectionTimeout };

@@ -91,7 +91,6 @@ export function createApiMetrics(deps: {
   };
 }
 
-/** Connections that a listener has open at this moment. */
 export function openConnections(app: FastifyInstance): Promise<number> {
   return new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count ?? 0)));
 }
@@ -141,7 +140,6 @@ export function observeRequests(
 interface Line {
   readonly requestId: string;
   readonly method: string;
-  /** A pattern, never a path. */
   readonly route: string;
   readonly status: number;
   readonly ms: number;

@@ -35,7 +35,6 @@ export interface ApiProcessOptions {
   readonly logger: Logger;
   readonly moreMetrics?: () => Promise<string>;
   readonly ports: { readonly api: number; readonly internal: number };
-  /** Longest wait for Redis, in milliseconds. Default: REDIS_TIMEOUT_MS. */
   readonly redisTimeoutMs?: number;
 }
 
@@ -48,7 +47,6 @@ export interface ApiProcess {
   close(): Promise<void>;
 }
 
-/** Starts one API process: the public and the internal listener, on the given Postgres and Redis. */
 export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   return openTogether((closers) => start(options, closers));
 }

@@ -12,7 +12,6 @@ export function helped({ usage, purpose }: Help): boolean {
   return true;
 }
 
-/** Runs a process' entry point; an error ends the process with 1 and its message. */
 export function main(name: string, help: Help, run: () => Promise<void>): void {
   if (helped(help)) return;
   run().catch((error: unknown) => {

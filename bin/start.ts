@@ -20,7 +20,6 @@ const HELP = {
     'Everything on this machine, for people: Postgres, Temporal, API, worker, a demo shop and a receiver. Ctrl-C stops it.',
 };
 
-/** Everything on one machine, for people: `npm start`. The services log into DATA_DIR/services.log. */
 if (!helped(HELP))
   void runStack(async (signals) => {
     const config = readConfig();

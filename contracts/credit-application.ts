@@ -28,7 +28,6 @@ const lenderFields = {
 
 const quoteId = (field: string) => visibleText(field, 64).nullish();
 
-/** An application by the parameters of a finance link. */
 export const applicationByParametersSchema = z
   .object({
     ...lenderFields,
@@ -152,7 +151,6 @@ export const lenderEventRequestSchema = z
 
 export const readLenderEvent = bodyValidator(lenderEventRequestSchema);
 
-/** Body of `POST /v1/sandbox/credit-applications`. */
 export const simulateApplicationSchema = z
   .strictObject({
     service_quote_id: visibleText('service_quote_id', 64).meta({
@@ -175,7 +173,6 @@ export const simulateApplicationSchema = z
 
 export const readSimulateApplication = bodyValidator(simulateApplicationSchema);
 
-/** Body of `POST /v1/sandbox/credit-applications/{credit_application_id}/events`. */
 export const simulateEventSchema = z
   .strictObject({
     status: z

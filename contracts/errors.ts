@@ -72,7 +72,6 @@ export const ERROR_STATUSES = {
 } as const;
 export type ErrorCode = keyof typeof ERROR_STATUSES;
 
-/** The form of every error, with the codes and details of a contract. */
 const errorBodySchema = <Code extends string, Details extends z.ZodType>(
   statuses: Readonly<Record<Code, number>>,
   details: Details,

@@ -44,7 +44,6 @@ const about = ([description, ...examples]: About) => ({
   ...(examples.length > 0 && { examples }),
 });
 
-/** Fields of an answer, each with its description and examples. */
 export const text = (...of: About) => z.string().meta(about(of));
 export const textOrNull = (...of: About) => z.string().nullable().meta(about(of));
 export const whole = (...of: About) => z.int().meta(about(of));

@@ -34,7 +34,6 @@ export const recoverResponseSchema = answerSchema('RecoverResponse', { recovery_
 
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
-/** What partners see of a recovery's state. */
 const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
 
 export const recoveryResponseSchema = answerSchema('RecoveryResponse', {

@@ -1,6 +1,4 @@
-/** What we use of the package tr46, which comes without types. */
 declare module 'tr46' {
-  /** UTS 46 ToASCII; null when the name is refused. */
   export function toASCII(
     domainName: string,
     options: {

@@ -85,7 +85,6 @@ export const applicationEventSchema = z
 
 export type ApplicationEvent = z.infer<typeof applicationEventSchema>;
 
-/** The test event: the same shape and types, with placeholders for what there is none of. */
 export const testEventSchema = z
   .object(
     event(z.literal(TEST_EVENT_TYPE), {
@@ -231,7 +230,6 @@ export const webhookKeysSchema = answerSchema('WebhookKeysResponse', {
 
 export type WebhookKeysBody = z.infer<typeof webhookKeysSchema>;
 
-/** The answer of `GET /v1/webhook-endpoint`. */
 export const webhookEndpointSchema = answerSchema('WebhookEndpointResponse', {
   state: z.enum(['active', 'disabled', 'none']).meta({
     description:

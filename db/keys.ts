@@ -170,7 +170,6 @@ export const loadAllKeys = (db: Reader) => rowsOf<ApiKeyRecord>(db, RECORD, []);
 export const loadKeysOfPartner = (db: Reader, partnerId: string) =>
   rowsOf<ApiKeyRecord>(db, `${RECORD} where k.partner_id = $1`, [partnerId]);
 
-/** The key with this hash (`hashKey`), whatever its state. */
 export const findKeyByHash = async (db: Reader, hash: Buffer) =>
   (await rowsOf<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]))[0] ?? null;
 

@@ -105,14 +105,12 @@ export function judgeStatus(from: ApplicationState, to: ApplicationState, happen
 
 export interface WaitingEvent {
   readonly status: ApplicationState;
-  /** When the lender says it happened. */
   readonly occurredAt: Date;
   readonly eventNumber: number;
 }
 
 export interface Standing {
   readonly state: ApplicationState;
-  /** When the lender says that it came into this state. */
   readonly stateOccurredAt: Date;
   readonly updatedAt: Date;
 }

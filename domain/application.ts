@@ -1,10 +1,8 @@
 import type { ApplicationState } from './application-states';
 
-/** What an application is for. Money in pence. */
 export interface ApplicationTerms {
   readonly loanPence: number;
   readonly depositPence: number;
-  /** The product chosen on the link; null when the link named none. */
   readonly creditProduct: string | null;
 }
 
@@ -22,7 +20,6 @@ export interface ApplicationChange extends ApplicationTerms {
   readonly lenderReference: string;
   readonly status: ApplicationState;
   readonly previousStatus: ApplicationState | null;
-  /** When the lender says it happened. */
   readonly occurredAt: Date;
 }
 
@@ -36,7 +33,6 @@ interface FittedOffer {
   readonly depositPence: number;
 }
 
-/** What a quote offered. Money in pence. */
 export interface QuotedOffers {
   readonly merchantReference: string | null;
   readonly fitted: readonly FittedOffer[];
@@ -70,7 +66,6 @@ export function offerRefusal(offers: QuotedOffers, wanted: WantedOffer): OfferRe
   return found ? null : 'amounts_not_quoted';
 }
 
-/** The product that is named, or all of them when none is; of whichever lender. */
 export function namedOffers(
   fitted: readonly FittedOffer[],
   { creditProduct }: Pick<WantedOffer, 'creditProduct'>,

@@ -8,7 +8,6 @@ const SCAN_STEP = 0.05;
 /** Payments that equal the drawdowns to this share of them are repaid free of interest: 0.002 pence of £2,000,000. */
 const NOTHING = 1e-11;
 
-/** Present value of what was drawn down less that of what is paid, at ln(1 + yearly rate) = `logRate`. */
 function balanceAt(logRate: number, drawdowns: readonly CashFlow[], payments: readonly CashFlow[]): number {
   let sum = 0;
   for (const [years, amount] of drawdowns) sum += amount * Math.exp(-years * logRate);

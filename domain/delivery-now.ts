@@ -33,7 +33,6 @@ export interface DeliveryFacts {
   readonly now: Date;
 }
 
-/** What a delivery does now. Moments: since when, or until when at the latest. */
 export type DeliveryNow =
   | {
       readonly doing: 'ended';
@@ -43,9 +42,7 @@ export type DeliveryNow =
     }
   | { readonly doing: 'held'; readonly reason: string | null; readonly since: Date | null }
   | { readonly doing: 'sending'; readonly since: Date }
-  /** It makes no attempt until an operator resumes it. */
   | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
-  /** So do all deliveries to its partner. */
   | { readonly doing: 'partner_paused'; readonly since: Date; readonly by: string }
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
   /** The next attempt should have begun: no worker, or Temporal is away. */

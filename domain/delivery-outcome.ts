@@ -4,7 +4,6 @@ const FAILURES = {
   http_status: 'answered STATUS',
   redirect: 'answered STATUS, a redirect, which is not followed',
   gone: 'answered 410: the endpoint wants no more',
-  /** Refused, no route, or no connection in time. */
   connect: 'no connection',
   timeout: 'no answer in time',
   tls: 'TLS failed: check the certificate and its chain',
@@ -40,7 +39,6 @@ export interface SentWebhook {
   readonly clockSkewMs: number | null;
 }
 
-/** The outcome of an answer with this status: only 2xx succeeds. */
 export function outcomeOfStatus(
   httpStatus: number,
   durationMs: number,
@@ -61,7 +59,6 @@ export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop
   return outcome.failure === 'gone' ? 'stop' : 'retry';
 }
 
-/** One line for people, without a full stop: tables, the Temporal UI, logs. */
 export function describeOutcome(outcome: DeliveryOutcome): string {
   const took = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
   if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
@@ -70,7 +67,6 @@ export function describeOutcome(outcome: DeliveryOutcome): string {
   return `${failure} (${took})${asks}`;
 }
 
-/** `2.5 s`. */
 export function seconds(ms: number): string {
   return `${Number((ms / 1_000).toFixed(1))} s`;
 }
@@ -129,7 +125,6 @@ const MIN_JITTER_MS = 1 * SECOND_MS;
 const MAX_JITTER_MS = 15 * MINUTE_MS;
 
 interface WaitInput {
-  /** Wait before each attempt, the first included, in milliseconds. */
   readonly ladderMs: readonly number[];
   readonly attemptsMade: number;
   /** What the partner asked for with its last answer, 0 or more; null when it asked for nothing. */

@@ -1,4 +1,3 @@
-/** How a division of money that does not come out even is settled. */
 type Rounding = 'half_up' | 'floor' | 'ceil';
 
 export type AmountFault = 'format' | 'decimals' | 'too_large';

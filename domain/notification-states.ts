@@ -9,7 +9,6 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 export type EndState = (typeof END_STATES)[number];
 export type NotificationState = (typeof NOTIFICATION_STATES)[number];
 
-/** A workflow delivers it, or will. */
 const OPEN = ['queued', 'started'] as const;
 
 export const isOpen = (state: NotificationState): state is (typeof OPEN)[number] =>
@@ -52,7 +51,6 @@ export const DELIVERY_CHANGES = {
   take: { from: ['queued'], to: null, given: ['taken_at', 'due_at'] },
   /** Its workflow could not be started. */
   give_back: { from: ['queued'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
-  /** Its workflow exists. */
   start: { from: ['queued'], to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
   /** Its workflow replaces one that is gone: the next attempt is planned for later, or it is paused. */
   wait: { from: OPEN, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'], clears: ['taken_at'] },
@@ -74,7 +72,6 @@ export const DELIVERY_CHANGES = {
   put_off: { from: ['queued'], to: null, given: ['due_at'] },
   /** An earlier event of its application has ended. */
   due_now: { from: ['queued'], to: null, now: ['due_at'] },
-  /** Temporal is asked for its workflow. */
   check: { from: ['started'], to: null, now: ['checked_at'] },
   /** Its workflow is gone, or ended without recording an outcome. Its plan is kept. */
   restart: {
@@ -92,7 +89,6 @@ export const DELIVERY_CHANGES = {
     now: ['due_at'],
     clears: ['taken_at', 'started_at', 'checked_at'],
   },
-  /** There is no active endpoint for it. */
   hold: {
     from: OPEN,
     to: 'held',
@@ -112,7 +108,6 @@ export const DELIVERY_CHANGES = {
 
 export type DeliveryEvent = keyof typeof DELIVERY_CHANGES;
 
-/** How an event ends a notification. Its row goes in the same transaction, and with it what only something under way has. */
 interface End {
   readonly from: readonly NotificationState[];
   readonly end: EndState;
@@ -120,7 +115,6 @@ interface End {
   readonly countsAsFailed?: true;
 }
 
-/** Every event that ends a notification; record.sql applies them. */
 export const ENDS = {
   // Also when an attempt of an earlier generation is reported late: a delivery is a delivery. It counts once.
   delivered: { from: NOTIFICATION_STATES, end: 'delivered' },

@@ -1,4 +1,3 @@
-/** What the service notices by itself and operators should know. */
 export const OPERATOR_EVENT_KINDS = [
   /** An endpoint has answered nothing but failures for 24, 48 or 96 hours. */
   'endpoint_failing',
@@ -20,7 +19,6 @@ export const OPERATOR_EVENT_KINDS = [
 
 export type OperatorEventKind = (typeof OPERATOR_EVENT_KINDS)[number];
 
-/** One line for people, with what to do: the log and `ops events list`. */
 export function describeOperatorEvent(kind: OperatorEventKind, details: Record<string, unknown>): string {
   const times = `${String(details['failures'])} failures in ${String(details['hours'])} h`;
   const count = `${String(details['count'])} held notifications`;

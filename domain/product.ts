@@ -1,4 +1,3 @@
-/** The words that a term of a product may be. */
 export const PRODUCT_CHOICES = {
   rateType: ['fixed', 'variable'],
   /** `apr_effective`: the monthly rate is `(1 + APR)^(1/12) − 1`; `monthly_rate`: ratePpm itself; `nominal_annual`: a twelfth of it. */
@@ -12,7 +11,6 @@ export const PRODUCT_CHOICES = {
 } as const;
 type Choice<Term extends keyof typeof PRODUCT_CHOICES> = (typeof PRODUCT_CHOICES)[Term][number];
 
-/** A share of the purchase price, a fixed sum, or both; see domain/quote.ts for how they combine. */
 export interface DepositRule {
   /** Share of the purchase price in basis points, 0–10,000. */
   readonly basisPoints: number;
@@ -52,9 +50,7 @@ export interface ProductTerms {
 
 export interface Product extends ProductTerms {
   readonly productId: string;
-  /** Version of the terms, from 1. */
   readonly version: number;
-  /** The lender's name when the version was made: what partners are shown. */
   readonly lenderName: string;
   /** Place in the merchant's own order, ascending. */
   readonly displayOrder: number;
@@ -64,14 +60,12 @@ export interface Product extends ProductTerms {
   readonly validTo: string | null;
 }
 
-/** Lowest and highest loan any credit product can offer, in pence. */
 export const LOWEST_LOAN_PENCE = 1_000;
 export const HIGHEST_LOAN_PENCE = 200_000_000;
 
 /** £1,000,000 of fixed deposit or fee: half the largest loan. */
 const HIGHEST_FIXED_PENCE = 100_000_000;
 
-/** Lowest and highest value of each number among the terms of a product, and of a deposit rule. */
 export const PRODUCT_BOUNDS = {
   numberOfRepayments: [1, 120],
   /** 10,000 %: above any APR in the market, and still exact in doubles over the longest term. */
@@ -79,7 +73,6 @@ export const PRODUCT_BOUNDS = {
   /** 10,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
   ratePpm: [0, 100_000_000],
   deferralMonths: [0, 60],
-  /** Five years. */
   firstIntervalDays: [1, 1_830],
   settlementFeePence: [0, HIGHEST_FIXED_PENCE],
   minLoanPence: [LOWEST_LOAN_PENCE, HIGHEST_LOAN_PENCE],
@@ -94,7 +87,6 @@ export const LONGEST_PRODUCT_NAME = 120;
 export const isWithin = (value: unknown, [lowest, highest]: readonly [number, number]): boolean =>
   Number.isSafeInteger(value) && (value as number) >= lowest && (value as number) <= highest;
 
-/** Whether both parts of a deposit rule are possible; an absent part is none. */
 export const isPossibleDeposit = (basisPoints: unknown, fixedPence: unknown): boolean =>
   isWithin(basisPoints ?? 0, PRODUCT_BOUNDS.depositBasisPoints) &&
   isWithin(fixedPence ?? 0, PRODUCT_BOUNDS.depositFixedPence);
@@ -104,7 +96,6 @@ export interface Merchant {
   readonly tradingName: string;
   /** Whether the merchant may communicate regulated credit promotions (FCA). */
   readonly fcaAuthorised: boolean;
-  /** False: the summary is given without the product list (no notice). */
   readonly showProducts: boolean;
   /** `offer`: the best offer that fits; `headline`: always the plain headline. */
   readonly summaryStyle: 'offer' | 'headline';
@@ -114,7 +105,6 @@ export interface Merchant {
   readonly products: readonly Product[];
 }
 
-/** A merchant as stored: parts of the set-up may still be missing. */
 export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthorised'> {
   readonly tradingName: string | null;
   readonly fcaAuthorised: boolean | null;
@@ -140,7 +130,6 @@ export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } |
 
 const orders = new WeakMap<readonly Product[], readonly Product[]>();
 
-/** Products in the merchant's order: `displayOrder`, then the name by code units. Sorted once for each list. */
 function inMerchantOrder(products: readonly Product[]): readonly Product[] {
   let ordered = orders.get(products);
   if (ordered === undefined) {

@@ -66,7 +66,6 @@ export function depositReason(pricePence: number, rule: DepositRule): string {
     : `A minimum deposit of ${formatPounds(rule.fixedPence)} is required.`;
 }
 
-/** Longest summary in code points of visible text. */
 export const LONGEST_SUMMARY = 80;
 
 const LEARN_MORE = 'Learn more';
@@ -81,7 +80,6 @@ export interface SummaryOffer {
 export interface SummaryRequest {
   readonly fcaAuthorised: boolean;
   readonly summaryStyle: 'offer' | 'headline';
-  /** The offers at exactly the link's loan and deposit, in the merchant's order; may be none. */
   readonly offers: readonly SummaryOffer[];
   readonly link: string;
 }
@@ -144,7 +142,6 @@ export interface QuoteRequest {
   readonly today: string;
 }
 
-/** One product priced for one request. All money in pence. */
 export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'> {
   readonly product: Product;
   readonly purchasePricePence: number;
@@ -153,7 +150,6 @@ export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'>
   readonly firstPaymentAmountPence: number;
   /** When the first payment is due, counted from drawdown. */
   readonly initialPaymentDue: { readonly value: number; readonly unit: 'days' | 'months' };
-  /** The figure for `annual_interest_rate` in basis points (5.21 % = 521). */
   readonly annualRateBasisPoints: number;
   readonly financeUrl: string;
 }

@@ -1,6 +1,5 @@
 const LONGEST_REFERENCE = 64;
 
-/** One place of a reference, such as `[A-Z0-9]{8}`: which characters, and how many of them. */
 interface Part {
   readonly characters: string;
   readonly least: number;

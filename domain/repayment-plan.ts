@@ -3,7 +3,6 @@ import { divideFloor, divideHalfUp, DIVISIONS, roundPence } from './money';
 import type { ProductTerms } from './product';
 
 const BASIS_POINTS = 10_000;
-/** Millionths in 1: the unit of `ratePpm`. */
 const MILLIONTHS = 1_000_000;
 
 type RateTerms = Pick<ProductTerms, 'rateBasis' | 'ratePpm' | 'aprBasisPoints'>;
@@ -111,7 +110,6 @@ export interface RepaymentPlan {
   readonly costOfCreditPence: number;
 }
 
-/** What depends on the product alone, so that a quote costs a few multiplications. */
 interface PreparedPlan {
   readonly terms: ProductTerms;
   readonly interestFree: boolean;
@@ -123,7 +121,6 @@ interface PreparedPlan {
   readonly paymentsGrowth: number;
 }
 
-/** Years from drawdown to the first payment: days / 365 where the agreement counts days, else whole months / 12. */
 function firstPaymentYears(terms: Pick<ProductTerms, 'deferralMonths' | 'firstIntervalDays'>): number {
   return terms.firstIntervalDays === null
     ? Math.max(1, terms.deferralMonths) / 12

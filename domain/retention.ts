@@ -67,7 +67,6 @@ export function readRemoval(given: unknown): Removal {
   return { kind: known, removed: removed as RemovedByPeriod };
 }
 
-/** @returns the sums of both. */
 export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): RemovedByPeriod {
   const sums: Record<string, number> = { ...one };
   for (const [period, rows] of Object.entries(other)) sums[period] = (sums[period] ?? 0) + rows;

@@ -100,7 +100,6 @@ function open(deps: OpsDeps): Database {
 
 type Log = (subject: Change['subject'], details: Change['details']) => Promise<void>;
 
-/** Makes a change and writes it to the change log in one transaction. @param action `<noun>.<verb>`, for the log. */
 export async function changeAndLog<Done>(
   { db, deps: { actor } }: Pick<Call, 'db' | 'deps'>,
   action: string,

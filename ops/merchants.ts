@@ -123,7 +123,6 @@ function rowFrom(merchantId: string, options: SetUp) {
   };
 }
 
-/** Creates or changes one merchant by way of the import, so that the same rules hold. */
 async function writeOne({ db, deps, options }: Call<SetUp>, verb: string, merchantId: string) {
   const { actor } = deps;
   const { changes } = await db.transaction(async (tx) => {

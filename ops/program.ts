@@ -45,7 +45,6 @@ const NOTES = `
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or an id that does not exist, 3 database or Temporal unreachable.
 Every change is written to the change log (ops changes list).`;
 
-/** The whole command line. Nothing runs, and nothing is opened, before it is given arguments. */
 export function buildProgram(deps: OpsDeps): Command {
   const program = new Command('ops');
   program

@@ -13,7 +13,6 @@ Examples:
   ops quotes list --merchant M123456 --days 1
   ops quotes list --merchant-reference ORDER-1042`;
 
-/** Quotes are read back to front through their ids, so the span bounds the work. */
 const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_DAYS = 7;
 /** An index of references would be written with each quote, so there is none: two months are read instead. */

@@ -56,7 +56,6 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   });
 }
 
-/** Its state when the first attempt has ended, or after ten seconds. */
 async function firstAttempt(db: Db, notificationId: string): Promise<NotificationProgress | null> {
   const endsAtMs = performance.now() + WAIT_MS;
   for (;;) {

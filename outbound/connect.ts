@@ -45,7 +45,6 @@ function matches(address: Parsed, cidr: Cidr): boolean {
   return address.kind() === cidr[0].kind() && address.match(cidr);
 }
 
-/** The two questions we ask of DNS. Node's own `Resolver` is one. */
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 /** Within the 5 s of a name. c-ares shortens the first try for a fast server: with fewer tries, a name that takes 1 s would fail. */
@@ -124,7 +123,6 @@ interface OpenOptions {
   readonly addresses: readonly string[];
   readonly isAllowed: AddressGuard;
   readonly secureContext: SecureContext;
-  /** For TCP and TLS together. */
   readonly connectMs: number;
 }
 

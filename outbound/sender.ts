@@ -160,7 +160,6 @@ export async function checkRegistrationTarget(
   }
 }
 
-/** HMAC-SHA256 by Node, for `signatureHeaders`. */
 export const hmacSha256: HmacSha256 = (key, message) =>
   createHmac('sha256', key).update(message, 'utf8').digest();
 

@@ -24,7 +24,6 @@ interface LoopOptions {
 export interface Loop {
   /** There may be something to do: the next round begins at once, or directly after the one under way. */
   wake(): void;
-  /** Begins no further round; resolves when the one under way has ended. */
   stop(): Promise<void>;
 }
 
@@ -68,7 +67,6 @@ const ROUND_TIMEOUT_MS = 60_000;
 /** Waits for a query of a loop. One that never settles, because its connection was lost, ends its round, and not the loop. */
 export const inRound = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'Postgres');
 
-/** Waits until `performance.now()` is at least `atMs`, or `signal` aborts. */
 export async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {
   const ms = atMs - performance.now();
   if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);

@@ -82,7 +82,6 @@ export function startDispatcher(deps: DispatcherDeps) {
       seen.attemptEndedMs = monotonicMs();
       if (seen.left.waiting) loop.wake();
     },
-    /** Starts nothing more; resolves when everything started has been written down. */
     async stop(): Promise<void> {
       await loop.stop();
       await starts.finish();

@@ -28,7 +28,6 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
   const repeats = repeatedWarnings(logger);
   return {
     warn: (details: Details, message: string): void => logger.warn(withWorkflow(details), message),
-    /** The workflow of a delivery was started. @param lagMs time from its commit. */
     started: (notification: ClaimedNotification, lagMs: number): void => {
       const { ageMs, traceParent: _, ...about } = notification;
       metrics.observeStart(notification, lagMs);

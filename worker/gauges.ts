@@ -190,7 +190,6 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
     return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
   };
   return function gauge(name: string, help: string, show: (of: Figures) => Shown, ...labelNames: string[]) {
-    // The registry keeps it.
     void new Gauge({
       name,
       help,

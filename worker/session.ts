@@ -16,7 +16,6 @@ const SLOTS_TO_ASK = 32;
 /** Temporal's own client would wait for a server that accepts a connection and says nothing. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const READY_TIMEOUT_MS = 5_000;
-/** Pauses between attempts to reach Temporal, in milliseconds. */
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
 

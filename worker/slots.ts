@@ -8,7 +8,6 @@ const RESERVED_MS = 5_000;
 /** While an attempt takes longer than this, its endpoint gets no further slot. */
 const SLOW_MS = 1_000;
 
-/** Whether a delivery starts on the fast path, or why not: its endpoint is not known to be fast, or no slot is free. */
 export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
 interface FastPathDeps {
@@ -25,7 +24,6 @@ interface Slot {
   readonly sinceMs: number;
 }
 
-/** The slots of a worker process for first attempts that run within their workflow task (local activities). */
 export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();

@@ -91,7 +91,6 @@ export interface Build {
 interface BuildWatchDeps {
   readonly client: Client;
   readonly taskQueue: string;
-  /** The build of this process; null: it takes no part in versioning. */
   readonly build: Build | null;
   readonly monotonicMs: () => number;
   readonly onError: (error: unknown) => void;

@@ -50,7 +50,6 @@ export async function startWorker(options: WorkerOptions) {
 function start(options: WorkerOptions, closers: Closers) {
   const { logger, tracing, databaseUrl, databasePoolSize, databaseTimeoutMs } = options;
 
-  // Postgres.
   const pool = { url: databaseUrl, applicationName: 'pfqs worker', statementTimeoutMs: databaseTimeoutMs };
   const forPrepared = Math.ceil(databasePoolSize / 2);
   const database = connectDatabase({ ...pool, poolSize: databasePoolSize - forPrepared });
@@ -59,7 +58,6 @@ function start(options: WorkerOptions, closers: Closers) {
   const { db } = database;
   const { sql } = prepared;
 
-  // What is observed of deliveries.
   const metrics = createWorkerMetrics(options);
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const clock = createClockWatch({
@@ -76,7 +74,6 @@ function start(options: WorkerOptions, closers: Closers) {
       logger.warn({ err: error }, 'the last attempts of an endpoint could not be read: it counts as slow'),
   });
 
-  // Sending and recording.
   const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
@@ -118,7 +115,6 @@ function start(options: WorkerOptions, closers: Closers) {
       }),
   });
 
-  // Temporal.
   const session = keepSession(options, activities, (client) =>
     startDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
   );
@@ -132,7 +128,6 @@ function start(options: WorkerOptions, closers: Closers) {
   const build = options.build?.buildId ?? null;
   closers.add(keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal));
 
-  // Loops that need Postgres alone.
   const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };
   const keeper = startWorkerKeeper(loopOptions);
   const overdueEvents = startWorkerOverdueEvents(loopOptions);
@@ -198,7 +193,6 @@ const monotonicMs = () => performance.now();
 /** Called when an attempt has been recorded here, or a notification has ended without one. */
 type AttemptEnds = Set<Dispatcher['attemptEnded']>;
 
-/** Starts what needs Temporal besides the Temporal workers: dispatcher, reconciler, schedule of the retention. */
 function startDispatch(
   client: Client,
   options: WorkerOptions,

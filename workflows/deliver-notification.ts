@@ -38,7 +38,6 @@ interface DeliveryEnd {
 interface DeliveryProgress {
   readonly phase: 'sending' | 'waiting' | 'paused' | 'ended';
   readonly attempts: number;
-  /** The outcomes of the attempts, oldest first. */
   readonly log: readonly string[];
   readonly paused: boolean;
 }
@@ -81,7 +80,6 @@ class Delivery {
   /** Steps of the ladder that were made, by this workflow and by one that it replaces; the database counts them. */
   private step = 0;
   private told = false;
-  /** The search attribute, as it was set last. */
   private status = 'sending';
   private readonly orders = { wake: false, paused: false };
   private readonly story: Story;
@@ -183,7 +181,6 @@ class Delivery {
     this.closeStory('cancelled', 'operator');
   }
 
-  /** Shows the state of a delivery under way. The end of the workflow shows how it ended. */
   private show(status: string): void {
     setCurrentDetails(this.story.text());
     if (status !== this.status) upsertSearchAttributes([{ key: statusKey, value: status }]);

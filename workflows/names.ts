@@ -1,5 +1,3 @@
-// Names by which others know workflows: task queues, ids and signals.
-
 export const TASK_QUEUE = 'notifications';
 
 /** Temporal worker deployment that builds of the worker belong to. */

@@ -161,7 +161,6 @@ export function getCreditApplication(app: FastifyInstance, queries: ApiQueries):
   });
 }
 
-/** The answer to opening an application: the same each time. */
 function createdToWire(application: Application): CreatedApplicationBody['data'] {
   return {
     credit_application_id: application.applicationId,

@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import openApi from '../../contracts/openapi.json';
 import { NO_SUCH_ENDPOINT } from '../errors';
 
-/** Replaces the library's logo, and leads to the guide. */
 const LOGO = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" width="420" height="40"><text x="0" y="27" fill="#fff" font-size="20" ' +
     'font-family="system-ui, sans-serif">Partner guide · Finance Quote Service</text></svg>',
@@ -24,7 +23,6 @@ const LOGO_STYLE_HASH = createHash('sha256').update(LOGO_STYLE).digest('base64')
 /** Paths of the page and its files. The library answers other paths, such as `/..%5c`, with statuses of its own. */
 const PLAIN_PATH = /^(?:[\w/-]|\.(?!\.))*(?:\?|$)/;
 
-/** `GET /openapi.json`, the page made from it at `/docs`, the partner guide, the files that it links, and `/llms.txt`. None needs a key. */
 export function getDocumentation(app: FastifyInstance): void {
   const serve = (path: string, type: string, text: string, headers: Record<string, string> = {}) =>
     app.get(path, (_request, reply) => reply.type(`${type}; charset=utf-8`).headers(headers).send(text));

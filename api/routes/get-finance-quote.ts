@@ -113,7 +113,6 @@ function checkLimits(loan: QuoteRequestBody['loan_amount']): void {
     });
 }
 
-/** The notice that goes with a list withheld for compliance. */
 const NOT_AUTHORISED_NOTICE = {
   code: 'MERCHANT_FCA_NOT_AUTHORISED',
   message: 'The merchant is not authorised to communicate regulated credit promotions.',

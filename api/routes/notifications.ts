@@ -22,7 +22,6 @@ import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
 import { shownReason } from './send-test-notification';
 
-/** Above every id. */
 const END = lowestNotificationId(2 ** 48 - 1);
 
 export function listNotifications(app: FastifyInstance, queries: ApiQueries): void {

@@ -18,7 +18,6 @@ export function requireSandbox(app: FastifyInstance): void {
   });
 }
 
-/** `POST /v1/sandbox/credit-applications`. */
 export function simulateCreditApplication(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(partnerApplicationSchema);
 
@@ -38,7 +37,6 @@ export function simulateCreditApplication(app: FastifyInstance, queries: ApiQuer
   });
 }
 
-/** `POST /v1/sandbox/credit-applications/{credit_application_id}/events`. */
 export function simulateEvent(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(partnerApplicationSchema);
   const { url, options } = idRoute('/v1/sandbox/credit-applications/{credit_application_id}/events');

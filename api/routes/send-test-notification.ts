@@ -105,7 +105,6 @@ function refusal(refused: Refused, environment: Caller['environment']): ApiError
   );
 }
 
-/** The status of a test as partners see it. @param progress null: unknown. */
 function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {
   if (progress === null) return 'queued';
   if (progress.state === 'delivered') return 'delivered';

@@ -3,7 +3,6 @@ import { webhookEndpointSchema, webhookKeysSchema } from '../../contracts/webhoo
 import { answerer } from '../answers';
 import type { ApiQueries } from '../queries';
 
-/** `GET /v1/webhook-keys`: those that sign now, newest first. */
 export function listWebhookKeys(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(webhookKeysSchema);
 
@@ -20,7 +19,6 @@ export function listWebhookKeys(app: FastifyInstance, queries: ApiQueries): void
   });
 }
 
-/** `GET /v1/webhook-endpoint`. */
 export function getWebhookEndpoint(app: FastifyInstance, queries: ApiQueries): void {
   const sendAnswer = answerer(webhookEndpointSchema);
 

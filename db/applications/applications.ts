@@ -69,7 +69,6 @@ interface ApplicationFilter {
   readonly limit: number;
 }
 
-/** Applications, newest first. The span bounds the rows that are read: ids sort by time. */
 export async function listApplications(db: DbOrTransaction, filter: ApplicationFilter) {
   const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
   const { applicationId } = creditApplications;

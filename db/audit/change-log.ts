@@ -58,7 +58,6 @@ export async function listChanges(
     .limit(filter.limit);
 }
 
-/** The last removals of the retention, summed by hour: it writes a line for each batch. */
 export async function lastRemovals(db: DbOrTransaction, limit: number) {
   const rows = await db.execute<{ changed_at: string; login: string; subject: string; rows: number }>(sql`
     select to_char(max(changed_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as changed_at, login, subject,

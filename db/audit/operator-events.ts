@@ -15,7 +15,6 @@ const insertion = (events: readonly OperatorEvent[]) => sql`
   from jsonb_to_recordset(${JSON.stringify(events)}::text::jsonb)
     as e (kind text, "partnerId" text, environment text, "endpointId" text, details jsonb)`;
 
-/** Writes events for operators. Call it in the transaction that they are about. */
 export async function appendOperatorEvents(tx: DbOrTransaction, events: readonly OperatorEvent[]) {
   if (events.length > 0) await tx.execute(insertion(events));
 }
@@ -25,7 +24,6 @@ export async function appendOperatorEventOnce(db: DbOrTransaction, event: Operat
   return (await db.execute(sql`${insertion([event])} on conflict do nothing`)).count > 0;
 }
 
-/** Events, newest first. @param filter.sinceSeconds how far back, in seconds. */
 export async function listOperatorEvents(
   db: DbOrTransaction,
   filter: {

@@ -28,7 +28,6 @@ const LAST = `
     union ${newest(ENDED, endedStatus(), 'failed')})
   order by n.finished_at is null desc, n.started_at desc, n.attempt_number desc limit $4::int`;
 
-/** The attempts to reach an endpoint under way, and the last `most` that have ended, each newest first. */
 export async function lastAttempts(
   db: DbOrTransaction,
   { partnerId, environment, endpointId }: WebhookEndpoint,
@@ -42,7 +41,6 @@ export async function lastAttempts(
   };
 }
 
-/** To judge how fast an endpoint is. */
 const ATTEMPTS_REMEMBERED = 10;
 
 /** How an endpoint has answered lately, newest attempt first. @returns null when the partner has no endpoint in that environment. */

@@ -103,7 +103,6 @@ export async function findEndpointForPartner(reader: Reader, { partnerId, enviro
   return row as PartnerEndpoint;
 }
 
-/** True in SQL when there is an active endpoint for the partner and environment of the row `t`. */
 export const hasActiveEndpoint = (t: string) => `exists (
   select 1 from webhook_endpoints e
   where e.partner_id = ${t}.partner_id and e.environment = ${t}.environment and e.state = 'active')`;

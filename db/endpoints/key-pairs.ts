@@ -34,7 +34,6 @@ const live = (names: string) => `
   select ${columns('k', names)} from webhook_key_pairs k
   where k.partner_id = $1 and k.environment = $2 and ${LIVE} order by ${NEWEST_FIRST}`;
 
-/** The key pairs that sign now, newest first. */
 export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   rowsOf<SealedKeyPair>(db, live(`${SUMMARY}, ciphertext`), [partnerId, environment]);
 
@@ -102,7 +101,6 @@ const LIST = `
   where ($1::text is null or k.partner_id = $1) and ($2::text is null or k.environment = $2)
   order by k.partner_id, k.environment, ${NEWEST_FIRST}`;
 
-/** All key pairs, those that have ended too, newest first for each partner and environment. */
 export const listKeyPairs = (
   db: DbOrTransaction,
   filter: {

@@ -34,7 +34,6 @@ interface Wanted {
   readonly otherThan?: string;
 }
 
-/** Rows of a table, by id; those of removed endpoints and of ended key pairs too. */
 async function readSealed(
   reader: Reader,
   { name, id, place }: SealedTable,
@@ -65,7 +64,6 @@ function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } 
   }
 }
 
-/** Rows read by one statement of a check. */
 const CHECKED_AT_ONCE = 1_000;
 
 interface SecretsChecked {

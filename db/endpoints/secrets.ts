@@ -35,7 +35,6 @@ const LIVE = `
   select ${columns('s', 'secret_id, endpoint_id, key_id, ciphertext, created_at, expires_at')}
   from webhook_secrets s where s.endpoint_id = $1 and ${IS_LIVE} ${NEWEST_FIRST}`;
 
-/** The secrets that sign now, newest first. */
 export const liveSecrets = (db: DbOrTransaction, endpointId: string) =>
   rowsOf<SealedSecret>(db, LIVE, [endpointId]);
 
@@ -80,6 +79,5 @@ const LIST = `
   select ${columns('s', 'secret_id, key_id, created_at, expires_at')}, ${IS_LIVE} as live
   from webhook_secrets s where s.endpoint_id = $1 ${NEWEST_FIRST}`;
 
-/** All secrets of an endpoint, those that have ended too, newest first. */
 export const listSecrets = (db: DbOrTransaction, endpointId: string) =>
   rowsOf<SecretSummary>(db, LIST, [endpointId]);

@@ -212,7 +212,6 @@ export async function cancelNotification(
   return { kind: 'cancelled', was: state, partnerId };
 }
 
-/** Stores the beginning of the endpoint's answer with its attempt. */
 export async function keepAnswer(
   reader: Reader,
   { notificationId, attemptNumber }: AttemptRef,
@@ -225,7 +224,6 @@ export async function keepAnswer(
   );
 }
 
-/** Records that an operator has paused a delivery, or resumed it. Temporal does the pausing; partners see no next attempt. */
 export async function notePause(
   reader: Reader,
   { notificationId, generation }: NotificationRef,

@@ -122,10 +122,8 @@ export const SOMETHING_IS_DUE = toDispatchers('due');
 
 export const recoveryIsWanted = (recoveryId: string) => toDispatchers(recoveryId);
 
-/** An attempt of a test has ended, or the test. */
 export const testHasMoved = (notificationId: string) => toCallers(notificationId);
 
-/** The first attempt of a test is delayed, because Temporal cannot be reached. */
 export const testIsDelayed = (notificationId: string) => toCallers(`${notificationId}:delayed`);
 
 const PREFIX = 'ntf_';

@@ -10,7 +10,6 @@ import {
 } from '../postgres/connect';
 import { SOMETHING_IS_DUE } from './notification';
 
-/** A pause of all deliveries to a partner in an environment. */
 export interface DeliveryPause extends Tenant {
   readonly pausedAt: Date;
   readonly pausedBy: string;
@@ -44,12 +43,10 @@ const PAUSED = `
 export const listPauses = (reader: Reader, partnerId: string | null = null) =>
   rowsOf<DeliveryPause>(reader, PAUSED, [partnerId]);
 
-/** What a pause finds. */
 export interface UnderWayCounts {
   readonly waiting: number;
   /** Of those, paused one by one (`ops notifications pause`). */
   readonly paused: number;
-  /** Attempts that have been sent and not answered. */
   readonly sending: number;
 }
 

@@ -3,7 +3,6 @@ import { oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { monthlyCounts } from '../schema';
 
-/** Successful test deliveries per partner, environment and UTC month. */
 export const TEST_LIMIT_PER_MONTH = 100;
 
 interface Counted extends Tenant {

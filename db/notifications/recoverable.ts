@@ -36,7 +36,6 @@ export async function resolveSpan(reader: Reader, since: MomentOrAgo, until: Mom
   return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };
 }
 
-/** A notification to be sent, with its position in the order of work. */
 export interface RecoveryItem {
   readonly notificationId: string;
   /** Empty for a notification without an application. */

@@ -186,7 +186,6 @@ export async function claimRecovery(db: Db): Promise<Recovery | null> {
   });
 }
 
-/** Gives a recovery back: the next worker claims it at once. */
 export async function giveBackRecovery(
   reader: Reader,
   { recoveryId, runner }: Pick<Recovery, 'recoveryId' | 'runner'>,

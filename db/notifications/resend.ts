@@ -89,7 +89,6 @@ async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<strin
   throw new TestLimitReached(was, await monthUse(tx, was));
 }
 
-/** Sends a notification of this partner and environment again; the change log names the key. @throws Refused */
 export async function resendForPartner(
   db: Db,
   notificationId: string,

@@ -33,7 +33,6 @@ export type Db = PostgresJsDatabase<typeof schema>;
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
 
 export interface Database {
-  /** drizzle, for everything but the hot paths. Hints given in its transactions are sent after their commit. */
   readonly db: Db;
   /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
   readonly sql: Sql;
@@ -56,7 +55,6 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
   };
 }
 
-/** Runs prepared statements: the postgres.js client, drizzle, or a transaction. */
 export type Reader = Sql | DbOrTransaction;
 
 export type Parameter = string | number | boolean | null | Buffer | readonly string[];
@@ -107,7 +105,6 @@ function clientOf(reader: DbOrTransaction): Sql {
 /** Reports that something has happened that a process may wait for. It may be lost: the process also reads the tables at intervals. */
 export interface Hint {
   readonly channel: string;
-  /** Equal hints are sent once. */
   readonly payload: string;
 }
 

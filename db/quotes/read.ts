@@ -69,6 +69,5 @@ const COUNT = `
     and ($2::text is null or partner_id = $2) and ($3::text is null or environment = $3)
   group by 1, 2 order by 1, 2`;
 
-/** Quotes given in a UTC month. @param month its first day, `2026-11-01`. */
 export const countQuotes = (reader: Reader, { month, partnerId, environment }: MonthOf) =>
   runPrepared<QuoteCount>(reader, COUNT, [month, partnerId ?? null, environment ?? null]);

@@ -13,7 +13,6 @@ export interface KeptDays {
   readonly shorten: boolean;
 }
 
-/** How long each kind is kept. @throws before the first migration. */
 export async function readRetentionDays(db: DbOrTransaction): Promise<RetentionDays> {
   const rows = await db.select().from(retentionDays);
   if (rows.length < RETENTION_KINDS.length) throw new Error('retention_days is not complete; run migrate');

@@ -74,7 +74,6 @@ export function deleteBatch(reader: Reader, { table }: MonthlyKind, partition: s
   return oneRow<{ readonly ids: number; readonly rows: number }>(reader, text, [table, partition, limit]);
 }
 
-/** The id up to which all payloads have been handled. Empty at first. */
 export async function payloadMark(reader: Reader): Promise<string> {
   const text = `select done_up_to as mark from retention_marks where kind = 'payloads'`;
   const [row] = await runPrepared<{ mark: string }>(reader, text);

@@ -48,7 +48,6 @@ export const merchantPartners = pgTable(
   ],
 );
 
-/** A merchant's credit products; product_versions has their terms. */
 export const products = pgTable(
   'products',
   {
@@ -66,7 +65,6 @@ export const products = pgTable(
   (t) => [unique('products_merchant_credit_product').on(t.merchantId, t.creditProduct)],
 );
 
-/** Terms of a product, never changed once written: quotes name the version they were priced with. */
 export const productVersions = pgTable(
   'product_versions',
   {

@@ -50,7 +50,6 @@ export const deliveries = pgTable(
     startedAt: moment('started_at'),
     /** Later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
-    /** When the next attempt is planned for, once one has failed. */
     nextAttemptAt: moment('next_attempt_at'),
     /** Since when an operator has it paused (`ops notifications pause`). */
     pausedAt: moment('paused_at'),

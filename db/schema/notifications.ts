@@ -80,7 +80,6 @@ export const notifications = pgTable(
     index('notifications_page_ended')
       .on(t.environment, t.partnerId, sql`(${sql.raw(endedStatus())})`, t.notificationId)
       .where(sql`${t.endState} is not null`),
-    // The progress of a recovery.
     index('notifications_recovery')
       .on(t.recoveryId)
       .where(sql`${t.recoveryId} is not null`),
@@ -149,7 +148,6 @@ export const monthlyCounts = pgTable(
 export const cursorSecrets = pgTable(
   'cursor_secrets',
   {
-    /** There is one. */
     only: boolean('only').primaryKey().default(true),
     secret: bytea('secret').notNull(),
   },

@@ -29,7 +29,6 @@ export const ofPartner = () =>
     .notNull()
     .references(() => partners.partnerId);
 
-/** Lenders whose integrations may open applications, and the form of their references. */
 export const lenders = pgTable('lenders', {
   lender: text('lender').primaryKey(),
   /** The name that shoppers are shown. Each product version stores the name of its time. */
@@ -47,7 +46,6 @@ export const ofLender = () =>
 export const apiKeys = pgTable(
   'api_keys',
   {
-    /** `key_` and a ULID: the name of the key in logs and limits. */
     keyId: text('key_id').primaryKey(),
     partnerId: ofPartner(),
     ...keyColumns(),
@@ -60,7 +58,6 @@ export const apiKeys = pgTable(
   ],
 );
 
-/** Keys of the internal listener; the key itself is never stored. */
 export const serviceKeys = pgTable(
   'service_keys',
   {

@@ -3,7 +3,6 @@ import { sql } from 'drizzle-orm';
 import { bytea, moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
-/** Addresses for the events of a partner; at most one in each environment is not removed. */
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {

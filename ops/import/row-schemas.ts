@@ -144,7 +144,6 @@ const representativeExample = z
     costOfCreditPence: stated.cost_of_credit ?? undefined,
   }));
 
-/** One row of a products file (docs/import-format.md). */
 export const productRowSchema = z.strictObject({
   merchant_id: merchantId,
   credit_product: text(LONGEST_PRODUCT_NAME),

@@ -151,7 +151,6 @@ function didYouMean(name: string, known: readonly string[]): string | undefined 
     .toSorted((a, b) => a.mistakes - b.mistakes)[0]?.one;
 }
 
-/** Letters to add, leave out or change (Levenshtein). */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [place, letter] of [...one].entries()) {

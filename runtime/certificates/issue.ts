@@ -45,7 +45,6 @@ export async function createAuthority(commonName: string, validity: Validity): P
 
 type CertificateUse = 'serverAuth' | 'clientAuth';
 
-/** Issues a certificate for host names and addresses: of a server, unless `uses` says otherwise. */
 export async function issueCertificate(
   authority: IssuedCertificate,
   names: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[],
@@ -145,7 +144,6 @@ export async function writeAtomically(file: string, content: string, mode = 0o60
   await rename(draft, file);
 }
 
-/** Both files; a missing one is empty. */
 export async function readCertificate({ certFile, keyFile }: CertificateFiles): Promise<IssuedCertificate> {
   const [cert = '', key = ''] = await Promise.all(
     [certFile, keyFile].map((file) => readFile(file, 'utf8').catch(() => '')),

@@ -25,7 +25,6 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return config;
 }
 
-/** Every setting as a line for the boot log. */
 export function describeConfig(config: Config): Record<string, unknown> {
   const shown = (name: string, value: unknown) =>
     SECRET.has(name) && value !== undefined ? 'set' : (value ?? 'not set');
@@ -34,7 +33,6 @@ export function describeConfig(config: Config): Record<string, unknown> {
   );
 }
 
-/** How long `migrate` writes into the database that data is kept. */
 export const retentionDays = (config: Config): RetentionDays => ({
   payloads: config.RETENTION_PAYLOADS_DAYS,
   attempts: config.RETENTION_ATTEMPTS_DAYS,

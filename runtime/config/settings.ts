@@ -7,7 +7,6 @@ const whole = (lowest: number, highest: number) => z.coerce.number().int().min(l
 
 const port = whole(1, 65_535);
 
-/** Comma-separated; blanks do not count. */
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -182,7 +181,6 @@ export const temporalSettings = {
 
 export type TemporalSettings = Readonly<z.infer<z.ZodObject<typeof temporalSettings>>>;
 
-/** Settings of traces, by the names that OpenTelemetry gives them. */
 const traceSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })

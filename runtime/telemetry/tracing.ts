@@ -20,7 +20,6 @@ interface DeliveryStep {
   readonly notificationId: string;
   readonly traceParent: string | null;
   readonly durationMs: number;
-  /** Unix milliseconds of its end; default: now. */
   readonly endedMs?: number;
   readonly attributes: Attributes;
   readonly failure: string | null;
@@ -86,7 +85,6 @@ export function openTracing(
         },
       };
     },
-    /** Runs a step of the request under way as a span of its own. */
     async step<T>(name: string, task: () => Promise<T>): Promise<T> {
       const span = tracer.startSpan(
         name,
@@ -122,7 +120,6 @@ export function openTracing(
       if (step.failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: step.failure });
       span.end(endedMs);
     },
-    /** Sends what is left, for a few seconds at most. */
     close: (): Promise<void> => provider.shutdown().catch(() => undefined),
   };
 }

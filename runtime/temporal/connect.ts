@@ -1,7 +1,6 @@
 import { Connection, isGrpcServiceError } from '@temporalio/client';
 import { CHANNEL, type TemporalTarget } from './temporal-target';
 
-/** The gRPC status that a call to Temporal failed with, if that is what an error is. */
 export function grpcStatus(error: unknown): number | undefined {
   return isGrpcServiceError(error) ? error.code : undefined;
 }
@@ -24,7 +23,6 @@ export async function withConnection<T>(
   }
 }
 
-/** Why Temporal cannot be reached; null for any other error. */
 export function reasonOfAbsence(error: unknown, deadlineMs: number): string | null {
   const cause = isGrpcServiceError(error) ? error : (error as { cause?: unknown } | null)?.cause;
   if (!isGrpcServiceError(cause) || !UNREACHABLE.has(cause.code)) return null;

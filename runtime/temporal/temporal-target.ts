@@ -3,7 +3,6 @@ import type { NativeConnectionOptions } from '@temporalio/worker';
 import { type Config, ConfigError } from '../config/config';
 import { type TemporalSettings, temporalSettings } from '../config/settings';
 
-/** A Temporal namespace and how to connect to it; the options fit client and worker alike. */
 export interface TemporalTarget {
   readonly namespace: string;
   readonly connection: NativeConnectionOptions & { readonly address: string };

@@ -66,7 +66,6 @@ export function searchServer(options: ServerSearch): () => Promise<Duplex> {
   /** Servers that were refused since the last one that was accepted. */
   let misses = 0;
 
-  /** Does nothing when another connection has left the server already. */
   function leave(server: Server): void {
     if (servers[at] !== server) return;
     at = (at + 1) % servers.length;
