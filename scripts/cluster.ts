@@ -3,6 +3,7 @@
  * (docs/operations/cluster.md). Linux, root. It takes a minute to start; Ctrl-C ends it, and nothing is left behind.
  */
 import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
 import { bringUp, isReady, type Cluster } from './cluster/bring-up';
 import { runInside } from './cluster/inside';
@@ -49,10 +50,8 @@ async function run(directory: string): Promise<number> {
       const url = `https://${ADDRESSES[name]}/v1/finance-quote`;
       const way = [
         'curl',
-        '-sS',
-        '-k',
-        '-m',
-        '10',
+        '-sSk',
+        '-m10',
         '-w',
         ' (%{http_code}, %{time_total} s)\n',
         ...headers,
@@ -118,7 +117,17 @@ const ops = (machine: Machine, args: readonly string[]) =>
     OPS_ACTOR: 'cluster',
   });
 
-const [directory] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { help: { type: 'boolean', short: 'h', default: false } },
+});
+if (values.help) {
+  say(
+    `npm run cluster: the cluster of deploy/cluster on this machine (Linux, root). Ctrl-C ends it.\n${HELP}`,
+  );
+  process.exit(0);
+}
+const [directory] = positionals;
 const work = directory === undefined ? runInside(__filename, []) : run(directory);
 work.then(
   (code) => process.exit(code),

@@ -7,9 +7,10 @@
  */
 import { cpSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { failures } from '../test/storm/finding';
 import { reportText } from '../test/storm/findings';
 import { runInside } from './cluster/inside';
-import { LONG, SHORT } from './cluster/storm/blows';
+import { type Blow, LONG, SHORT } from './cluster/storm/blows';
 import { runStorm } from './cluster/storm/run';
 import { openClusterScene } from './cluster/storm/scene';
 import { judge, type Verdict } from './cluster/storm/verdict';
@@ -33,8 +34,10 @@ const say = (text: string) =>
   console.error(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s: ${text}`);
 
 async function storm(directory: string): Promise<number> {
+  const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
+  if (blows.length === 0) throw new Error(`--only: no blow is called ${options.only}`);
   try {
-    return await stormOver(directory);
+    return await stormOver(directory, blows);
   } finally {
     if (options.logs !== undefined)
       cpSync(directory, options.logs, {
@@ -44,15 +47,14 @@ async function storm(directory: string): Promise<number> {
   }
 }
 
-async function stormOver(directory: string): Promise<number> {
+async function stormOver(directory: string, blows: readonly Blow[]): Promise<number> {
   const scene = await openClusterScene({ directory, partners: 4, say });
-  const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
   const run = await runStorm(scene, blows, say);
   const { verdict, findings } = await judge(scene, run);
   console.error(reportText(findings));
   console.log(options.json ? JSON.stringify(verdict) : text(verdict));
   await scene.close();
-  return findings.some(({ offenders }) => offenders.length > 0) ? 1 : 0;
+  return failures(findings).length > 0 ? 1 : 0;
 }
 
 const text = ({ kills, ...figures }: Verdict) =>

@@ -1,10 +1,18 @@
 /** One invariant of the fault matrix, held against everything that was seen. */
 export interface Finding {
   readonly invariant: string;
+  /** How many things were compared: a verdict on nothing is none. */
+  readonly looked: number;
   readonly seen: string;
   /** Empty when it holds. */
   readonly offenders: readonly string[];
+  /** Whether a run may leave it out, because it does not do what this is about. */
+  readonly optional?: boolean;
 }
+
+/** Those that are broken, and those that looked at nothing although every run has to. */
+export const failures = (all: readonly Finding[]): Finding[] =>
+  all.filter(({ looked, offenders, optional }) => offenders.length > 0 || (looked === 0 && !optional));
 
 /** A notification with what became of its attempts. */
 export interface Row {

@@ -16,12 +16,16 @@ export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]
   }
   const overtakes: string[] = [];
   let patient = 0;
+  let pairs = 0;
   for (const [applicationId, own] of byApplication(rows)) {
     const events = own.toSorted((a, b) => a.sequence - b.sequence);
     for (const [at, later] of events.entries()) {
       const earlier = events[at - 1];
       if (earlier === undefined) continue;
-      const [took, came] = [taken.get(earlier.eventId) ?? 0, firstAt.get(later.eventId) ?? 0];
+      const took = taken.get(earlier.eventId) ?? Number.POSITIVE_INFINITY;
+      const came = firstAt.get(later.eventId);
+      if (came === undefined) continue;
+      pairs += 1;
       if (came >= took) continue;
       const waitedMs = later.firstTriedMs - earlier.firstTriedMs;
       if (waitedMs >= PATIENCE_MS) patient += 1;
@@ -34,7 +38,8 @@ export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]
   }
   return {
     invariant: '    no event overtakes an earlier one of its application',
-    seen: `${patient} did after a minute's patience`,
+    looked: pairs,
+    seen: `${pairs} pairs, ${patient} after a minute's wait`,
     offenders: overtakes,
   };
 }
@@ -46,6 +51,7 @@ export function signed({ receiver, signatureFaults }: StormSight, rows: readonly
     .map(({ headers }) => `other bytes for ${String(headers['webhook-id'])}`);
   return {
     invariant: 'I5  every signature holds, the bytes are those stored',
+    looked: receiver.received.length,
     seen: `${receiver.received.length} requests`,
     offenders: [...signatureFaults, ...differing],
   };
@@ -65,6 +71,7 @@ export function attempted({ receiver }: StormSight, rows: readonly Row[], { coun
   return {
     invariant:
       'I9  attempts stored are those that arrived, but for those of dead processes and those that say they did not',
+    looked: total,
     seen:
       `${total} attempts, ${unknown} unknown, ${causes.length} unanswered${causes.length > 0 ? ` (${[...new Set(causes)].join('; ')})` : ''}, ` +
       `${receiver.received.length} arrived, ${killed} kills`,
@@ -93,6 +100,7 @@ export function repeated({ receiver, answered }: StormSight, rows: readonly Row[
   return {
     invariant:
       '    an event is taken twice only where a kill left its attempt unknown, or its answer was lost',
+    looked: taken.size,
     seen: `${repeats} repeats; ${kills.attemptsUnderWay} attempts were under way at the kills`,
     offenders: astray.map(
       ({ id, unknown, unanswered }) => `${id}: ${unknown} unknown, ${unanswered.join('; ')}`,

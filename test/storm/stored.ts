@@ -11,6 +11,7 @@ export function ended(rows: readonly Row[]): Finding {
   });
   return {
     invariant: 'I1  every notification is delivered or, for a test, has ended; none is lost',
+    looked: rows.length,
     seen: `${rows.length} notifications`,
     offenders: open.map(({ id, state, unfinished }) => `${id} ${state}, ${unfinished} unfinished`),
   };
@@ -30,6 +31,7 @@ export async function kept({ database }: StormSight, promised: readonly Promised
   const extra = [...opened].filter((id) => !promised.some(({ applicationId }) => applicationId === id));
   return {
     invariant: 'I1  what was acknowledged is stored, once',
+    looked: promised.length,
     seen: `${promised.length} quotes and applications, ${events} lender events`,
     offenders: [...missing.map((one) => `missing ${one}`), ...extra.map((one) => `opened twice ${one}`)],
   };
@@ -45,6 +47,7 @@ export async function counted({ database }: StormSight): Promise<Finding> {
     select coalesce(sum(delivered), 0)::int as delivered from monthly_counts`;
   return {
     invariant: 'I3  each is counted once',
+    looked: sum?.delivered ?? 0,
     seen: `${sum?.delivered} counted`,
     offenders: wrong.map((one) => JSON.stringify(one)),
   };
@@ -59,6 +62,7 @@ export function sequences(rows: readonly Row[], promised: readonly Promised[]): 
   });
   return {
     invariant: '    the sequence of every application is complete',
+    looked: promised.length,
     seen: `${grouped.size} applications`,
     offenders: broken.map(({ applicationId }) => applicationId),
   };
@@ -66,12 +70,14 @@ export function sequences(rows: readonly Row[], promised: readonly Promised[]): 
 
 /** I10: what an application tells of money is what was quoted. */
 export async function money({ database }: StormSight): Promise<Finding> {
-  const wrong = await database.sql<{ id: string }[]>`
-    select a.application_id as id from credit_applications a join quotes q using (quote_id)
-    where a.loan_pence + a.deposit_pence <> q.loan_pence + coalesce(q.deposit_pence, 0)`;
+  const all = await database.sql<{ id: string; fits: boolean }[]>`
+    select a.application_id as id,
+      a.loan_pence + a.deposit_pence = q.loan_pence + coalesce(q.deposit_pence, 0) as fits
+    from credit_applications a join quotes q using (quote_id)`;
   return {
     invariant: 'I10 loan and deposit of every application add up to the price quoted',
-    seen: 'all applications',
-    offenders: wrong.map(({ id }) => id),
+    looked: all.length,
+    seen: `${all.length} applications`,
+    offenders: all.filter(({ fits }) => !fits).map(({ id }) => id),
   };
 }

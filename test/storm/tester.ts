@@ -60,6 +60,7 @@ export async function limited({ database, tester }: StormSight, tested: Tested):
   const sum = (what: 'delivered' | 'failed') => months.reduce((total, month) => total + month[what], 0);
   return {
     invariant: 'I2  never more than 100 test notifications are delivered in a month',
+    looked: tested.accepted,
     seen: `${tested.accepted} accepted, ${tested.refused} refused; ${sum('delivered')} delivered, ${sum('failed')} failed`,
     offenders: [
       ...tested.astray,

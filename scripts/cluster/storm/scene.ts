@@ -114,7 +114,7 @@ export async function openClusterScene({ directory, partners, say }: SceneOption
 const FILE = join(__dirname, '../../../deploy/cluster/alerts.yml');
 
 /** Metrics that the cluster's alerts name and nothing here serves; an alert on such a metric would never fire, or always. */
-export async function missingMetrics(patroni: PatroniView): Promise<string[]> {
+async function missingMetrics(patroni: PatroniView): Promise<string[]> {
   const page = (name: MachineName, port: number) =>
     fetch(`http://${ADDRESSES[name]}:${port}/metrics`).then((answer) => answer.text());
   const pages = await Promise.all([patroni.metrics('a'), page('a', 2381), page('a', 8404)]);
@@ -126,14 +126,13 @@ export async function missingMetrics(patroni: PatroniView): Promise<string[]> {
 /** What `PostgresHasNoSynchronousStandby` adds up. */
 export async function synchronousStandbys(patroni: PatroniView): Promise<number> {
   const pages = await Promise.all((['a', 'b'] as const).map((name) => patroni.metrics(name).catch(() => '')));
-  return [...pages.join('\n').matchAll(/^patroni_sync_standby\S* (\d)/gm)].reduce(
-    (sum, [, one]) => sum + Number(one),
-    0,
-  );
+  const found = [...pages.join('\n').matchAll(/^patroni_sync_standby\S* (\d)/gm)];
+  if (found.length === 0) throw new Error('no Patroni has answered with its metrics');
+  return found.reduce((sum, [, one]) => sum + Number(one), 0);
 }
 
 /** Writes at a Postgres that no longer leads, but may not know it: whatever it acknowledges must be in the cluster afterwards. */
-export interface Witness {
+interface Witness {
   readonly tried: () => number;
   readonly acknowledged: readonly string[];
   /** Tries on a machine's own Postgres, once a second for so long, beside everything else. */
@@ -143,7 +142,7 @@ export interface Witness {
 /** Longest wait for one commit: what hangs has not been acknowledged. */
 const COMMIT_S = 2;
 
-export function openWitness(): Witness {
+function openWitness(): Witness {
   const acknowledged: string[] = [];
   let tried = 0;
   return {

@@ -45,11 +45,15 @@ export async function judge(
   const all = [
     {
       invariant: '    every quote that was answered is stored',
+      looked: load.quotes.length,
       seen: `${load.quotes.length} answered, ${load.refused()} refused or not answered`,
       offenders: lost,
     },
     {
       invariant: '    what a Postgres acknowledged that had lost the lead is stored',
+      looked: witness.tried(),
+      // Only some blows leave a Postgres that may believe it leads.
+      optional: true,
       seen: `${witness.acknowledged.length} of ${witness.tried()} tries were acknowledged`,
       offenders: words,
     },
