@@ -1,5 +1,5 @@
 import { createPartner } from '../../db/catalogue/partners';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -11,12 +11,16 @@ const PARTNERS = ['P100001', 'P100002', 'P100003', 'P100004'];
 const CHUNK = Buffer.alloc(65_536, 'x');
 
 const temporal = testTemporal();
-let database: OpenTestDatabase;
 let receiver: WebhookReceiver;
 let worker: WorkerProcess;
+// Before the database is dropped.
+afterAll(async () => {
+  await worker?.close();
+  await receiver?.close();
+});
+const database = useDatabase({ statementTimeoutMs: 0 });
 
 beforeAll(async () => {
-  database = await openTestDatabase({ statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver(() => (response) => {
     const more = () => {
       while (!response.destroyed && response.write(CHUNK));
@@ -29,24 +33,17 @@ beforeAll(async () => {
     await createPartner(database.db, { partnerId, name: 'Example' });
     await addEndpoint(database, { partnerId, url: receiver.url, keyRing: keys });
   }
-  const taskQueue = randomTaskQueue('memory');
-  // A small heap, so that what is garbage does not count as kept.
-  const environment = { NODE_OPTIONS: '--max-old-space-size=96' };
   worker = await startWorkerProcess({
     databaseUrl: database.url,
     temporal,
-    taskQueue,
+    taskQueue: randomTaskQueue('memory'),
     receiver,
     keys,
-    environment,
+    // A small heap, so that what is garbage does not count as kept.
+    environment: { NODE_OPTIONS: '--max-old-space-size=96' },
   });
   await worker.ready();
 }, 300_000);
-afterAll(async () => {
-  await worker?.close();
-  await receiver?.close();
-  await database?.close();
-});
 
 const residentBytes = async () =>
   Number(/^process_resident_memory_bytes (\d+)$/m.exec(await worker.metrics())?.[1]);

@@ -16,7 +16,7 @@ import {
 import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
-import { addEndpoint, newKeyRingText, storeStatus, storeTest } from '../support/notifications';
+import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
 import { randomTaskQueue, testTemporal, type TestTemporal } from '../support/temporal';
 
 /** Where the hostile receivers are: the one private address that the worker may go to. */
@@ -47,17 +47,8 @@ export interface Seen {
   readonly warnings: readonly string[];
 }
 
-export interface HostilePartner {
-  readonly partnerId: string;
-  /** The name its endpoint has, which leads to `HERE` unless told otherwise. */
-  readonly host: string;
-  /** What DNS says of it. */
-  readonly resolve: (answer: (type: 'A' | 'AAAA') => DnsAnswer) => void;
-  readonly register: (url: string) => Promise<void>;
-  readonly send: (kind?: 'test' | 'status') => Promise<{ notificationId: string; eventId: string }>;
-}
-
 type Scene = Awaited<ReturnType<typeof openScene>>;
+type HostilePartner = Awaited<ReturnType<Scene['partner']>>;
 
 /** A real worker with short limits, a DNS server, and a trap for connections that may not be. */
 async function openScene(temporal: TestTemporal) {
@@ -96,21 +87,20 @@ async function openScene(temporal: TestTemporal) {
   return {
     /** A port that answers on every address of this machine, and must never be connected to. */
     trap,
-    async partner(): Promise<HostilePartner> {
+    async partner() {
       partners += 1;
       const partnerId = `P${partners}`;
       const host = `n${partners}.partner.test`;
       await createPartner(database.db, { partnerId, name: host });
       return {
-        partnerId,
+        /** The name its endpoint has, which leads to `HERE` unless told otherwise. */
         host,
-        resolve: (answer) => void answers.set(host, answer),
-        register: async (url) => void (await addEndpoint(database, { partnerId, url, keyRing: keys })),
-        send: (kind = 'test') =>
-          kind === 'test' ? storeTest(database, { partnerId }) : storeStatus(database, { partnerId }),
+        /** What DNS says of it. */
+        resolve: (answer: (type: 'A' | 'AAAA') => DnsAnswer) => void answers.set(host, answer),
+        register: (url: string) => addEndpoint(database, { partnerId, url, keyRing: keys }),
+        send: () => storeTest(database, { partnerId }),
       };
     },
-    look,
     /** Waits until nothing more happens to it. */
     async ended(notificationId: string): Promise<Seen> {
       const open = async () => ['queued', 'started'].includes((await look(notificationId)).state);
@@ -119,12 +109,8 @@ async function openScene(temporal: TestTemporal) {
     },
     /** Attempts by outcome, from the worker's metrics. */
     async counted(outcome: string): Promise<number> {
-      const text = await worker.worker.registry.metrics();
-      const count = new RegExp(
-        `^pfqs_delivery_attempt_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`,
-        'm',
-      );
-      return Number(count.exec(text)?.[1] ?? 0);
+      const count = `^pfqs_delivery_attempt_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`;
+      return Number(new RegExp(count, 'm').exec(await worker.worker.registry.metrics())?.[1] ?? 0);
     },
     async close() {
       await worker.close();
@@ -137,10 +123,8 @@ async function openScene(temporal: TestTemporal) {
 }
 
 async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: string): Promise<Seen> {
-  const [row] = await sql<
-    { state: string; reason: string | null; month: string | null; endpoint: string | null }[]
-  >`
-    select n.state, end_reason as reason, reserved_month::text as month,
+  const [row] = await sql<Pick<Seen, 'state' | 'reason' | 'reservedMonth' | 'endpoint'>[]>`
+    select n.state, end_reason as reason, reserved_month::text as "reservedMonth",
       (select concat_ws(': ', e.state, e.disabled_reason) from webhook_endpoints e
         where e.partner_id = n.partner_id and e.state <> 'removed') as endpoint
     from notifications_now n where notification_id = ${notificationId}`;
@@ -150,15 +134,8 @@ async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: s
       duration_ms as "durationMs", address, answer
     from delivery_attempts where notification_id = ${notificationId} order by attempt_number`;
   const warnings = logs.filter((line) => line.includes(notificationId) && line.includes('"level":40'));
-  return {
-    state: row.state,
-    reason: row.reason,
-    reservedMonth: row.month,
-    endpoint: row.endpoint,
-    attempts: [...attempts],
-    words: attempts.map(({ outcome, failure }) => failure ?? outcome),
-    warnings,
-  };
+  const words = attempts.map(({ outcome, failure }) => failure ?? outcome);
+  return { ...row, attempts: [...attempts], words, warnings };
 }
 
 /** Listens on every address, of both families. */
@@ -187,8 +164,8 @@ export async function receiver(listener: Listener, tls: TlsOptions = {}) {
 }
 
 /** The same, byte for byte. */
-export async function rawReceiver(onData: OnData, tls: TlsOptions = {}) {
-  return closeLater(await startRawReceiver(onData, { address: HERE, tls: { ...(await wildcard), ...tls } }));
+export async function rawReceiver(onData: OnData) {
+  return closeLater(await startRawReceiver(onData, { address: HERE, tls: await wildcard }));
 }
 
 /**
@@ -212,11 +189,10 @@ export function hostileRows() {
   afterAll(() => opened?.close());
   return {
     scene,
-    temporal,
     /** @param begin registers an endpoint, to which a test notification is then sent. */
     row: (
       name: string,
-      begin: (partner: HostilePartner, scene: Scene) => Promise<void>,
+      begin: (partner: HostilePartner, scene: Scene) => Promise<unknown>,
       look: (seen: Seen, scene: Scene) => unknown,
     ) => {
       const at =

@@ -34,16 +34,11 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     ['the scheme alone', 'Authorization: Bearer'],
     ['a key alone', 'Authorization: KEY'],
     ['a tab after the scheme', 'Authorization: Bearer\tKEY'],
-    ['a tab in the key', 'Authorization: Bearer KEY\tKEY'],
     ['no space', 'Authorization: BearerKEY'],
-    ['a colon', 'Authorization: Bearer: KEY'],
     ['quotes', 'Authorization: Bearer "KEY"'],
     ['two keys', 'Authorization: Bearer KEY KEY'],
-    ['a list', 'Authorization: Bearer KEY, Bearer KEY'],
     ['another scheme', 'Authorization: Basic KEY'],
-    ['a no-break space', 'Authorization: Bearer\u00a0KEY'],
     ['bytes past ASCII', 'Authorization: Bearer KEY\u00ff'],
-    ['full-width letters', `Authorization: ${Buffer.from('Ｂearer').toString('latin1')} KEY`],
     ['one character more', 'Authorization: Bearer KEYx'],
     ['15 kB of it', `Authorization: Bearer ${'x'.repeat(15_000)}`],
     ['a key of the right form', `Authorization: Bearer sk_test_${'A'.repeat(32)}`],
@@ -62,10 +57,8 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
 
   test('a key in the query or the body is no key', async () => {
     const path = good().line.replace(' HTTP/1.1', '');
-    for (const line of [
-      `${path}?access_token=${good().key} HTTP/1.1`,
-      `${path}?Authorization=Bearer%20${good().key} HTTP/1.1`,
-    ]) {
+    for (const name of ['access_token=', 'Authorization=Bearer%20']) {
+      const line = `${path}?${name}${good().key} HTTP/1.1`;
       const answer = await target.send({ line, without: ['authorization'] }, listener);
       expectRefusal(answer, 401, 'UNAUTHENTICATED');
     }

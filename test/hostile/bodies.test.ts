@@ -1,39 +1,35 @@
 import { goodQuote } from '../support/api';
-import { expectBad, expectRefusal, hostileTarget, titled } from './raw';
+import { expectBad, expectRefusal, hostileTarget, LISTENERS } from './raw';
+import { gzipSync } from 'node:zlib';
 
 const target = hostileTarget();
 
 const good = JSON.stringify(goodQuote);
 /** A good body with this text in place of a field's value. */
-const withRaw = (field: string, raw: string) =>
-  JSON.stringify({ ...goodQuote, [field]: '@@' }).replace('"@@"', () => raw);
+const withRaw = (field: string, raw: string, body: object = goodQuote) =>
+  JSON.stringify({ ...body, [field]: '@@' }).replace('"@@"', () => raw);
 const post = (body: string | Buffer, headers: string[] = [], without: string[] = []) =>
   target.send({ body, headers, without });
 
 describe('lone halves of surrogate pairs', () => {
   const fields = ['merchant_id', 'partner_id', 'loan_amount', 'customer_deposit', 'merchant_finance_url'];
-  const places = { prefix: '\\ud800', middle: 'a\\udfffb', alone: '\\ud800', swapped: '\\udc00\\ud800' };
 
-  test.each([...fields, 'merchant_reference'])('as escapes in %s are refused', async (field) => {
-    const honest = JSON.stringify((goodQuote as Record<string, unknown>)[field] ?? 'ref').slice(1, -1);
-    for (const part of Object.values(places)) {
-      for (const raw of [`"${part}"`, `"${honest}${part}"`, `"${part}${honest}"`]) {
-        expectBad(await post(withRaw(field, raw)));
-      }
-    }
-  });
-
-  test.each([...fields, 'merchant_reference'])('as raw bytes in %s are refused', async (field) => {
-    const [before = '', after = ''] = withRaw(field, '"a@b"').split('@');
-    for (const half of [
-      [0xed, 0xa0, 0x80],
-      [0xed, 0xbf, 0xbf],
-      [0xed, 0xa0, 0x80, 0xed, 0xb0, 0x80],
-    ]) {
-      const body = Buffer.concat([Buffer.from(before), Buffer.from(half), Buffer.from(after)]);
-      expectBad(await post(body));
-    }
-  });
+  test.each([...fields, 'merchant_reference'])(
+    'in %s are refused, as escapes and as raw bytes',
+    async (field) => {
+      const honest = JSON.stringify((goodQuote as Record<string, unknown>)[field] ?? 'ref').slice(1, -1);
+      for (const part of ['\\ud800', 'a\\udfffb', '\\udc00\\ud800'])
+        for (const raw of [part, honest + part, part + honest])
+          expectBad(await post(withRaw(field, `"${raw}"`)));
+      const [before = '', after = ''] = withRaw(field, '"a@b"').split('@');
+      for (const half of [
+        [0xed, 0xa0, 0x80],
+        [0xed, 0xbf, 0xbf],
+        [0xed, 0xa0, 0x80, 0xed, 0xb0, 0x80],
+      ])
+        expectBad(await post(Buffer.concat([Buffer.from(before), Buffer.from(half), Buffer.from(after)])));
+    },
+  );
 
   test('in a name that is there twice come back as valid JSON', async () => {
     const names = ['\\ud800', `${'a'.repeat(63)}\\ud83d\\ude00`];
@@ -49,82 +45,52 @@ describe('lone halves of surrogate pairs', () => {
   });
 });
 
-describe('names with a meaning to JavaScript', () => {
-  test('a prototype cannot bring the fields', async () => {
-    expectBad(await post(`{"__proto__":${good}}`));
-  });
-
-  test.each(['constructor', 'toString', 'hasOwnProperty', 'toJSON', 'then', 'valueOf', 'length', ''])(
-    'a field called %p is ignored like any other',
-    async (name) => {
-      expect(await post(`${good.slice(0, -1)},${JSON.stringify(name)}:"x"}`)).toMatchObject({ status: 200 });
-    },
-  );
+test('a field with a name of JavaScript is ignored like any other, and a prototype cannot bring the fields', async () => {
+  expectBad(await post(`{"__proto__":${good}}`));
+  for (const name of ['constructor', 'toString', 'hasOwnProperty', 'toJSON', 'then', 'valueOf', 'length', ''])
+    expect(await post(`${good.slice(0, -1)},"${name}":"x"}`)).toMatchObject({ status: 200 });
 });
 
 describe('numbers and digits', () => {
-  test.each([
-    ['loan_amount', '1e400'],
-    ['loan_amount', '9'.repeat(400)],
-    ['loan_amount', '-0'],
-    ['loan_amount', '1e-400'],
-    ['loan_amount', '"1e1"'],
-    ['loan_amount', '"0x10"'],
-    ['loan_amount', '"１００"'],
-    ['loan_amount', '"900\\u0000"'],
-    ['loan_amount', '"\\ufeff900.00"'],
-    ['loan_amount', '"−900"'],
-    ['loan_amount', '"Infinity"'],
-    ['loan_amount', '["900.00"]'],
-    ['loan_amount', '{"toString":"900.00"}'],
-    ['customer_deposit', '1e400'],
-    ['customer_deposit', '-0.001'],
-    ['customer_deposit', '"-0"'],
-    ['customer_deposit', '1e12'],
-    ['customer_deposit', '"1e1"'],
-    ['customer_deposit', 'false'],
-    ['merchant_id', '"M１２３４５６"'],
-    ['merchant_id', '"M000001\\u0000"'],
-    ['merchant_id', '{"$ne":null}'],
-    ['partner_id', '"P100001\\n"'],
-    ['merchant_finance_url', '"https://shop.example/\\u0000"'],
-    ['merchant_finance_url', '"https://shop.example/\\r\\nSet-Cookie: a=b"'],
-    ['merchant_reference', '"a\\u0000b"'],
-    ['merchant_reference', '"ｂａｓｋｅｔ"'],
-    ['merchant_reference', '"a\\u202eb"'],
-    ['merchant_reference', '""; drop table quotes; --"'.replace('""', '"\'')],
-  ])('%s: %s is refused', async (field, raw) => {
-    const answer = await post(withRaw(field, raw));
-    expectBad(answer);
-    expect(answer?.body.error.details).toEqual({ field });
+  // Plain mistakes are in test/api/finance-quote-errors.test.ts.
+  test.each<[string, string[]]>([
+    [
+      'loan_amount',
+      ['1e400', '-0', '1e-400', '"1e1"', '"0x10"', '"１００"', '"900\\u0000"', '"\\ufeff900.00"'],
+    ],
+    ['loan_amount', ['"−900"', '"Infinity"', '["900.00"]', '{"toString":"900.00"}']],
+    ['customer_deposit', ['1e400', '-0.001', '"-0"', '1e12', '"1e1"', 'false']],
+    ['merchant_id', ['"M１２３４５６"', '"M000001\\u0000"', '{"$ne":null}']],
+    [
+      'merchant_finance_url',
+      ['"https://shop.example/\\u0000"', '"https://shop.example/\\r\\nSet-Cookie: a=b"'],
+    ],
+    ['merchant_reference', ['"a\\u0000b"', '"ｂａｓｋｅｔ"', '"a\\u202eb"', '"\'; drop table quotes; --"']],
+  ])('%s of %j is refused', async (field, values) => {
+    for (const raw of values) {
+      const answer = await post(withRaw(field, raw));
+      expectBad(answer);
+      expect(answer?.body.error.details).toEqual({ field });
+    }
   });
 
-  test.each(titled(['1e308', '9'.repeat(300), `"${'9'.repeat(5_000)}"`, '1e12']))(
-    'a loan of %s is too high',
-    async (_title, raw) => {
+  test('a loan may be far too high, or have far too many decimals', async () => {
+    for (const raw of ['1e308', '9'.repeat(300), `"${'9'.repeat(5_000)}"`, '1e12'])
       expectRefusal(await post(withRaw('loan_amount', raw)), 422, 'AMOUNT_TOO_HIGH');
-    },
-  );
-
-  test.each(titled([`0.${'0'.repeat(300)}1`, `"0.${'0'.repeat(5_000)}"`, '900.0000000001', '5e-324']))(
-    'a loan of %s has too many decimals',
-    async (_title, raw) => {
+    for (const raw of [`0.${'0'.repeat(300)}1`, `"0.${'0'.repeat(5_000)}"`, '900.0000000001', '5e-324'])
       expectRefusal(await post(withRaw('loan_amount', raw)), 400, 'INVALID_AMOUNT_FORMAT');
-    },
-  );
+  });
 
   test('1e1 is JSON for ten pounds, and 900.000 for nine hundred', async () => {
-    for (const raw of ['1e1', '9E2', '900.000', '0.9e3']) {
+    for (const raw of ['1e1', '9E2', '900.000', '0.9e3'])
       expect(await post(withRaw('loan_amount', raw))).toMatchObject({ status: 200 });
-    }
   });
 
   test('the highest deposit there can be is priced exactly', async () => {
     const answer = await post(withRaw('customer_deposit', '"999999999999.99"'));
     expect(answer?.status).toBe(200);
-    for (const { purchase_price } of answer?.body.data.products ?? []) {
+    for (const { purchase_price } of answer?.body.data.products ?? [])
       expect(purchase_price).toBe('1000000000899.99');
-    }
   });
 });
 
@@ -144,20 +110,73 @@ describe('size and depth', () => {
   });
 
   test('an announced size is refused before it is sent', async () => {
-    for (const size of [10_000_000, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
-      const answer = await post('', [`Content-Length: ${size}`], ['content-length']);
-      expectBad(answer);
-    }
+    for (const size of [10_000_000, 2 ** 40, Number.MAX_SAFE_INTEGER])
+      expectBad(await post('', [`Content-Length: ${size}`], ['content-length']));
   });
 });
 
-describe('text that others may run', () => {
-  test('a URL with all that it may hold stays text in the summary', async () => {
-    const url =
-      "https://münchen.example:8443/(größe)/%zz/%?a='b'&amp;lt;c=!*@$,;~[]&d=\u{1f600}#'onload='alert(1)";
-    const answer = await target.api.quote({ merchant_finance_url: url });
-    expect(answer.status).toBe(200);
-    const { finance_offer_summary: summary } = answer.body.data.summary;
-    expect(summary).toMatch(/^[^<>"&']+<a href="[^<>"']*">Learn more<\/a>$/);
+test('a URL with all that it may hold stays text in the summary', async () => {
+  const url =
+    "https://münchen.example:8443/(größe)/%zz/%?a='b'&amp;lt;c=!*@$,;~[]&d=\u{1f600}#'onload='alert(1)";
+  const answer = await target.api.quote({ merchant_finance_url: url });
+  expect(answer.status).toBe(200);
+  const { finance_offer_summary: summary } = answer.body.data.summary;
+  expect(summary).toMatch(/^[^<>"&']+<a href="[^<>"']*">Learn more<\/a>$/);
+});
+
+/** Bodies that are no JSON object, made from a good one. */
+function notJson(good: string): [what: string, body: string | Buffer][] {
+  const raw = (field: string, text: string) => withRaw(field, text, JSON.parse(good) as object);
+  return [
+    ['nothing', ''],
+    ['a cut object', good.slice(0, -1)],
+    ['a trailing comma', `${good.slice(0, -1)},}`],
+    ['a trailing NUL', `${good}\0`],
+    ['NaN', raw('loan_amount', 'NaN')],
+    ['full-width digits as a number', raw('loan_amount', '９００')],
+    ['a raw NUL in a text', raw('merchant_reference', '"a\0b"')],
+    ['a byte order mark', `\ufeff${good}`],
+    ['UTF-16', Buffer.from(good, 'utf16le')],
+    ['Latin-1', Buffer.from(raw('merchant_reference', '"caf\u00e9"'), 'latin1')],
+    ['a lone continuation byte', Buffer.concat([Buffer.from(good), Buffer.from([0x80])])],
+    ['random bytes', Buffer.from(Array.from({ length: 512 }, (_, at) => (at * 167 + 13) % 256))],
+    ['gzip', gzipSync(good)],
+    ['an array', `[${good}]`],
+    ['8,000 nested arrays', '['.repeat(8_000) + ']'.repeat(8_000)],
+    ['a text', JSON.stringify(good)],
+    ['a number', '1e400'],
+    ['null', 'null'],
+    ['a form', 'merchant_id=M000001&partner_id=P100001'],
+  ];
+}
+
+describe.each(LISTENERS)('on the %s listener', (listener) => {
+  const send = (body: string | Buffer) => target.send({ body }, listener);
+
+  test.each(notJson(good).map(([what], at) => [what, at] as const))('%s is refused', async (_what, at) => {
+    expectBad(await send(notJson(target.requests[listener].body)[at]?.[1] ?? good));
+  });
+
+  test('names with a meaning to JavaScript and fields that stand there twice are refused', async () => {
+    const { body } = target.requests[listener];
+    for (const extra of [
+      '{"__proto__":{"loan_amount":"900.00"}}',
+      '{"a":[{"b":{"__proto__":null}}]}',
+      '{"constructor":{"prototype":{"polluted":true}}}',
+      '{"loan_amount":"900.00"}',
+    ]) {
+      const answer = await send(`${body.slice(0, -1)},${extra.slice(1)}`);
+      expectBad(answer);
+      // It is valid JSON, and the answer says what else is wrong.
+      expect(answer?.body.error.message).toMatch(extra.includes('proto') ? /__proto__/ : /twice/);
+    }
+  });
+
+  test('16 KiB are read, and a byte more is too large', async () => {
+    const { body } = target.requests[listener];
+    expect(await send(body.padEnd(16 * 1024, ' '))).toMatchObject({ status: 200 });
+    const answer = await send(body.padEnd(16 * 1024 + 1, ' '));
+    expectBad(answer);
+    expect(answer?.body.error.message).toContain('16 KiB');
   });
 });

@@ -20,6 +20,8 @@ const chunked = (body: string, headers: string[] = []): RequestParts => ({
   body,
 });
 const ended = (parts: RequestParts) => (socket: Socket) => void socket.end(quoteBytes(api, parts));
+const sent = (parts: RequestParts) => (socket: Socket) => socket.write(quoteBytes(api, parts));
+const large: RequestParts = { headers: ['X-Request-Id: mine'], body: ' '.repeat(20_000) };
 const inParts = (parts: RequestParts, rest: string) => async (socket: Socket) => {
   socket.write(quoteBytes(api, parts));
   await pause(200);
@@ -27,30 +29,21 @@ const inParts = (parts: RequestParts, rest: string) => async (socket: Socket) =>
 };
 
 const FAULTS: [what: string, drive: (socket: Socket) => unknown][] = [
-  ['is of wrong framing from its start', (socket) => socket.write(quoteBytes(api, chunked('xyz\r\n')))],
+  ['is of wrong framing from its start', sent(chunked('xyz\r\n'))],
   ['is of wrong framing further on', inParts(chunked('2\r\n{}\r\n'), 'xyz\r\n')],
   ['breaks off with the head', ended(chunked(''))],
   ['breaks off later', ended(chunked('2\r\n{}\r\n'))],
-  ['is too large', (socket) => socket.write(quoteBytes(api, { ...chunked(''), ...large() }))],
-  [
-    'is too large in chunks',
-    (socket) => socket.write(quoteBytes(api, chunked(`4e20\r\n${' '.repeat(20_000)}\r\n`))),
-  ],
-  ['is not JSON', (socket) => socket.write(quoteBytes(api, chunked('1\r\n{\r\n0\r\n\r\n')))],
+  ['is too large', sent(large)],
+  ['is too large in chunks', sent(chunked(`4e20\r\n${' '.repeat(20_000)}\r\n`))],
+  ['is not JSON', sent(chunked('1\r\n{\r\n0\r\n\r\n'))],
   [
     'is of another type',
-    (socket) =>
-      socket.write(
-        quoteBytes(api, {
-          ...chunked('0\r\n\r\n', ['Content-Type: text/plain']),
-          without: ['content-type', 'content-length'],
-        }),
-      ),
+    sent({
+      ...chunked('0\r\n\r\n', ['Content-Type: text/plain']),
+      without: ['content-type', 'content-length'],
+    }),
   ],
 ];
-function large(): RequestParts {
-  return { without: [], headers: ['X-Request-Id: mine'], body: ' '.repeat(20_000) };
-}
 
 test.each(FAULTS)('a body that %s', async (_what, drive) => {
   const before = await remaining();
@@ -89,7 +82,7 @@ test('a fault of ours', async () => {
 
 test('a call over the limit, whatever its body', async () => {
   while ((await api.quote()).status === 200);
-  for (const parts of [chunked('xyz\r\n'), large(), chunked('1\r\n{\r\n0\r\n\r\n')]) {
+  for (const parts of [chunked('xyz\r\n'), large, chunked('1\r\n{\r\n0\r\n\r\n')]) {
     const { answers } = await exchange(api, quoteBytes(api, parts));
     expectRefusal(answers[0], 429, 'RATE_LIMIT_EXCEEDED');
     expectLimits(answers[0]);

@@ -50,10 +50,6 @@ export function openTls(target: Target, options: ConnectionOptions = {}): TLSSoc
   return socket.on('error', () => undefined);
 }
 
-function openPlain({ port }: Target): Socket {
-  return net.connect(port, '127.0.0.1').on('error', () => undefined);
-}
-
 /** Sends bytes as they are and collects what comes back. */
 export function exchange(
   target: Target,
@@ -62,7 +58,10 @@ export function exchange(
 ): Promise<Exchange> {
   return new Promise((resolve) => {
     const startedAt = performance.now();
-    const socket = target.ca === null ? openPlain(target) : openTls(target);
+    const socket =
+      target.ca === null
+        ? net.connect(target.port, '127.0.0.1').on('error', () => undefined)
+        : openTls(target);
     let received: Buffer = Buffer.alloc(0);
     const finish = (closed: boolean) => {
       clearTimeout(timer);
@@ -176,13 +175,9 @@ export async function goodRequests(
 ): Promise<Readonly<Record<(typeof LISTENERS)[number], GoodRequest>>> {
   const { key } = await internalClient(api);
   const quote = await api.quote({ merchant_id: SHOP });
-  const application = {
-    lender: 'lender_a',
-    lender_reference: newReference(),
-    service_quote_id: quote.body.data.service_quote_id,
-    loan_amount: '900.00',
-    customer_deposit: '100.00',
-  };
+  const { service_quote_id } = quote.body.data;
+  const amounts = { loan_amount: '900.00', customer_deposit: '100.00' };
+  const application = { lender: 'lender_a', lender_reference: newReference(), service_quote_id, ...amounts };
   const internal = {
     port: api.internalPort,
     ca: null,
@@ -254,17 +249,10 @@ export function expectLimits(answer: RawAnswer | undefined): void {
 
 /** Nothing that was sent may have looked like a fault of ours. */
 export function expectNoFaultLogged(api: TestApi): void {
-  const faults = api.logs.filter((line) => {
-    const { level, status } = JSON.parse(line) as { level: number; status?: number };
-    return level >= 50 || (status !== undefined && status >= 500);
-  });
-  expect(faults).toEqual([]);
+  expect(api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
 }
 
 /** How many connections the public listener counts. */
-export async function openConnections(api: TestApi): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  return Number(/^pfqs_http_connections (\d+)$/m.exec(text)?.[1]);
-}
+export const openConnections = (api: TestApi) => api.metric('pfqs_http_connections');
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -8,6 +8,7 @@ import {
   pause,
   requestBytes,
   type GoodRequest,
+  type RequestParts,
 } from './raw';
 
 /** An unknown path or method is 404 whatever else the request has: its key, its body. */
@@ -15,14 +16,7 @@ import {
 const target = hostileTarget();
 
 const PATHS = {
-  public: [
-    '/',
-    '/v1/nothing',
-    '/v1/finance-quote',
-    '/v1/notifications/test',
-    '/openapi.json',
-    '/docs/nothing',
-  ],
+  public: ['/', '/v1/nothing', '/v1/finance-quote', '/v1/notifications/test', '/openapi.json'],
   internal: ['/', '/v1/finance-quote', '/internal/v1/credit-applications', '/health', '/internal/v1/nothing'],
 };
 
@@ -35,10 +29,7 @@ const SERVED = new Set([
   'GET /health internal',
 ]);
 
-interface Sent {
-  readonly headers: readonly string[];
-  readonly body?: string;
-}
+type Sent = Pick<RequestParts, 'headers' | 'body'>;
 const json = 'Content-Type: application/json';
 const BODIES: Readonly<Record<string, Sent>> = {
   none: { headers: [] },
@@ -56,7 +47,7 @@ const BODIES: Readonly<Record<string, Sent>> = {
 
 function bytesOf(good: GoodRequest, line: string, sent: Sent, keyed: boolean): Buffer {
   const without = ['content-type', 'content-length', ...(keyed ? [] : ['authorization'])];
-  return requestBytes(good, { line, without, headers: sent.headers, body: sent.body ?? '' });
+  return requestBytes(good, { body: '', ...sent, line, without });
 }
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
@@ -67,38 +58,19 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   };
   const isServed = (method: string, path: string) => SERVED.has(`${method} ${path} ${listener}`);
 
-  test.each(Object.entries(BODIES))('a body that is %s changes nothing', async (_what, sent) => {
-    for (const path of PATHS[listener]) {
-      for (const method of ['POST', 'PUT', 'DELETE', 'GET', 'QUERY', 'OPTIONS']) {
-        if (isServed(method, path)) continue;
-        for (const keyed of [true, false]) {
-          expectRefusal(await ask(method, path, sent, keyed), 404, 'NOT_FOUND');
-        }
-      }
-    }
-  });
-
   // The answer to HEAD has no body: test/api/head.test.ts.
-  test.each(http.METHODS.filter((method) => method !== 'HEAD'))(
-    'the method %s is 404 where it is not served',
-    async (method) => {
-      for (const path of PATHS[listener]) {
-        if (isServed(method, path)) continue;
-        for (const sent of [BODIES['none'], BODIES['not JSON'], BODIES['chunks without end']] as Sent[]) {
-          expectRefusal(await ask(method, path, sent, true), 404, 'NOT_FOUND');
-        }
-      }
-    },
-  );
+  const methods = http.METHODS.filter((method) => method !== 'HEAD');
+  test.each(Object.entries(BODIES))('a body that is %s changes nothing', async (what, sent) => {
+    for (const path of PATHS[listener])
+      for (const method of what === 'none' ? methods : ['POST', 'PUT', 'GET', 'QUERY'])
+        for (const keyed of isServed(method, path) ? [] : [true, false])
+          expectRefusal(await ask(method, path, sent, keyed), 404, 'NOT_FOUND');
+  });
 
   test('CONNECT to another host is 404 and ends the connection', async () => {
     const good = target.requests[listener];
-    const bytes = bytesOf(
-      good,
-      'CONNECT elsewhere.example:443 HTTP/1.1',
-      { headers: ['X-Request-Id: mine'] },
-      true,
-    );
+    const line = 'CONNECT elsewhere.example:443 HTTP/1.1';
+    const bytes = bytesOf(good, line, { headers: ['X-Request-Id: mine'] }, true);
     const { answers, closed } = await exchange(good, bytes, { untilClosed: true });
     expectRefusal(answers[0], 404, 'NOT_FOUND');
     expect(answers[0]?.headers).toMatchObject({ 'x-request-id': 'mine', connection: 'close' });

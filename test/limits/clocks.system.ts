@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { createPartner } from '../../db/catalogue/partners';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import {
   addEndpoint,
@@ -20,12 +20,11 @@ const temporal = testTemporal();
 const PARTNERS = ['P100001', 'P100002', 'P100003'];
 const keys = newKeyRingText();
 const secrets = new Map<string, string>();
-let database: OpenTestDatabase;
+const database = useDatabase({ statementTimeoutMs: 0 });
 let receiver: WebhookReceiver;
 let worker: WorkerProcess | undefined;
 
 beforeAll(async () => {
-  database = await openTestDatabase({ statementTimeoutMs: 0 });
   receiver = await startWebhookReceiver();
   for (const partnerId of PARTNERS) {
     await createPartner(database.db, { partnerId, name: partnerId });
@@ -39,10 +38,7 @@ afterEach(async () => {
   await setServiceClock(database, null);
   await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
 });
-afterAll(async () => {
-  await receiver?.close();
-  await database?.close();
-});
+afterAll(() => receiver.close());
 
 async function startSkewed(skewMs: number): Promise<WorkerProcess> {
   const targets = [...secrets.keys()].map((host) => `${host}:${receiver.port}`);
@@ -79,13 +75,9 @@ function verifying(): string[] {
   return faults;
 }
 
-const ended = () =>
-  until(
-    async () =>
-      (await database.sql`select 1 from notifications_now where state in ('queued', 'started')`).length === 0,
-    'the end of every notification',
-    40_000,
-  );
+const open = () => database.sql`select 1 from notifications_now where state in ('queued', 'started')`;
+const ended = () => until(async () => (await open()).length === 0, 'the end of every notification', 40_000);
+const counts = () => database.sql`select month::text, delivered, failed, reserved from monthly_counts`;
 const skewOf = async (process: WorkerProcess) =>
   Number(/^pfqs_clock_skew_seconds (\S+)$/m.exec(await process.metrics())?.[1]);
 
@@ -105,17 +97,14 @@ test.each([
 
     expect(faults).toEqual(Array.from({ length: 6 }, () => fault));
     const attempts = await database.sql`select failure, http_status from delivery_attempts`;
-    expect(new Set(attempts.map((one) => `${one['failure']} ${one['http_status']}`))).toEqual(
-      new Set(['http_status 400']),
-    );
+    const words = attempts.map((one) => `${one['failure']} ${one['http_status']}`);
+    expect(new Set(words)).toEqual(new Set(['http_status 400']));
     expect(Math.abs((await skewOf(process)) - minutes * 60)).toBeLessThan(10);
     const alerts = process.output().match(/the clock of this machine is wrong/g);
     expect(alerts).toHaveLength(1);
     expect(process.output()).toMatch(/"skewSeconds":-?(59\d|60\d),"endpoints":3/);
-    const counts = await database.sql`select month::text, delivered, failed, reserved from monthly_counts`;
-    expect(counts).toEqual(
-      PARTNERS.map(() => ({ month: '2031-01-01', delivered: 0, failed: 1, reserved: 0 })),
-    );
+    const failed = { month: '2031-01-01', delivered: 0, failed: 1, reserved: 0 };
+    expect(await counts()).toEqual(PARTNERS.map(() => failed));
   },
   90_000,
 );
@@ -134,12 +123,10 @@ test('a clock that steps back during a wait changes neither the wait nor the mon
   await ended();
   const [first, second] = receiver.received;
   if (first === undefined || second === undefined) throw new Error('two attempts were expected');
-  const steppedBack =
-    Number(first.headers['webhook-timestamp']) - Number(second.headers['webhook-timestamp']);
-  expect(steppedBack).toBeGreaterThan(3_500);
+  const [before, after] = [first, second].map(({ headers }) => Number(headers['webhook-timestamp']));
+  expect((before ?? 0) - (after ?? 0)).toBeGreaterThan(3_500);
   // The step of the ladder and its jitter, by a clock that did not step.
   expect(second.atMs - first.atMs).toBeGreaterThanOrEqual(1_990);
   expect(second.atMs - first.atMs).toBeLessThan(20_000);
-  const counts = await database.sql`select month::text, delivered, failed, reserved from monthly_counts`;
-  expect(counts).toEqual([{ month, delivered: 1, failed: 0, reserved: 0 }]);
+  expect(await counts()).toEqual([{ month, delivered: 1, failed: 0, reserved: 0 }]);
 }, 60_000);

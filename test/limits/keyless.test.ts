@@ -11,210 +11,10 @@ import {
 } from '../hostile/raw';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
+import { refusal } from '../support/http-call';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
 
 /** Made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */
-
-const LIMIT = 20;
-let api: TestApi;
-beforeEach(async () => {
-  api = await startTestApi({ environment: { KEYLESS_CALLS_PER_MINUTE: String(LIMIT) } });
-});
-afterEach(() => api.close());
-
-const healthy = async () => (await fetch(`http://127.0.0.1:${api.internalPort}/health`)).status === 200;
-const madeUp = (nth: number) => `sk_live_${String(nth).padStart(32, 'x')}`;
-const metric = async (name: string) => {
-  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
-};
-
-test('made-up keys are refused with 401, above the limit with 429; a valid key never', async () => {
-  for (let nth = 0; nth < LIMIT; nth += 1)
-    expect(await api.quote({}, { key: madeUp(nth) })).toMatchObject({ status: 401 });
-  const flood = await Promise.all(
-    Array.from({ length: 30 }, (_, nth) =>
-      api.quote({}, { key: nth % 2 === 0 ? madeUp(nth) : api.keys.test }),
-    ),
-  );
-  for (const [nth, { status, headers, body }] of flood.entries()) {
-    if (nth % 2 === 1) {
-      expect(status).toBe(200);
-      continue;
-    }
-    expect(status).toBe(429);
-    expect(body).toMatchObject({ success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } });
-    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
-    expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
-    expect(headers).toMatchObject({ 'ratelimit-policy': `${LIMIT};w=60`, 'ratelimit-remaining': '0' });
-    expect(headers).toMatchObject({ 'www-authenticate': 'Bearer' });
-  }
-  expect(await healthy()).toBe(true);
-  expect(await metric('pfqs_keyless_refused_total')).toBe(15);
-});
-
-test('what a valid key gets refused for is not counted', async () => {
-  for (let nth = 0; nth < LIMIT * 2; nth += 1)
-    expect(await api.quote({ loan_amount: '1.00' })).toMatchObject({ status: 422 });
-  expect(await api.quote({}, { key: null })).toMatchObject({ status: 401 });
-});
-
-test.each([
-  ['an unknown path', 'GET', '/v1/quotes'],
-  ['an unknown method', 'DELETE', '/v1/finance-quote'],
-  ['a path that is none', 'GET', '/%zz'],
-  ['two hosts', 'GET', '/v1/webhook-keys', 'Host: b\r\n'],
-  ['the documentation', 'GET', '/docs/guide'],
-  ['the contract', 'GET', '/openapi.json'],
-])(
-  'a call of %s with a valid key counts for the key, never for its address',
-  async (_what, method, path, more = '') => {
-    const call = async (key: string) =>
-      (
-        await exchange(
-          api,
-          `${method} ${path} HTTP/1.1\r\nHost: a\r\n${more}Authorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
-        )
-      ).answers[0];
-    const usual = (await call(api.keys.test))?.status;
-    expect([200, 400, 404]).toContain(usual);
-    const remaining: number[] = [];
-    for (let nth = 0; nth < LIMIT + 5; nth += 1) {
-      const answer = await call(api.keys.test);
-      expect(answer?.status).toBe(usual);
-      expectLimits(answer);
-      expect(answer?.headers).not.toHaveProperty('www-authenticate');
-      remaining.push(Number(answer?.headers['ratelimit-remaining']));
-    }
-    expect(remaining).toEqual(remaining.map((_, at) => (remaining[0] ?? 0) - at));
-    // Without one the address has all of its calls left.
-    for (let nth = 0; nth < LIMIT; nth += 1) expect((await call(madeUp(nth)))?.status).toBe(usual);
-    expectRefusal(await call(madeUp(99)), 429, 'RATE_LIMIT_EXCEEDED');
-    expect((await call(api.keys.test))?.status).toBe(usual);
-  },
-);
-
-test('a key is looked at over HTTPS only: a call without it counts for its address, whatever the key', async () => {
-  const plain = await startTestApi({
-    ownTls: false,
-    environment: { KEYLESS_CALLS_PER_MINUTE: '1', TRUSTED_PROXIES: '127.0.0.1' },
-  });
-  try {
-    const call = () =>
-      plain.call({ method: 'GET', path: '/v1/webhook-keys', headers: { 'x-forwarded-proto': 'http' } });
-    const answer = await call();
-    expect(answer).toMatchObject({ status: 400 });
-    expect(answer.headers).not.toHaveProperty('ratelimit-limit');
-    expect(await call()).toMatchObject({ status: 429, headers: { 'www-authenticate': 'Bearer' } });
-  } finally {
-    await plain.close();
-  }
-});
-
-test('above the limit of its key an unknown path is 404 still, and the documentation 429', async () => {
-  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '2' } });
-  try {
-    const ask = (path: string) => limited.call({ method: 'GET', path });
-    const answers = [];
-    for (const path of ['/v1/quotes', '/v1/quotes', '/v1/quotes', '/openapi.json', '/v1/webhook-keys'])
-      answers.push(await ask(path));
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 429, 429]);
-    for (const { headers } of answers.slice(1))
-      expect(headers).toMatchObject({ 'ratelimit-remaining': '0', 'x-ratelimit-remaining': '0' });
-    expect(answers[2]?.headers).not.toHaveProperty('retry-after');
-    const line = limited.logs.findLast((one) => one.includes('"status":404')) ?? '{}';
-    expect(JSON.parse(line)).toMatchObject({ route: 'none', keyId: expect.stringMatching(/^key_/) });
-  } finally {
-    await limited.close();
-  }
-});
-
-test('above the limit an answer takes a second, and a connection that does not wait for it ends', async () => {
-  for (let nth = 0; nth < LIMIT; nth += 1) await api.quote({}, { key: madeUp(nth) });
-  const refused = quoteBytes(api, { without: ['authorization'] });
-  const one = await exchange(api, refused);
-  expectRefusal(one.answers[0], 429, 'RATE_LIMIT_EXCEEDED');
-  expect(one.tookMs).toBeGreaterThan(900);
-  const piped = await exchange(api, Buffer.concat([refused, refused, refused]), { answers: 3 });
-  expect(piped).toMatchObject({ answers: [], closed: true });
-  expect(piped.tookMs).toBeLessThan(900);
-});
-
-test('a connection too many closes the oldest that brought no valid key; others stay, and new ones are served', async () => {
-  const keyed = openTls(api);
-  keyed.once('secureConnect', () => keyed.write(quoteBytes(api)));
-  const first = await new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
-  expect(first).toContain('200 OK');
-
-  let ended = 0;
-  const idle: Socket[] = [];
-  // Without a handshake, so that the first is not too slow yet when the last is there. Fifty at a time: more than the system's
-  // queue of connections that nobody has accepted yet would be opened again after seconds.
-  while (idle.length < MOST_UNPROVEN_CONNECTIONS + 100) {
-    const some = Array.from({ length: 50 }, () => connect(api.port, '127.0.0.1'));
-    idle.push(...some);
-    for (const socket of some) socket.on('error', () => undefined).once('close', () => (ended += 1));
-    await Promise.all(
-      some.map((socket) => new Promise((open) => socket.once('connect', open).once('close', open))),
-    );
-  }
-  await until(() => ended >= 100, 'the oldest are closed', 60_000);
-  await until(async () => (await openConnections(api)) <= MOST_UNPROVEN_CONNECTIONS + 5, 'they are gone');
-  expect(await openConnections(api)).toBeGreaterThan(MOST_UNPROVEN_CONNECTIONS - 50);
-  expect(ended).toBeLessThan(150);
-  expect(await metric('pfqs_connections_closed_total')).toBe(ended);
-  expect(await healthy()).toBe(true);
-
-  // The one from before, older than all of them, and a new one.
-  const again = new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
-  keyed.write(quoteBytes(api));
-  expect(await again).toContain('200 OK');
-  expect(await api.call({ body: goodQuote })).toMatchObject({ status: 200 });
-  for (const socket of [keyed, ...idle]) socket.destroy();
-  await until(async () => (await openConnections(api)) <= 3, 'nothing is left over');
-  await pause(0);
-}, 90_000);
-
-/** Statements that looked service keys up, whatever for. */
-const lookUps = async () => {
-  const [row] = await api.database.sql`
-    select seq_scan + coalesce(idx_scan, 0) as times from pg_stat_user_tables where relname = 'service_keys'`;
-  return Number(row?.['times']);
-};
-const madeUpServiceKey = (nth: number) => `svc_${String(nth).padStart(32, 'x')}`;
-
-test('made-up service keys are refused in the same way, and looked up together; a valid one is never refused', async () => {
-  const lender = await internalClient(api);
-  const other = await internalClient(api, { lender: 'lender_b' });
-  // 404 with a key that is accepted: there is no such application.
-  const statusOf = async (key: string) =>
-    (await lender.call({ method: 'GET', path: `${APPLICATIONS}/app_1`, key })).status;
-  expect(await statusOf(lender.key)).toBe(404);
-  for (let nth = 0; nth < LIMIT; nth += 1) expect(await statusOf(madeUpServiceKey(nth))).toBe(401);
-  const flood = await Promise.all(
-    Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) })),
-  );
-  for (const { status, headers, body } of flood) {
-    expect(status).toBe(429);
-    expect(body).toMatchObject({ success: false, error: { code: 'RATE_LIMIT_EXCEEDED' } });
-    expect(headers).toMatchObject({ 'ratelimit-policy': `${LIMIT};w=60`, 'www-authenticate': 'Bearer' });
-  }
-  // Known here, and never seen here.
-  expect([await statusOf(lender.key), await statusOf(other.key)]).toEqual([404, 404]);
-  await until(async () => (await lookUps()) > LIMIT, 'the statistics arrive', 30_000);
-  expect(await lookUps()).toBeLessThan(LIMIT + 40);
-  expect(await metric('pfqs_keyless_refused_total')).toBe(300);
-});
-
-test('a burst of made-up service keys below the limit costs few statements, too', async () => {
-  const lender = await internalClient(api);
-  const before = await lookUps();
-  const burst = Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) }));
-  const statuses = (await Promise.all(burst)).map(({ status }) => status);
-  expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(LIMIT);
-  await until(async () => (await lookUps()) > before, 'the statistics arrive', 30_000);
-  expect((await lookUps()) - before).toBeLessThan(100);
-});
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -226,3 +26,187 @@ test.each([
   ['not an address', 'unknown'],
   [undefined, 'unknown'],
 ])('%s counts as %s', (address, source) => expect(sourceOf(address)).toBe(source));
+
+const LIMIT = 20;
+let api: TestApi;
+const CHALLENGE = { 'ratelimit-policy': `${LIMIT};w=60`, 'www-authenticate': 'Bearer' };
+const healthy = async () => (await fetch(`http://127.0.0.1:${api.internalPort}/health`)).status === 200;
+const madeUp = (nth: number) => `sk_live_${String(nth).padStart(32, 'x')}`;
+
+afterEach(() => api?.close());
+
+test('a key is looked at over HTTPS only: a call without it counts for its address, whatever the key', async () => {
+  const environment = { KEYLESS_CALLS_PER_MINUTE: '1', TRUSTED_PROXIES: '127.0.0.1' };
+  api = await startTestApi({ ownTls: false, environment });
+  const headers = { 'x-forwarded-proto': 'http' };
+  const call = () => api.call({ method: 'GET', path: '/v1/webhook-keys', headers });
+  const answer = await call();
+  expect(answer).toMatchObject({ status: 400 });
+  expect(answer.headers).not.toHaveProperty('ratelimit-limit');
+  expect(await call()).toMatchObject({ status: 429, headers: { 'www-authenticate': 'Bearer' } });
+});
+
+test('above the limit of its key an unknown path is 404 still, and the documentation 429', async () => {
+  api = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '2' } });
+  const answers = [];
+  for (const path of ['/v1/quotes', '/v1/quotes', '/v1/quotes', '/openapi.json', '/v1/webhook-keys'])
+    answers.push(await api.get(path));
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 429, 429]);
+  for (const { headers } of answers.slice(1))
+    expect(headers).toMatchObject({ 'ratelimit-remaining': '0', 'x-ratelimit-remaining': '0' });
+  expect(answers[2]?.headers).not.toHaveProperty('retry-after');
+  const line = { route: 'none', keyId: expect.stringMatching(/^key_/) };
+  expect(api.logged('"status":404').at(-1)).toMatchObject(line);
+});
+
+describe('with a limit of 20 calls', () => {
+  beforeEach(async () => {
+    api = await startTestApi({ environment: { KEYLESS_CALLS_PER_MINUTE: String(LIMIT) } });
+  });
+
+  test('made-up keys are refused with 401, above the limit with 429; a valid key never', async () => {
+    for (let nth = 0; nth < LIMIT; nth += 1)
+      expect(await api.quote({}, { key: madeUp(nth) })).toMatchObject({ status: 401 });
+    const flood = await Promise.all(
+      Array.from({ length: 30 }, (_, nth) =>
+        api.quote({}, { key: nth % 2 === 0 ? madeUp(nth) : api.keys.test }),
+      ),
+    );
+    for (const [nth, { status, headers, body }] of flood.entries()) {
+      if (nth % 2 === 1) {
+        expect(status).toBe(200);
+        continue;
+      }
+      expect({ status, body }).toMatchObject(refusal(429, 'RATE_LIMIT_EXCEEDED'));
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+      expect(headers).toMatchObject({ ...CHALLENGE, 'ratelimit-remaining': '0' });
+    }
+    expect(await healthy()).toBe(true);
+    expect(await api.metric('pfqs_keyless_refused_total')).toBe(15);
+  });
+
+  test('what a valid key gets refused for is not counted', async () => {
+    for (let nth = 0; nth < LIMIT * 2; nth += 1)
+      expect(await api.quote({ loan_amount: '1.00' })).toMatchObject({ status: 422 });
+    expect(await api.quote({}, { key: null })).toMatchObject({ status: 401 });
+  });
+
+  test.each([
+    ['an unknown path', 'GET', '/v1/quotes'],
+    ['an unknown method', 'DELETE', '/v1/finance-quote'],
+    ['a path that is none', 'GET', '/%zz'],
+    ['two hosts', 'GET', '/v1/webhook-keys', 'Host: b\r\n'],
+    ['the documentation', 'GET', '/docs/guide'],
+    ['the contract', 'GET', '/openapi.json'],
+  ])(
+    'a call of %s with a valid key counts for the key, never for its address',
+    async (_what, method, path, more = '') => {
+      const call = async (key: string) => {
+        const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\n${more}Authorization: Bearer ${key}\r\n`;
+        return (await exchange(api, `${head}Connection: close\r\n\r\n`)).answers[0];
+      };
+      const usual = (await call(api.keys.test))?.status;
+      expect([200, 400, 404]).toContain(usual);
+      const remaining: number[] = [];
+      for (let nth = 0; nth < LIMIT + 5; nth += 1) {
+        const answer = await call(api.keys.test);
+        expect(answer?.status).toBe(usual);
+        expectLimits(answer);
+        expect(answer?.headers).not.toHaveProperty('www-authenticate');
+        remaining.push(Number(answer?.headers['ratelimit-remaining']));
+      }
+      expect(remaining).toEqual(remaining.map((_, at) => (remaining[0] ?? 0) - at));
+      // Without one the address has all of its calls left.
+      for (let nth = 0; nth < LIMIT; nth += 1) expect((await call(madeUp(nth)))?.status).toBe(usual);
+      expectRefusal(await call(madeUp(99)), 429, 'RATE_LIMIT_EXCEEDED');
+      expect((await call(api.keys.test))?.status).toBe(usual);
+    },
+  );
+
+  test('above the limit an answer takes a second, and a connection that does not wait for it ends', async () => {
+    for (let nth = 0; nth < LIMIT; nth += 1) await api.quote({}, { key: madeUp(nth) });
+    const refused = quoteBytes(api, { without: ['authorization'] });
+    const one = await exchange(api, refused);
+    expectRefusal(one.answers[0], 429, 'RATE_LIMIT_EXCEEDED');
+    expect(one.tookMs).toBeGreaterThan(900);
+    const piped = await exchange(api, Buffer.concat([refused, refused, refused]), { answers: 3 });
+    expect(piped).toMatchObject({ answers: [], closed: true });
+    expect(piped.tookMs).toBeLessThan(900);
+  });
+
+  test('a connection too many closes the oldest that brought no valid key; others stay, and new ones are served', async () => {
+    const keyed = openTls(api);
+    keyed.once('secureConnect', () => keyed.write(quoteBytes(api)));
+    const first = await new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
+    expect(first).toContain('200 OK');
+
+    let ended = 0;
+    const idle: Socket[] = [];
+    // Without a handshake, so that the first is not too slow yet when the last is there. Fifty at a time: more than the system's
+    // queue of connections that nobody has accepted yet would be opened again after seconds.
+    while (idle.length < MOST_UNPROVEN_CONNECTIONS + 100) {
+      const some = Array.from({ length: 50 }, () => connect(api.port, '127.0.0.1'));
+      idle.push(...some);
+      for (const socket of some) socket.on('error', () => undefined).once('close', () => (ended += 1));
+      await Promise.all(
+        some.map((socket) => new Promise((open) => socket.once('connect', open).once('close', open))),
+      );
+    }
+    await until(() => ended >= 100, 'the oldest are closed', 60_000);
+    await until(async () => (await openConnections(api)) <= MOST_UNPROVEN_CONNECTIONS + 5, 'they are gone');
+    expect(await openConnections(api)).toBeGreaterThan(MOST_UNPROVEN_CONNECTIONS - 50);
+    expect(ended).toBeLessThan(150);
+    expect(await api.metric('pfqs_connections_closed_total')).toBe(ended);
+    expect(await healthy()).toBe(true);
+
+    // The one from before, older than all of them, and a new one.
+    const again = new Promise<string>((resolve) => keyed.once('data', (data) => resolve(String(data))));
+    keyed.write(quoteBytes(api));
+    expect(await again).toContain('200 OK');
+    expect(await api.call({ body: goodQuote })).toMatchObject({ status: 200 });
+    for (const socket of [keyed, ...idle]) socket.destroy();
+    await until(async () => (await openConnections(api)) <= 3, 'nothing is left over');
+    await pause(0);
+  }, 90_000);
+
+  /** Statements that looked service keys up, whatever for. */
+  const lookUps = async () => {
+    const [row] = await api.database.sql`
+    select seq_scan + coalesce(idx_scan, 0) as times from pg_stat_user_tables where relname = 'service_keys'`;
+    return Number(row?.['times']);
+  };
+  const madeUpServiceKey = (nth: number) => `svc_${String(nth).padStart(32, 'x')}`;
+
+  test('made-up service keys are refused in the same way, and looked up together; a valid one is never refused', async () => {
+    const lender = await internalClient(api);
+    const other = await internalClient(api, { lender: 'lender_b' });
+    // 404 with a key that is accepted: there is no such application.
+    const statusOf = async (key: string) =>
+      (await lender.call({ method: 'GET', path: `${APPLICATIONS}/app_1`, key })).status;
+    expect(await statusOf(lender.key)).toBe(404);
+    for (let nth = 0; nth < LIMIT; nth += 1) expect(await statusOf(madeUpServiceKey(nth))).toBe(401);
+    const flood = await Promise.all(
+      Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) })),
+    );
+    for (const { status, headers, body } of flood) {
+      expect({ status, body }).toMatchObject(refusal(429, 'RATE_LIMIT_EXCEEDED'));
+      expect(headers).toMatchObject(CHALLENGE);
+    }
+    // Known here, and never seen here.
+    expect([await statusOf(lender.key), await statusOf(other.key)]).toEqual([404, 404]);
+    await until(async () => (await lookUps()) > LIMIT, 'the statistics arrive', 30_000);
+    expect(await lookUps()).toBeLessThan(LIMIT + 40);
+    expect(await api.metric('pfqs_keyless_refused_total')).toBe(300);
+  });
+
+  test('a burst of made-up service keys below the limit costs few statements, too', async () => {
+    const lender = await internalClient(api);
+    const before = await lookUps();
+    const burst = Array.from({ length: 300 }, (_, nth) => lender.call({ key: madeUpServiceKey(nth) }));
+    const statuses = (await Promise.all(burst)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(LIMIT);
+    await until(async () => (await lookUps()) > before, 'the statistics arrive', 30_000);
+    expect((await lookUps()) - before).toBeLessThan(100);
+  });
+});

@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
@@ -6,22 +6,19 @@ import { expectDocumented } from '../support/contract';
 import { openTestDatabase } from '../support/database';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
 import { addEndpoint, newKeyRingText, setServiceClock, startServiceClock } from '../support/notifications';
+import { callOver, type Answer } from '../support/http-call';
 import { randomTaskQueue, type TestTemporal } from '../support/temporal';
 import { startWebhookReceiver } from '../support/webhook-receiver';
 
-export const PARTNER_ID = 'P100001';
-export const TEST_PATH = '/v1/notifications/test';
+const PARTNER_ID = 'P100001';
+const TEST_PATH = '/v1/notifications/test';
 
-export interface Called {
-  readonly status: number;
+export type Called = Answer & {
   /** `error.code`, or null. */
   readonly code: string | null;
   /** `Retry-After` in seconds, or null. */
   readonly retryAfter: number | null;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
-  readonly body: any;
-}
-
+};
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /**
@@ -56,24 +53,11 @@ export async function openScene(temporal: TestTemporal, timeZones = ['UTC', 'UTC
 
   async function call(nth: number, key: string): Promise<Called> {
     const at = nth % apis.length;
-    const answer = await request(`https://127.0.0.1:${apis[at]?.port}${TEST_PATH}`, {
-      method: 'POST',
-      dispatcher: agents[at] as Agent,
-      headers: { authorization: `Bearer ${key}` },
-    });
-    const text = await answer.body.text();
-    expectDocumented(
-      { method: 'POST', path: TEST_PATH },
-      { status: answer.statusCode, headers: answer.headers, text },
-    );
-    const body = JSON.parse(text);
+    const [origin, dispatcher] = [`https://127.0.0.1:${apis[at]?.port}`, agents[at] as Agent];
+    const answer = await callOver({ origin, path: TEST_PATH, key, dispatcher, check: expectDocumented }, {});
     const { 'retry-after': retryAfter } = answer.headers;
-    return {
-      status: answer.statusCode,
-      code: body.error?.code ?? null,
-      retryAfter: retryAfter === undefined ? null : Number(retryAfter),
-      body,
-    };
+    const code = answer.body.error?.code ?? null;
+    return { ...answer, code, retryAfter: retryAfter === undefined ? null : Number(retryAfter) };
   }
 
   return {

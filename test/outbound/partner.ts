@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
 import { createResolver } from '../../outbound/connect';
-import { createSender, type Sender, type SenderOptions } from '../../outbound/sender';
+import { createSender, type SenderOptions } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 
 export const HOST = 'hooks.partner.test';
@@ -21,18 +22,6 @@ export async function certificateFor(name = HOST, validity = VALID): Promise<Iss
   return issueCertificate(await authority, [{ type: 'dns', value: name }], validity);
 }
 
-export interface Receiver {
-  readonly port: number;
-  readonly url: string;
-  /** TCP connections so far. */
-  readonly connections: () => number;
-  /** Connections that are open. */
-  readonly open: () => number;
-  readonly close: () => Promise<void>;
-  /** New connections get this certificate. */
-  readonly renew: (certificate: IssuedCertificate) => void;
-}
-
 export interface ReceiverOptions {
   readonly tls?: TlsOptions;
   readonly address?: string;
@@ -40,10 +29,7 @@ export interface ReceiverOptions {
 }
 
 /** A partner's HTTPS server on loopback. */
-export async function startReceiver(
-  listener: RequestListener,
-  options: ReceiverOptions = {},
-): Promise<Receiver> {
+export async function startReceiver(listener: RequestListener, options: ReceiverOptions = {}) {
   return listen(createHttpsServer({ ...(await certificateFor()), ...options.tls }, listener), options);
 }
 
@@ -51,7 +37,7 @@ export async function startReceiver(
 export async function startRawReceiver(
   onData: (socket: TLSSocket, reset: () => void, bytes: Buffer) => void,
   options: ReceiverOptions = {},
-): Promise<Receiver> {
+) {
   const underneath = new Map<number | undefined, Socket>();
   const server = createTlsServer({ ...(await certificateFor()), ...options.tls }, (socket) => {
     const reset = () => void underneath.get(socket.remotePort)?.resetAndDestroy();
@@ -69,15 +55,23 @@ export const dripping = (first: string, then: string, everyMs: number) => (socke
   socket.once('close', () => clearInterval(drip));
 };
 
+/** Writes the same without end, as fast as it is taken. @returns how many bytes were taken so far. */
+export function flood(to: Writable, chunk: string): () => number {
+  let taken = 0;
+  const more = () => {
+    while (!to.destroyed && to.write(chunk)) taken += chunk.length;
+  };
+  to.on('drain', more).on('error', () => {});
+  more();
+  return () => taken;
+}
+
 /** Writes this as soon as a request has come in. */
 export function answering(text: string): (socket: TLSSocket) => void {
   return (socket) => void socket.write(text);
 }
 
-async function listen(
-  server: ReturnType<typeof createTlsServer>,
-  options: ReceiverOptions,
-): Promise<Receiver> {
+async function listen(server: ReturnType<typeof createTlsServer>, options: ReceiverOptions) {
   const sockets = new Set<Socket>();
   let connections = 0;
   server.on('connection', (socket: Socket) => {
@@ -93,9 +87,12 @@ async function listen(
   return {
     port,
     url: `https://${HOST}:${port}/hook`,
+    /** TCP connections so far. */
     connections: () => connections,
+    /** Connections that are open. */
     open: () => sockets.size,
-    renew: (certificate) => server.setSecureContext(certificate),
+    /** New connections get this certificate. */
+    renew: (certificate: IssuedCertificate) => server.setSecureContext(certificate),
     close: async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -103,8 +100,16 @@ async function listen(
   };
 }
 
+/** A plain TCP server on loopback, closed after the test. */
+export async function startTcpServer(onSocket: (socket: Socket) => void = () => {}) {
+  const server = closeLater(createServer((socket) => onSocket(socket.on('error', () => {}))));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
 /** A server to which no connection comes about: the kernel drops every request for one without an answer. */
-export async function startDeafServer(address = '127.0.0.1'): Promise<{ port: number; close: () => void }> {
+export async function startDeafServer(address = '127.0.0.1') {
   // A stopped process whose queue of connections is full.
   const child = spawn(process.execPath, [
     '-e',
@@ -152,9 +157,7 @@ export interface TestSenderOptions extends Partial<SenderOptions> {
 }
 
 /** A sender that asks a DNS server of its own, where every name is 127.0.0.1, and may go to loopback. */
-export async function testSender(
-  options: TestSenderOptions = {},
-): Promise<Sender & { readonly questions: readonly string[] }> {
+export async function testSender(options: TestSenderOptions = {}) {
   const { dns = () => ['127.0.0.1'], ports = [], ...rest } = options;
   const server = closeLater(await startDnsServer(dns));
   const resolver = createResolver([server.address]);
@@ -198,10 +201,8 @@ export async function sendOnce(
   answer: string | Parameters<typeof rawServed>[0],
   options?: TestSenderOptions,
 ) {
-  const { receiver, sender } = await rawServed(
-    typeof answer === 'string' ? answering(answer) : answer,
-    options,
-  );
+  const onData = typeof answer === 'string' ? answering(answer) : answer;
+  const { receiver, sender } = await rawServed(onData, options);
   const startedAt = performance.now();
   const result = await sender.send(post(receiver.url));
   return { ...result, receiver, tookMs: performance.now() - startedAt };

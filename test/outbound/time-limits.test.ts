@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import {
   answering,
   closeAll,
@@ -11,6 +11,7 @@ import {
   post,
   startDeafServer,
   startRawReceiver,
+  startTcpServer,
   testSender,
   rawServed,
 } from './partner';
@@ -65,13 +66,10 @@ test('a body that drips is a success, decided at the headers; it is read for no 
 });
 
 test('a handshake that never comes is given up at the limit for connecting', async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { server, port } = await startTcpServer();
   const closed = once(server, 'connection').then(([socket]) => once((socket as Socket).resume(), 'close'));
   const { outcome, tookMs } = await sendTo(port);
   await closed;
-  server.close();
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'connect' });
   expectAbout(tookMs, CONNECT.connectMs);
 });
@@ -115,23 +113,18 @@ test('an exchange cancelled while it looks up or connects throws the reason', as
     setTimeout(() => cancel.abort(reason), 50);
     return cancel.signal;
   };
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await startTcpServer();
   const connecting = await testSender({ ports: [port] });
-  await expect(connecting.send(post(`https://${HOST}:${port}/`, { signal: cancelSoon() }))).rejects.toBe(
-    reason,
-  );
+  const there = post(`https://${HOST}:${port}/`, { signal: cancelSoon() });
+  await expect(connecting.send(there)).rejects.toBe(reason);
   const lookingUp = await testSender({ dns: () => 'silence' });
   await expect(lookingUp.send(post(`https://${HOST}/`, { signal: cancelSoon() }))).rejects.toBe(reason);
-  server.close();
 });
 
 test('cancelling after a 2xx does not undo it', async () => {
   const cancel = new AbortController();
-  const { receiver, sender } = await rawServed(
-    answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx'),
-  );
+  const begun = answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx');
+  const { receiver, sender } = await rawServed(begun);
   setTimeout(() => cancel.abort(new Error('worker stops')), 300);
   const { outcome, answer } = await sender.send(post(receiver.url, { signal: cancel.signal }));
   expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });

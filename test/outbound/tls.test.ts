@@ -1,5 +1,4 @@
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import {
   authority,
@@ -12,19 +11,18 @@ import {
   VALID,
   type ReceiverOptions,
   served,
+  startTcpServer,
 } from './partner';
 
 afterEach(closeAll);
 
 async function expectTlsFailure(tls: ReceiverOptions['tls'], detail: string | RegExp): Promise<void> {
   let requests = 0;
-  const { receiver, sender } = await served(
-    (_request, response) => {
-      requests += 1;
-      response.end();
-    },
-    { tls },
-  );
+  const listener: RequestListener = (_request, response) => {
+    requests += 1;
+    response.end();
+  };
+  const { receiver, sender } = await served(listener, { tls });
   const result = await sender.send(post(receiver.url));
   expect(result.outcome).toMatchObject({ kind: 'failed', failure: 'tls', httpStatus: null });
   expect(result.detail).toMatch(detail);
@@ -59,13 +57,10 @@ test.each([
 test('TLS 1.1 is refused, 1.2 is spoken', async () => {
   const certificate = await certificateFor();
   const ciphers = 'DEFAULT@SECLEVEL=0';
-  await expectTlsFailure(
-    { ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers },
-    /ERR_SSL|EPROTO/,
-  );
-  const { receiver, sender } = await served((_request, response) => response.end(), {
-    tls: { ...certificate, maxVersion: 'TLSv1.2' },
-  });
+  const old = { ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers } as const;
+  await expectTlsFailure(old, /ERR_SSL|EPROTO/);
+  const tls = { ...certificate, maxVersion: 'TLSv1.2' } as const;
+  const { receiver, sender } = await served((_request, response) => response.end(), { tls });
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
 });
 
@@ -79,16 +74,12 @@ test('a partner that wants a certificate of ours is a TLS failure, in either ver
 
 test('a server that does not speak TLS is a TLS failure, and gets no request', async () => {
   let received = '';
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
+  const { port } = await startTcpServer((socket) => {
     socket.on('data', (chunk) => (received += chunk.toString('latin1')));
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  });
   const sender = await testSender({ ports: [port] });
   const { outcome } = await sender.send(post(`https://${HOST}:${port}/hook`));
-  server.close();
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'tls' });
   expect(received).not.toContain('POST');
 });
@@ -109,26 +100,20 @@ test('a certificate that changes between attempts is checked anew', async () => 
 
 test('no variable of the environment turns the checks off, or leads through a proxy', async () => {
   let proxied = 0;
-  const proxy = createServer((socket) => {
+  const proxy = await startTcpServer((socket) => {
     proxied += 1;
     socket.destroy();
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const set = {
-    NODE_TLS_REJECT_UNAUTHORIZED: '0',
-    HTTPS_PROXY: address,
-    https_proxy: address,
-    ALL_PROXY: address,
-  };
+  });
+  const address = `http://127.0.0.1:${proxy.port}`;
+  const proxies = { HTTPS_PROXY: address, https_proxy: address, ALL_PROXY: address };
+  const set = { NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_USE_ENV_PROXY: '1', ...proxies };
   const before = { ...process.env };
-  Object.assign(process.env, set, { NODE_USE_ENV_PROXY: '1' });
+  Object.assign(process.env, set);
   try {
     await expectTlsFailure(await certificateFor(HOST, EXPIRED), 'CERT_HAS_EXPIRED');
   } finally {
-    for (const name of [...Object.keys(set), 'NODE_USE_ENV_PROXY']) delete process.env[name];
+    for (const name of Object.keys(set)) delete process.env[name];
     Object.assign(process.env, before);
-    proxy.close();
   }
   expect(proxied).toBe(0);
 });
