@@ -3,33 +3,11 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { ERROR_STATUSES } from '../../contracts/errors';
 import { openApiDocument } from '../../scripts/openapi/document';
-import {
-  APPLICATION_EVENT_EXAMPLES,
-  QUOTE_REQUEST_EXAMPLES,
-  QUOTE_RESPONSE_EXAMPLES,
-  TEST_ENDED_EXAMPLES,
-  TEST_EVENT_EXAMPLES,
-  TEST_PENDING_EXAMPLES,
-} from '../../scripts/openapi/examples';
+import * as examples from '../../scripts/openapi/examples';
 import * as events from '../../scripts/openapi/partner-examples';
-import {
-  readRecoverRequest,
-  recoverDryRunSchema,
-  recoverResponseSchema,
-  recoveryResponseSchema,
-} from '../../contracts/notification-recovery';
-import {
-  notificationListSchema,
-  notificationResponseSchema,
-  resendResponseSchema,
-  testNotificationResponseSchema,
-} from '../../contracts/notifications';
-import {
-  webhookKeysSchema,
-  partnerApplicationSchema,
-  applicationEventSchema,
-  testEventSchema,
-} from '../../contracts/webhook-event';
+import * as recovery from '../../contracts/notification-recovery';
+import * as notifications from '../../contracts/notifications';
+import * as webhooks from '../../contracts/webhook-event';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { signatureHeaders } from '../../domain/webhook';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
@@ -84,23 +62,23 @@ test('every error code has an example under its own status', () => {
 
 test('the examples of answers and events fit the contract', () => {
   for (const [shown, schema] of [
-    [TEST_ENDED_EXAMPLES, testNotificationResponseSchema],
-    [TEST_PENDING_EXAMPLES, testNotificationResponseSchema],
-    [TEST_EVENT_EXAMPLES, testEventSchema],
-    [APPLICATION_EVENT_EXAMPLES, applicationEventSchema],
-    [events.NOTIFICATION_LIST_EXAMPLES, notificationListSchema],
-    [events.NOTIFICATION_EXAMPLES, notificationResponseSchema],
-    [events.RESEND_EXAMPLES, resendResponseSchema],
-    [events.RECOVER_DRY_RUN_EXAMPLES, recoverDryRunSchema],
-    [events.RECOVER_EXAMPLES, recoverResponseSchema],
-    [events.RECOVERY_EXAMPLES, recoveryResponseSchema],
-    [events.PARTNER_APPLICATION_EXAMPLES, partnerApplicationSchema],
-    [events.WEBHOOK_KEYS_EXAMPLES, webhookKeysSchema],
+    [examples.TEST_ENDED_EXAMPLES, notifications.testNotificationResponseSchema],
+    [examples.TEST_PENDING_EXAMPLES, notifications.testNotificationResponseSchema],
+    [examples.TEST_EVENT_EXAMPLES, webhooks.testEventSchema],
+    [examples.APPLICATION_EVENT_EXAMPLES, webhooks.applicationEventSchema],
+    [events.NOTIFICATION_LIST_EXAMPLES, notifications.notificationListSchema],
+    [events.NOTIFICATION_EXAMPLES, notifications.notificationResponseSchema],
+    [events.RESEND_EXAMPLES, notifications.resendResponseSchema],
+    [events.RECOVER_DRY_RUN_EXAMPLES, recovery.recoverDryRunSchema],
+    [events.RECOVER_EXAMPLES, recovery.recoverResponseSchema],
+    [events.RECOVERY_EXAMPLES, recovery.recoveryResponseSchema],
+    [events.PARTNER_APPLICATION_EXAMPLES, webhooks.partnerApplicationSchema],
+    [events.WEBHOOK_KEYS_EXAMPLES, webhooks.webhookKeysSchema],
   ] as const) {
     for (const { value } of Object.values<{ value: unknown }>(shown))
       expect((schema as z.ZodObject).strict().parse(value)).toEqual(value);
   }
-  expect(readRecoverRequest(events.RECOVER_REQUEST_EXAMPLES.outage.value)).toHaveProperty('value');
+  expect(recovery.readRecoverRequest(events.RECOVER_REQUEST_EXAMPLES.outage.value)).toHaveProperty('value');
 });
 
 test('the headers of an event are as documented', () => {
@@ -117,8 +95,8 @@ test('the headers of an event are as documented', () => {
 });
 
 test('the example request is answered like the example response', async () => {
-  const { value: sent } = QUOTE_REQUEST_EXAMPLES.basket;
-  const { value: expected } = QUOTE_RESPONSE_EXAMPLES.offers;
+  const { value: sent } = examples.QUOTE_REQUEST_EXAMPLES.basket;
+  const { value: expected } = examples.QUOTE_RESPONSE_EXAMPLES.offers;
   const answer = await api.call({ body: sent });
   const text = answer.text.replaceAll(answer.body.data.service_quote_id, expected.data.service_quote_id);
   const received = JSON.parse(text);

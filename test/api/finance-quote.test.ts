@@ -97,21 +97,6 @@ test('takes minus zero as a number for no deposit, as a schema with a minimum of
   }
 });
 
-test('keeps query and fragment of the finance page, replaces our own parameters, ends with the reference', async () => {
-  const answer = await api.quote({
-    merchant_id: 'M100001',
-    merchant_reference: 'ref 1',
-    merchant_finance_url: 'https://shop.example/f?b=2&quote_id=old&a=%C3%BC&loan_amount=1#apply',
-  });
-  const id = answer.body.data.service_quote_id;
-  expect(linkOf(answer)).toBe(
-    `https://shop.example/f?b=2&a=%C3%BC&loan_amount=900.00&customer_deposit=100.00&service_quote_id=${id}&merchant_reference=ref%201#apply`,
-  );
-  expect(answer.body.data.products[0].merchant_finance_url).toContain(
-    '&credit_product=Classic%2012&service_quote_id=',
-  );
-});
-
 test('a reference of nothing but spaces is none', async () => {
   const answer = await api.quote({ merchant_id: 'M100001', merchant_reference: '   ' });
   expect(answer.body.data.merchant_reference).toBeNull();

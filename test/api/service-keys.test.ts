@@ -8,13 +8,19 @@ import {
   hashKey,
 } from '../../db/keys';
 import { useApi } from '../support/api';
-import { internalClient, type InternalClient } from '../support/internal-api';
-import { refusal } from '../support/http-call';
+import { internalClient, type InternalClient, APPLICATIONS } from '../support/internal-api';
+import { refusal, type Answer } from '../support/http-call';
+import { newReference } from '../support/applications';
+import { SHOP } from '../support/merchants';
 
 const api = useApi();
-let lender: InternalClient;
+let own: InternalClient;
+let otherLender: InternalClient;
+let otherEnvironment: InternalClient;
 beforeAll(async () => {
-  lender = await internalClient(api);
+  own = await internalClient(api);
+  otherLender = await internalClient(api, { lender: 'lender_b' });
+  otherEnvironment = await internalClient(api, { environment: 'live' });
 });
 
 const BINDING = { lender: 'lender_b', environment: 'live' } as const;
@@ -25,7 +31,7 @@ const expire = (keyId: string) =>
     .sql`update service_keys set expires_at = now() - interval '1 millisecond' where key_id = ${keyId}`;
 /** 404 with a key that is accepted: there is no such application. */
 const statusOf = async (key: string | null) =>
-  (await lender.call({ method: 'GET', path: '/internal/v1/credit-applications/app_1', key })).status;
+  (await own.call({ method: 'GET', path: '/internal/v1/credit-applications/app_1', key })).status;
 
 test('a key works as soon as it has been issued, and is stored as a hash and its last four', async () => {
   const { key, summary } = await issue();
@@ -42,7 +48,7 @@ test('a key works as soon as it has been issued, and is stored as a hash and its
 test('no key, an unknown one and a partner’s key are 401, and all refusals of a key read the same', async () => {
   const texts = new Set<string>();
   for (const key of [null, `svc_${'A'.repeat(32)}`, api.keys.test, api.keys.live]) {
-    const answer = await lender.call({ body: {}, key });
+    const answer = await own.call({ body: {}, key });
     expect(answer).toMatchObject(refusal(401, 'UNAUTHENTICATED'));
     expect(answer.headers['www-authenticate']).toBe('Bearer');
     if (key !== null) texts.add(answer.text);
@@ -51,7 +57,7 @@ test('no key, an unknown one and a partner’s key are 401, and all refusals of 
 });
 
 test('a service key opens nothing on the public listener', async () => {
-  expect((await api.quote({}, { key: lender.key })).status).toBe(401);
+  expect((await api.quote({}, { key: own.key })).status).toBe(401);
 });
 
 test('health, readiness, metrics and the document need no key', async () => {
@@ -101,4 +107,121 @@ test.each([
 ])('a key for %j is refused: %s', async (wanted, reason) => {
   const key = { name: 'x', ...BINDING, expiresInSeconds: null, ...wanted };
   await expect(issueServiceKey(api.database.db, key)).rejects.toMatchObject({ reason });
+});
+
+// A service key gives access to one lender and one environment; everything else does not exist for it.
+
+const quoted = async (key = api.keys.test) =>
+  (await api.quote({ merchant_id: SHOP }, { key })).body.data.products[0].merchant_finance_url as string;
+const request = (link: string, fields: Record<string, unknown> = {}) => ({
+  lender: 'lender_a',
+  lender_reference: newReference(),
+  finance_link: link,
+  ...fields,
+});
+const opened = async () =>
+  (await own.open(request(await quoted()))).body.data.credit_application_id as string;
+let events = 0;
+const event = () => ({
+  lender_event_id: `scope-${(events += 1)}`,
+  status: 'submitted',
+  occurred_at: '2026-11-21T12:00:00Z',
+});
+
+/** All that could have been stored. */
+const stored = async () => {
+  const rows = await api.database.sql`
+    select (select count(*) from credit_applications) as applications, (select count(*) from lender_events) as events,
+      (select count(*) from notifications_now) as notifications, (select max(updated_at) from credit_applications) as newest`;
+  return JSON.stringify(rows);
+};
+/** What a caller can see of an answer, but for its request's id. */
+const shape = ({ status, headers, text }: Answer) => {
+  const { 'x-request-id': _id, date: _date, ...rest } = headers;
+  return { status, rest, text };
+};
+const warnings = () => api.logged('a service key was used for what belongs to another');
+
+const NOBODYS = 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6';
+
+test.each([
+  ['of another lender', () => otherLender],
+  ['of the other environment', () => otherEnvironment],
+])('an application is for a key %s as one that does not exist', async (_whose, client) => {
+  const id = await opened();
+  const before = [await stored(), (await own.read(id)).text];
+  const warned = warnings().length;
+  for (const ask of [(of: string) => client().read(of), (of: string) => client().tell(of, event())]) {
+    const [theirs, nobodys] = [await ask(id), await ask(NOBODYS)];
+    expect(theirs).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+    expect(shape(theirs)).toEqual(shape(nobodys));
+  }
+  expect([await stored(), (await own.read(id)).text]).toEqual(before);
+  // One line for each that exists, none for what does not.
+  expect(warnings().slice(warned)).toMatchObject([
+    { keyId: client().keyId, applicationId: id },
+    { keyId: client().keyId, applicationId: id },
+  ]);
+});
+
+test('an application of another lender cannot be opened, whether there is such a lender or not', async () => {
+  const link = await quoted();
+  const before = await stored();
+  const answers = [];
+  for (const lender of ['lender_b', 'lender_z']) {
+    answers.push(await own.open(request(link, { lender, lender_reference: '1234567' })));
+  }
+  expect(answers[0]).toMatchObject(refusal(404, 'LENDER_NOT_FOUND', { field: 'lender' }));
+  expect(shape(answers[0] as Answer)).toEqual(shape(answers[1] as Answer));
+  expect(await stored()).toBe(before);
+  expect(warnings().at(-2)).toMatchObject({ keyId: own.keyId, keyLender: 'lender_a', lender: 'lender_b' });
+});
+
+test('a quote of the other environment does not exist, neither for a sandbox key nor for a live one', async () => {
+  for (const [client, link] of [
+    [own, await quoted(api.keys.live)],
+    [otherEnvironment, await quoted(api.keys.test)],
+  ] as const) {
+    const before = await stored();
+    const theirs = await client.open(request(link));
+    const quoteId = new URL(link).searchParams.get('service_quote_id') ?? '';
+    expect(theirs).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
+    expect(warnings().at(-1)).toMatchObject({ keyId: client.keyId, quoteId });
+    const warned = warnings().length;
+    const nobodys = await client.open(request(link.replace(quoteId, 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6')));
+    expect(shape(theirs)).toEqual(shape(nobodys));
+    expect(warnings()).toHaveLength(warned);
+    expect(await stored()).toBe(before);
+  }
+});
+
+test('an application that is open is not answered again to a key of the other environment', async () => {
+  const body = request(await quoted());
+  expect((await own.open(body)).status).toBe(200);
+  expect(await otherEnvironment.open(body)).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
+});
+
+test('a reference and an event id of its own say nothing of those of others', async () => {
+  const id = await opened();
+  const told = event();
+  expect((await own.tell(id, told)).status).toBe(200);
+  const link = await quoted(api.keys.live);
+  const body = request(link, { lender_reference: (await own.read(id)).body.data.lender_reference });
+  const live = (await otherEnvironment.open(body)).body.data.credit_application_id as string;
+  expect(await otherEnvironment.tell(live, told)).toMatchObject({
+    status: 200,
+    body: { data: { outcome: 'applied' } },
+  });
+});
+
+test('a refused call is logged once with its key', async () => {
+  const applicationId = await opened();
+  const path = `${APPLICATIONS}/${applicationId}`;
+  const { keyId } = otherLender;
+  await otherLender.call({ method: 'GET', path, headers: { 'x-request-id': 'scope-find-me' } });
+  const key = { keyId, keyLender: 'lender_b', keyEnvironment: 'sandbox' };
+  expect(api.logged('"requestId":"scope-find-me"')).toMatchObject([
+    { level: 40, ...key, applicationId },
+    { level: 30, msg: 'request', status: 404, keyId },
+  ]);
 });

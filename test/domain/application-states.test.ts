@@ -118,76 +118,30 @@ function settled(state: ApplicationState, events: readonly Event[]) {
   return { way: way.join(' '), left: left.map(({ status }) => status).join(' ') };
 }
 
-/** Status, the minute it is dated, and whether its wait is over. */
-type Told = readonly [ApplicationState, number, boolean];
-test.each<[string, string, Told[], string?]>([
-  ['nothing before its wait is over', 'accepted', [['paid_out', 1, false]], 'paid_out'],
-  ['what is due', 'accepted paid_out', [['paid_out', 1, true]]],
-  [
-    'what follows it by the table',
-    'accepted paid_out completed',
-    [
-      ['completed', 2, false],
-      ['paid_out', 1, true],
-    ],
-  ],
-  [
-    'what happened before it first',
-    'accepted paid_out completed',
-    [
-      ['completed', 2, true],
-      ['paid_out', 1, false],
-    ],
-  ],
-  [
-    'what is dated alike in the order of the states',
-    'accepted paid_out completed',
-    [
-      ['completed', 1, true],
-      ['paid_out', 1, true],
-    ],
-  ],
-  [
-    'nothing behind what happened later',
-    'accepted completed',
-    [
-      ['completed', 1, true],
-      ['paid_out', 2, true],
-    ],
-  ],
-  [
-    'nothing after an end',
-    'accepted refunded',
-    [
-      ['refunded', 1, true],
-      ['completed', 2, true],
-    ],
-  ],
-  [
-    'no second one of the same state',
-    'ready paid_out',
-    [
-      ['paid_out', 1, true],
-      ['paid_out', 2, true],
-    ],
-  ],
+/** `paid_out@2!` is dated in the second minute, and its wait is over. */
+const read = (told: string) =>
+  told.split(' ').map((one) => {
+    const [, status, minute] = /^(\w+)@(\d)/.exec(one) ?? [];
+    return event(status as ApplicationState, Number(minute), one.endsWith('!'));
+  });
+
+test.each([
+  ['nothing before its wait is over', 'paid_out@1', 'accepted', 'paid_out'],
+  ['what is due', 'paid_out@1!', 'accepted paid_out'],
+  ['what follows it by the table', 'completed@2 paid_out@1!', 'accepted paid_out completed'],
+  ['what happened before it first', 'completed@2! paid_out@1', 'accepted paid_out completed'],
+  ['what is dated alike by state', 'completed@1! paid_out@1!', 'accepted paid_out completed'],
+  ['nothing behind what happened later', 'completed@1! paid_out@2!', 'accepted completed'],
+  ['nothing after an end', 'refunded@1! completed@2!', 'accepted refunded'],
+  ['no second one of the same state', 'paid_out@1! paid_out@2!', 'ready paid_out'],
   [
     'each partial refund',
+    'partially_refunded@1! partially_refunded@2! completed@3!',
     'signed partially_refunded partially_refunded completed',
-    [
-      ['partially_refunded', 1, true],
-      ['partially_refunded', 2, true],
-      ['completed', 3, true],
-    ],
   ],
-])('applies %s: %s', (_what, way, told, left = '') => {
+])('applies %s: of %s', (_what, told, way, left = '') => {
   const [from] = way.split(' ') as [ApplicationState];
-  expect(
-    settled(
-      from,
-      told.map((one) => event(...one)),
-    ),
-  ).toEqual({ way, left });
+  expect(settled(from, read(told))).toEqual({ way, left });
 });
 
 const events = uniqueArray(record({ status: constantFrom(...APPLICATION_STATES), minute: nat(20) }), {

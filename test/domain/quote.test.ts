@@ -1,9 +1,12 @@
-import type { Product } from '../../domain/product';
-import { priceQuote } from '../../domain/quote';
+import type { Product, DepositRule } from '../../domain/product';
+import { priceQuote, depositReason, maximumDeposit, minimumDeposit } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import { buildMerchant, buildProduct, buildRequest, linkedAmounts, merchantOf, names } from './builders';
+import * as fc from 'fast-check';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
+const TEN_PERCENT_OR_50 = { basisPoints: 1_000, fixedPence: 5_000 };
+const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
 
 describe('a priced product', () => {
   it('has every figure of the published 9.9 % example', () => {
@@ -41,13 +44,6 @@ describe('a priced product', () => {
   ])('with %j says %j', (changes, expected) => {
     const request = { loanPence: 108_000, depositPence: 12_000, merchant: merchantOf(changes) };
     expect(priceQuote(buildRequest(request)).shown[0]).toMatchObject(expected);
-  });
-
-  it('counts the deferral in the years of the flat rate', () => {
-    const merchant = merchantOf({ numberOfRepayments: 48, deferralMonths: 12, aprBasisPoints: 2_490 });
-    const [item] = priceQuote(buildRequest({ merchant, loanPence: 90_000 })).shown;
-    // 781.44 / 900.00 / (59 / 12).
-    expect(item).toMatchObject({ costOfCreditPence: 78_144, annualRateBasisPoints: 1_766 });
   });
 });
 
@@ -134,5 +130,132 @@ it('shows nothing when the merchant has no product of the day', () => {
     shown: [],
     withheldAsNotAuthorised: false,
     depositAdjustment: null,
+  });
+});
+
+describe('the minimum', () => {
+  it.each([
+    ['is nothing without a rule', 100_000, null, 0],
+    ['is the share of the price', 100_000, TEN_PERCENT, 10_000],
+    ['rounds the share up', 99_991, TEN_PERCENT, 10_000],
+    ['is the fixed sum when that is more', 30_000, TEN_PERCENT_OR_50, 5_000],
+    ['is the share when that is more', 100_000, TEN_PERCENT_OR_50, 10_000],
+    ['is never above the price', 3_000, { basisPoints: 0, fixedPence: 5_000 }, 3_000],
+    ['may be the whole price', 12_345, { basisPoints: 10_000, fixedPence: 0 }, 12_345],
+  ])('%s', (_name, price, rule, pence) => {
+    expect(minimumDeposit(price, rule)).toBe(pence);
+  });
+});
+
+describe('the maximum', () => {
+  it.each([
+    ['is the price without a rule', 100_000, null, 100_000],
+    ['rounds the share down', 99_999, { basisPoints: 5_000, fixedPence: 0 }, 49_999],
+    ['is the fixed sum when that is less', 100_000, { basisPoints: 5_000, fixedPence: 20_000 }, 20_000],
+    ['is the share when that is less', 30_000, { basisPoints: 5_000, fixedPence: 20_000 }, 15_000],
+    ['is nothing for a share of 0', 30_000, { basisPoints: 0, fixedPence: 0 }, 0],
+  ])('%s', (_name, price, rule, pence) => {
+    expect(maximumDeposit(price, rule)).toBe(pence);
+  });
+});
+
+it('is exact for every price there is', () => {
+  const price = fc.integer({ min: 0, max: 200_000_000_000_000 });
+  fc.assert(
+    fc.property(price, fc.integer({ min: 0, max: 10_000 }), (pricePence, basisPoints) => {
+      const rule = { basisPoints, fixedPence: 0 };
+      const exact = BigInt(pricePence) * BigInt(basisPoints);
+      expect(BigInt(minimumDeposit(pricePence, rule))).toBe((exact + 9_999n) / 10_000n);
+      expect(BigInt(maximumDeposit(pricePence, rule))).toBe(exact / 10_000n);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it.each([
+  [100_000, TEN_PERCENT, '10% of the purchase price'],
+  [100_000, { basisPoints: 1_250, fixedPence: 0 }, '12.5% of the purchase price'],
+  [100_000, { basisPoints: 0, fixedPence: 5_000 }, '£50.00'],
+  [30_000, TEN_PERCENT_OR_50, '£50.00'],
+  [5_000, TEN_PERCENT_OR_50, '£50.00'],
+  [80_000, TEN_PERCENT_OR_50, '10% of the purchase price'],
+])('the reason at a price of %d pence names the part of %j that decides: %s', (price, rule, part) => {
+  expect(depositReason(price, rule)).toBe(`A minimum deposit of ${part} is required.`);
+});
+
+describe('the deposit of a quote', () => {
+  it('is raised to the merchant’s floor, which lowers the loan and leaves the price', () => {
+    const merchant = { ...merchantOf({}, { minLoanPence: 110_000 }), depositFloor: TEN_PERCENT };
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toEqual({
+      requestedDepositPence: 0,
+      correctedDepositPence: 12_000,
+      reason: 'A minimum deposit of 10% of the purchase price is required.',
+      affectedProducts: quote.shown,
+    });
+    const raised = { purchasePricePence: 120_000, depositPence: 12_000, loanPence: 108_000 };
+    expect(quote.shown).toMatchObject([raised]);
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
+  });
+
+  it('is left alone when it meets the floor to the penny', () => {
+    const merchant = buildMerchant({ depositFloor: TEN_PERCENT });
+    const at = (depositPence: number) =>
+      priceQuote(buildRequest({ merchant, loanPence: 99_991 - depositPence, depositPence }))
+        .depositAdjustment;
+    expect(at(10_000)).toBeNull();
+    expect(at(9_999)).toMatchObject({ correctedDepositPence: 10_000 });
+  });
+
+  it('is raised to the rule that all products of the day share', () => {
+    const merchant = merchantOf(
+      { depositMin: TEN_PERCENT },
+      { depositMin: { ...TEN_PERCENT } },
+      { depositMin: TWENTY_PERCENT, validTo: '2026-11-20' },
+    );
+    const { depositAdjustment } = priceQuote(buildRequest({ merchant }));
+    expect(depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
+  });
+
+  it('is raised item by item, without an adjustment, where rules differ', () => {
+    const merchant = merchantOf({ depositMin: TEN_PERCENT }, {}, { depositMin: TWENTY_PERCENT });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote.depositAdjustment).toBeNull();
+    expect(quote.shown.map(({ depositPence, loanPence }) => [depositPence, loanPence])).toEqual([
+      [12_000, 108_000],
+      [0, 120_000],
+      [24_000, 96_000],
+    ]);
+    expect(quote.shown[2]?.financeUrl).toContain(
+      'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
+    );
+    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
+  });
+
+  it('drops a product whose own minimum is above its own maximum at this price', () => {
+    const capped = { basisPoints: 10_000, fixedPence: 5_000 };
+    const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
+    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P1']);
+    expect(names(priceQuote(buildRequest({ merchant, loanPence: 50_000 })).shown)).toEqual(['P0', 'P1']);
+  });
+
+  it('drops a product that takes no deposit as soon as there is one, asked for or raised', () => {
+    const merchant = merchantOf({ depositMax: { basisPoints: 0, fixedPence: 0 } }, {});
+    const at = (depositPence: number, depositFloor: DepositRule | null = null) =>
+      names(priceQuote(buildRequest({ merchant: { ...merchant, depositFloor }, depositPence })).shown);
+    expect(at(0)).toEqual(['P0', 'P1']);
+    expect(at(1)).toEqual(['P1']);
+    expect(at(0, TEN_PERCENT)).toEqual(['P1']);
+  });
+
+  it('is raised to the whole price at most, and then nothing fits', () => {
+    const merchant = buildMerchant({ depositFloor: { basisPoints: 0, fixedPence: 500_000 } });
+    const quote = priceQuote(buildRequest({ merchant }));
+    expect(quote).toMatchObject({ display: false, summaryHtml: '', shown: [] });
+    expect(quote.depositAdjustment).toMatchObject({
+      correctedDepositPence: 120_000,
+      reason: 'A deposit of the whole purchase price is required.',
+      affectedProducts: [],
+    });
   });
 });

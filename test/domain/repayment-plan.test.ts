@@ -2,12 +2,7 @@ import * as fc from 'fast-check';
 import { Decimal } from 'decimal.js';
 import type { ProductTerms } from '../../domain/product';
 import { checkProduct, aprTolerance, impliedProductApr } from '../../domain/product-check';
-import {
-  paymentYears,
-  planRepayments,
-  preparePlan,
-  flatAnnualBasisPoints,
-} from '../../domain/repayment-plan';
+import { paymentYears, planRepayments, flatAnnualBasisPoints } from '../../domain/repayment-plan';
 import { anyLoan, anyProduct, anyRounding, buildProduct, INTEREST_FREE } from './builders';
 
 /** Fifty digits, so that no rounding of ours can be repeated by accident. */
@@ -115,12 +110,6 @@ describe('a plan', () => {
       { numRuns: 300 },
     );
     expect(accepted).toBeGreaterThanOrEqual(300);
-  });
-
-  it('is computed from factors that are prepared once for a product', () => {
-    const product = buildProduct();
-    expect(preparePlan(product)).toBe(preparePlan(product));
-    expect(preparePlan(product)).not.toBe(preparePlan(buildProduct()));
   });
 
   it('rounds a clearing plan down where rounding up would leave nothing for the last payment', () => {

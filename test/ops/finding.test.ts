@@ -118,68 +118,58 @@ test('products show says what each version changed', async () => {
   );
 });
 
-test('usage of all partners, with quotes', async () => {
+test('usage of all partners, with quotes, and what they resend and recover themselves', async () => {
   const { sql } = ops.database;
   await sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed) values
     ('P100001', 'live', '2026-03-01', 'credit_application.accepted', 5, 1),
     ('P100001', 'live', '2026-03-01', 'credit_application.declined', 2, 0),
     ('P100002', 'sandbox', '2026-03-01', 'credit_application.test', 3, 0)`;
-  const of = (at: string) => `qte_${ulid(Date.parse(at))}`;
-  const moments = [
+  const [before, first, last, after] = [
     '2026-02-28T23:59:59Z',
     '2026-03-01T00:00:00Z',
     '2026-03-31T23:59:59Z',
     '2026-04-01T00:00:00Z',
   ];
-  await insertQuotes(
-    sql,
-    moments.map((at, nth) => quoteRow(nth, { quoteId: of(at), environment: 'live' })),
-  );
+  const quoteAt = (at: string, nth: number) =>
+    quoteRow(nth, { quoteId: `qte_${ulid(Date.parse(at))}`, environment: 'live' });
+  await insertQuotes(sql, [before, first, last, after].map(quoteAt));
+  const id = await storeRow(ops.database, { partnerId: 'P100002', environment: 'live' });
+  const key = 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
+  // The last three: of another month, by an operator, and as a part of a recovery.
+  for (const [at, actor, more] of [
+    [first, key],
+    [last, key],
+    [after, key],
+    [first, 'alice'],
+    [first, key, { recovery_id: 'rcv_1' }],
+  ] as const)
+    await sql`
+      insert into change_log (changed_at, actor, action, subject, details)
+      values (${at}, ${actor}, 'notifications.resend', ${id}, ${JSON.stringify({ partner_id: 'P100002', ...more })})`;
+  for (const [recovery, keyId, sent] of [
+    ['rcv_1', key, 12],
+    ['rcv_2', key, 30],
+    ['rcv_3', null, 7],
+  ] as const)
+    await sql`
+      insert into recoveries (recovery_id, partner_id, environment, key_id, since, until, state, per_second, found, sent, runner, created_at)
+      values (${recovery}, 'P100002', 'live', ${keyId}, now(), now(), 'done', 10, ${sent}, ${sent}, 'x', ${first})`;
   const none = { resends: 0, recoveries: 0, recovered: 0 };
-  const march = await ops.json('usage --month 2026-03');
-  expect(march).toEqual({
+  const own = { resends: 2, recoveries: 2, recovered: 42 };
+  expect(await ops.json('usage --month 2026-03')).toEqual({
     month: '2026-03',
     partners: [
       { partner_id: 'P100001', environment: 'live', quotes: 2, delivered: 7, failed: 1, ...none },
+      { partner_id: 'P100002', environment: 'live', quotes: 0, delivered: 0, failed: 0, ...own },
       { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0, ...none },
     ],
   });
-  expect(await ops.json('usage --month 2026-03 --partner P100001')).toMatchObject({
-    quotes: { live: 2, sandbox: 0 },
-    sent_again: {},
-  });
-  expect(await ops.text('usage --month 2026-03')).toContain('2026-03 (UTC)');
-});
-
-test('usage shows which partners resend and recover themselves', async () => {
-  const { sql } = ops.database;
-  const id = await storeRow(ops.database, { partnerId: 'P100002', environment: 'live' });
-  const key = 'key_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
-  const resend = (at: string, actor = key, more = {}) => sql`
-    insert into change_log (changed_at, actor, action, subject, details)
-    values (${at}, ${actor}, 'notifications.resend', ${id}, ${JSON.stringify({ partner_id: 'P100002', ...more })})`;
-  await resend('2026-05-01T00:00:00Z');
-  await resend('2026-05-31T23:59:59Z');
-  // Of another month, by an operator, and as a part of a recovery.
-  await resend('2026-06-01T00:00:00Z');
-  await resend('2026-05-02T00:00:00Z', 'alice');
-  await resend('2026-05-02T00:00:00Z', key, { recovery_id: 'rcv_1' });
-  const recovery = (nth: number, keyId: string | null, sent: number) => sql`
-    insert into recoveries (recovery_id, partner_id, environment, key_id, since, until, state, per_second, found, sent, runner, created_at)
-    values (${`rcv_${nth}`}, 'P100002', 'live', ${keyId}, now(), now(), 'done', 10, ${sent}, ${sent}, 'x', '2026-05-02')`;
-  await recovery(1, key, 12);
-  await recovery(2, key, 30);
-  await recovery(3, null, 7);
-  const own = { resends: 2, recoveries: 2, recovered: 42 };
-  expect(await ops.json('usage --month 2026-05')).toEqual({
-    month: '2026-05',
-    partners: [{ partner_id: 'P100002', environment: 'live', quotes: 0, delivered: 0, failed: 0, ...own }],
-  });
-  const one = ['usage', '--month', '2026-05', '--partner', 'P100002'];
+  const quoted = { quotes: { live: 2, sandbox: 0 }, sent_again: {} };
+  expect(await ops.json('usage --month 2026-03 --partner P100001')).toMatchObject(quoted);
+  const one = ['usage --month 2026-03 --partner P100002'];
   expect(await ops.json(...one)).toMatchObject({ sent_again: { live: own } });
-  expect(await ops.text(...one)).toContain(
-    'Sent again by itself, live: 2 resends, 2 recoveries of 42 notifications.',
-  );
+  const said = 'Sent again by itself, live: 2 resends, 2 recoveries of 42 notifications.';
+  expect(await ops.text(...one)).toContain(said);
   expect(await ops.json(...one, '--environment', 'sandbox')).toMatchObject({ sent_again: {} });
 });
 

