@@ -1,12 +1,12 @@
 import type postgres from 'postgres';
 import { ulid } from 'ulid';
 import { applicationEventText, type ApplicationEvent } from '../../contracts/webhook-event';
-import { openApplication } from '../../db/applications/create';
+import { insertStatusNotification } from '../../db/notifications/create';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { type Database, hint } from '../../db/postgres/connect';
-import { deliveries, notifications } from '../../db/schema';
+import { creditApplications, deliveries, notifications } from '../../db/schema';
 import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { addEndpoint } from '../../test/support/notifications';
 import { pause } from './bench';
@@ -43,25 +43,25 @@ export async function storeChange(
   let eventId = '';
   await db.transaction(async (tx) => {
     const id = ulid();
-    const opened = {
-      lender: 'lender_a',
-      lenderReference: id,
-      quoteId: `qte_${id}`,
-      merchantReference: 'basket 2041',
-      loanPence: 90_000,
-      depositPence: 10_000,
-      creditProduct: 'Classic 12',
-      serviceKeyId: null,
-      requestId: null,
-      simulated: null,
-    };
-    const quote = {
-      partnerId,
-      environment: 'live',
-      merchantId: 'M100001',
-      merchantReference: 'basket 2041',
-    } as const;
-    await openApplication(tx, opened, quote, {
+    const [application] = await tx
+      .insert(creditApplications)
+      .values({
+        applicationId: `app_${id}`,
+        lender: 'lender_a',
+        lenderReference: id,
+        quoteId: `qte_${id}`,
+        partnerId,
+        environment: 'live',
+        merchantId: 'M100001',
+        merchantReference: 'basket 2041',
+        loanPence: 90_000,
+        depositPence: 10_000,
+        creditProduct: 'Classic 12',
+        sequence: 1,
+      })
+      .returning();
+    if (application === undefined) throw new Error('an application was not stored');
+    await insertStatusNotification(tx, application, null, {
       requestId: null,
       write: (change) => {
         eventId = change.eventId;

@@ -12,7 +12,7 @@ import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../keys';
 import { insertStatusNotification } from '../notifications/create';
-import { columns, rowsOf, type Db, type DbOrTransaction } from '../postgres/connect';
+import type { Db, DbOrTransaction } from '../postgres/connect';
 import { findQuote, type StoredQuote } from '../quotes/read';
 import { creditApplications } from '../schema';
 import type { Application } from './applications';
@@ -85,28 +85,26 @@ function again(application: Application, wanted: NewApplication): CreateApplicat
 type Opened = ApplicationTerms &
   Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'requestId' | 'serviceKeyId' | 'simulated'>;
 
-const COLUMNS = `application_id, lender, lender_reference, quote_id, partner_id, environment, merchant_id, merchant_reference,
-  credit_product, state, state_occurred_at, sequence, service_key_id, request_id, simulated, created_at, updated_at`;
-const OPEN = `
-  insert into credit_applications (application_id, lender, lender_reference, quote_id, partner_id, environment, merchant_id,
-    merchant_reference, loan_pence, deposit_pence, credit_product, service_key_id, request_id, simulated, sequence)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11, $12, $13, $14::smallint, 1)
-  on conflict do nothing
-  returning loan_pence::float8 as "loanPence", deposit_pence::float8 as "depositPence", ${columns('credit_applications', COLUMNS)}`;
-
 /** Inserts an application and its notification. @returns null when its reference or its number among the simulated ones is taken */
 export async function openApplication(
   tx: DbOrTransaction,
   opened: Opened,
-  quote: Pick<StoredQuote, 'partnerId' | 'environment' | 'merchantId' | 'merchantReference'>,
+  { partnerId, environment, merchantId, merchantReference }: StoredQuote,
   cause: Parameters<typeof insertStatusNotification>[3],
 ): Promise<Application | null> {
-  const { lender, lenderReference, quoteId, loanPence, depositPence, creditProduct, serviceKeyId } = opened;
-  const { partnerId, environment, merchantId, merchantReference } = quote;
-  const ids = [`app_${ulid()}`, lender, lenderReference, quoteId, partnerId, environment, merchantId];
-  const terms = [merchantReference, loanPence, depositPence, creditProduct];
-  const parameters = [...ids, ...terms, serviceKeyId, opened.requestId, opened.simulated];
-  const [application] = await rowsOf<Application>(tx, OPEN, parameters);
+  const [application] = await tx
+    .insert(creditApplications)
+    .values({
+      ...opened,
+      applicationId: `app_${ulid()}`,
+      partnerId,
+      environment,
+      merchantId,
+      merchantReference,
+      sequence: 1,
+    })
+    .onConflictDoNothing()
+    .returning();
   if (application === undefined) return null;
   await insertStatusNotification(tx, application, null, cause);
   return application;

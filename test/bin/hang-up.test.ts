@@ -1,20 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { Agent, request } from 'undici';
 import { startApiProcess } from '../support/api-process';
-import { openTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { newKeyRingText } from '../support/notifications';
 import { createTestTls } from '../support/tls';
 import { startWebhookReceiver } from '../support/webhook-receiver';
 import { startWorkerProcess } from '../support/worker-process';
 
+const database = useDatabase();
+
 test('SIGHUP lets an API process read its certificate again, and no request fails', async () => {
-  const database = await openTestDatabase();
   const api = await startApiProcess({ databaseUrl: database.url });
-  const ask = async (agent: Agent) => {
-    const { statusCode, body } = await request(`https://127.0.0.1:${api.port}/openapi.json`, {
-      dispatcher: agent,
-    });
+  const url = `https://127.0.0.1:${api.port}/openapi.json`;
+  const ask = async (dispatcher: Agent) => {
+    const { statusCode, body } = await request(url, { dispatcher });
     await body.dump();
     return statusCode;
   };
@@ -54,12 +54,10 @@ test('SIGHUP lets an API process read its certificate again, and no request fail
     expect(await api.end('SIGTERM')).toBe(0);
   } finally {
     await api.close();
-    await database.close();
   }
 }, 90_000);
 
 test('SIGHUP does nothing to a worker', async () => {
-  const database = await openTestDatabase();
   const receiver = await startWebhookReceiver();
   const worker = await startWorkerProcess({
     databaseUrl: database.url,
@@ -77,6 +75,5 @@ test('SIGHUP does nothing to a worker', async () => {
   } finally {
     await worker.close();
     await receiver.close();
-    await database.close();
   }
 }, 120_000);

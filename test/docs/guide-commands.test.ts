@@ -7,7 +7,7 @@ import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { addEndpoint } from '../support/notifications';
-import { startTestService, type TestService } from '../support/service';
+import { useService } from '../support/service';
 import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
@@ -19,7 +19,7 @@ fileNeeds('curl');
 
 const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
 const temporal = testTemporal();
-let service: TestService;
+const service = useService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
 let api: TestApi;
 let folder: string;
 /** What stands in the guide for what this service has. */
@@ -44,7 +44,6 @@ const find = (part: string): Shown => {
 
 beforeAll(async () => {
   folder = await temporaryDirectory('guide');
-  service = await startTestService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
   ({ api } = service);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   const { partnerId } = api;
@@ -52,11 +51,8 @@ beforeAll(async () => {
   replaced.set('https://quotes.example', `https://127.0.0.1:${api.port}`);
   replaced.set('2026-11-17T18:00:00Z', new Date(Date.now() - 3_600_000).toISOString());
   replaced.set('2026-11-21T12:00:00Z', new Date(Date.now() + 3_600_000).toISOString());
-}, 300_000);
-afterAll(async () => {
-  await service?.close();
-  await removeDirectory(folder);
 });
+afterAll(() => removeDirectory(folder));
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of every form
 async function paste({ command }: Shown): Promise<{ status: number; body: any }> {
@@ -119,9 +115,11 @@ test('an application is simulated, told, and moved on', async () => {
   await until(() => told().includes('refunded'), 'all is delivered', 60_000);
 });
 
+type Catchup = [Shown, Shown, Shown, Shown, Shown, Shown, Shown];
+
 test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
   const { receiver } = service;
-  const [list, one, dryRun, begin, follow, application, again] = shown.slice(5) as [Shown, Shown, ...Shown[]];
+  const [list, one, dryRun, begin, follow, application, again] = shown.slice(5) as Catchup;
   receiver.behave(() => 503);
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   await tell(api.database, opened.applicationId, 'submitted');
@@ -129,46 +127,37 @@ test('the catch-up finds what an outage has cost, has it sent again, and shows t
   await until(async () => (await failed()).length === 2, 'both have failed', 60_000);
   const listed = await paste(list);
   expect([listed.status, shapeOf(listed.body)]).toEqual([200, shapeOf(list.answer)]);
-  expect(listed.body.data.notifications[0]).toMatchObject({
-    status: 'failed',
-    reason: 'exhausted',
-    sequence: 2,
-  });
+  const [last] = listed.body.data.notifications;
+  expect(last).toMatchObject({ status: 'failed', reason: 'exhausted', sequence: 2 });
 
-  const { notification_id: id } = listed.body.data.notifications[0];
-  replaced.set('ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9', id);
+  replaced.set('ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9', last.notification_id);
   const read = await paste(one);
   expect(read.status).toBe(200);
-  expect(read.body.data.attempt_log.map((attempt: { http_status: number }) => attempt.http_status)).toEqual([
-    503, 503,
-  ]);
+  expect(read.body.data.attempt_log).toMatchObject([{ http_status: 503 }, { http_status: 503 }]);
   expect(JSON.parse(read.body.data.payload).sequence).toBe(2);
 
-  const counted = await paste(dryRun as Shown);
+  const counted = await paste(dryRun);
   expect(counted).toEqual({ status: 200, body: { success: true, data: { matched: 2 } } });
-  expect(shapeOf(counted.body)).toEqual(shapeOf(dryRun?.answer));
+  expect(shapeOf(counted.body)).toEqual(shapeOf(dryRun.answer));
 
   receiver.behave(() => 200);
   receiver.received.length = 0;
-  const begun = await paste(begin as Shown);
-  expect([begun.status, shapeOf(begun.body)]).toEqual([202, shapeOf(begin?.answer)]);
+  const begun = await paste(begin);
+  expect([begun.status, shapeOf(begun.body)]).toEqual([202, shapeOf(begin.answer)]);
   replaced.set('rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', begun.body.data.recovery_id);
-  const progress = () => paste(follow as Shown);
-  await until(
-    async () => (await progress()).body.data.status === 'finished',
-    'the recovery has ended',
-    60_000,
-  );
+  const progress = () => paste(follow);
+  const finished = async () => (await progress()).body.data.status === 'finished';
+  await until(finished, 'the recovery has ended', 60_000);
   const ended = await progress();
-  expect(shapeOf(ended.body)).toEqual(shapeOf(follow?.answer));
+  expect(shapeOf(ended.body)).toEqual(shapeOf(follow.answer));
   expect(ended.body.data).toMatchObject({ matched: 2, resent: 2, delivered: 2, failed: 0 });
   expect(receiver.received.map(({ body }) => JSON.parse(body).sequence)).toEqual([1, 2]);
 
   replaced.set('app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', opened.applicationId);
-  const state = await paste(application as Shown);
+  const state = await paste(application);
   expect(state.body.data).toMatchObject({ status: 'submitted', events: [{ sequence: 1 }, { sequence: 2 }] });
 
-  expect((await paste(again as Shown)).status).toBe(202);
+  expect((await paste(again)).status).toBe(202);
   await until(() => receiver.received.length === 3, 'it has arrived once more', 60_000);
   expect(receiver.received[2]?.headers['webhook-id']).toBe(receiver.received[1]?.headers['webhook-id']);
 }, 240_000);

@@ -32,12 +32,8 @@ describe('the documentation', () => {
       /(\.(ts|cjs|mjs|sql|sh|py|ya?ml|cfg|conf|env|service)|Dockerfile|^\.ci\/run)$/.test(file) &&
       !/^test\/(histories|vectors)/.test(file),
   );
-  const commentsOf = (file: string) =>
-    [
-      ...readFileSync(join(root, file), 'utf8').matchAll(
-        /(?:^\s*(?:\/?\*+|#|--)|(?:^|\s)\/\/)\s(?!@param)(.*)$/gm,
-      ),
-    ].map(([, text = '']) => text);
+  const COMMENT = /(?:^\s*(?:\/?\*+|#|--)|(?:^|\s)\/\/)\s(?!@param)(.*)$/gm;
+  const FILE = /(?<![\w@/.$}*<:-])((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|sql|mjs|cjs|sh|py|md|ya?ml|cfg))\b/g;
 
   test('comments in the code name files that exist', () => {
     // A path, or the last part of one. `/docs/guide.md` is served and `.data/` is made; neither is a file of the project.
@@ -45,26 +41,11 @@ describe('the documentation', () => {
       existsSync(resolve(root, dirname(file), name)) ||
       projectFiles.some((path) => `/${path}`.endsWith(`/${name}`));
     const named = code.flatMap((file) =>
-      commentsOf(file)
-        .flatMap((text) => [
-          ...text.matchAll(
-            /(?<![\w@/.$}*<:-])((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|sql|mjs|cjs|sh|py|md|ya?ml|cfg))\b/g,
-          ),
-        ])
+      [...readFileSync(join(root, file), 'utf8').matchAll(COMMENT)]
+        .flatMap(([, text = '']) => [...text.matchAll(FILE)])
         .map(([, name = '']) => [file, name] as const),
     );
     expect(named.length).toBeGreaterThan(100);
     expect(named.filter(([file, name]) => !isThere(file, name))).toEqual([]);
-  });
-
-  test('nothing names a section or a number of a document that is not in the repository', () => {
-    const named = [...code, ...pages].flatMap((file) =>
-      [
-        ...readFileSync(join(root, file), 'utf8').matchAll(
-          /\b(?:design|spec)(?:,? (?:§|section)|\.md)|\bfault(?: row)?s? \d+/gi,
-        ),
-      ].map(([text]) => [file, text]),
-    );
-    expect(named.filter(([file]) => file !== 'test/docs/links.test.ts')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
 import { needs } from '../support/needs';
 import { anchorsOf } from './tree';
@@ -13,8 +13,8 @@ interface Served {
   readonly text: string;
 }
 
-let api: TestApi;
-let files: Map<string, Served>;
+const api = useApi();
+const files = new Map<string, Served>();
 
 /** Targets of a page's links; none where it is no page. */
 function linksOf({ type, text }: Served): string[] {
@@ -29,8 +29,6 @@ const isLocal = (target: string) => !/^[a-z]+:/.test(target);
 const resolved = (path: string, target: string) => new URL(target, `https://service.example${path}`);
 
 beforeAll(async () => {
-  api = await startTestApi();
-  files = new Map();
   const waiting = ['/docs/guide', '/docs/', '/llms.txt'];
   for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
     if (files.has(path)) continue;
@@ -42,19 +40,16 @@ beforeAll(async () => {
     for (const target of linksOf(file).filter(isLocal)) waiting.push(resolved(path, target).pathname);
   }
 });
-afterAll(() => api.close());
 
 test('every link is answered 200', () => {
   expect([...files].filter(([, { status }]) => status !== 200).map(([path]) => path)).toEqual([]);
-  expect([...files.keys()]).toEqual(
-    expect.arrayContaining([
-      '/openapi.json',
-      '/docs/guide.md',
-      '/docs/typescript-client',
-      '/docs/verify-webhook',
-      '/docs/verify-webhook/go/go.mod',
-    ]),
-  );
+  const some = [
+    '/openapi.json',
+    '/docs/guide.md',
+    '/docs/typescript-client',
+    '/docs/verify-webhook/go/go.mod',
+  ];
+  expect([...files.keys()]).toEqual(expect.arrayContaining(some));
 });
 
 test('every anchor exists', () => {
@@ -82,13 +77,9 @@ test('each kind of file is served as what it is; the Markdown of the guide leave
   const typeOf = (path: string) => files.get(path)?.type;
   expect(typeOf('/llms.txt')).toBe('text/plain; charset=utf-8');
   expect(typeOf('/docs/guide.md')).toBe('text/markdown; charset=utf-8');
-  const guide = files.get('/docs/guide.md')?.text ?? '';
-  for (const chapter of [
-    /^# Partner guide$/m,
-    /^## When something was missed$/m,
-    /^### Verify with a public key$/m,
-  ])
-    expect(guide).toMatch(chapter);
+  const guide = `\n${files.get('/docs/guide.md')?.text}`;
+  for (const chapter of ['# Partner guide', '## When something was missed', '### Verify with a public key'])
+    expect(guide).toContain(`\n${chapter}\n`);
   expect(guide).not.toMatch(/\]\((?!https:|#|\/)/);
   const verifier = await api.fetchText('/docs/verify-webhook/node/verify-webhook.mjs');
   expect(verifier.headers['content-type']).toBe('text/plain; charset=utf-8');

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startTestService, type TestService } from '../../../test/support/service';
-import { startTestApi, type TestApi } from '../../../test/support/api';
+import { useService } from '../../../test/support/service';
+import type { TestApi } from '../../../test/support/api';
 import { addEndpoint } from '../../../test/support/notifications';
 import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
@@ -15,7 +15,7 @@ import { installPackage, runScript, typeCheck } from './package';
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
 
 const temporal = testTemporal();
-let service: TestService;
+const service = useService(temporal);
 let folder: string;
 let api: TestApi;
 let receiver: WebhookReceiver;
@@ -24,17 +24,13 @@ let secret: string;
 beforeAll(async () => {
   folder = await temporaryDirectory('client');
   installPackage(folder);
-  service = await startTestService(temporal);
   ({ api, receiver } = service);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: service.keys };
   ({ secret } = await addEndpoint(api.database, partner));
 }, 300_000);
 
-afterAll(async () => {
-  await service.close();
-  await removeDirectory(folder);
-});
+afterAll(() => removeDirectory(folder));
 
 /** Runs statements that leave their result in `said`, with a client at hand. */
 const partner = (statements: string, input: Record<string, unknown> = {}) =>
@@ -57,12 +53,7 @@ const partner = (statements: string, input: Record<string, unknown> = {}) =>
     let said;
     ${statements}
     console.log(JSON.stringify(said));`,
-    {
-      baseUrl: `https://127.0.0.1:${api.port}`,
-      apiKey: api.keys.test,
-      partnerId: api.partnerId,
-      ...input,
-    },
+    { baseUrl: `https://127.0.0.1:${api.port}`, apiKey: api.keys.test, partnerId: api.partnerId, ...input },
     join(folder, 'ca.pem'),
   );
 
@@ -94,31 +85,12 @@ test('throws what the service refuses, with code, details and request id', async
   });
 });
 
-test('says how long to wait at the limit', async () => {
-  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '1' } });
-  try {
-    writeFileSync(join(folder, 'ca.pem'), limited.ca);
-    const said = await partner(
-      `await client.quote(${REQUEST});
-      said = await client.quote(${REQUEST}).catch((error) => [error.code, error.retryAfterSeconds]);`,
-      { baseUrl: `https://127.0.0.1:${limited.port}`, apiKey: limited.keys.test },
-    );
-    expect(said).toEqual(['RATE_LIMIT_EXCEEDED', expect.any(Number)]);
-  } finally {
-    writeFileSync(join(folder, 'ca.pem'), api.ca);
-    await limited.close();
-  }
-});
-
 test('gives up in time, and takes no plain address', async () => {
-  expect(
-    await partner(`said = await client.quote(${REQUEST}).catch((error) => error.name);`, { timeoutMs: 1 }),
-  ).toBe('TimeoutError');
-  expect(
-    await partner(
-      `try { createClient({ ...input, baseUrl: 'http://quotes.example' }); } catch (error) { said = error.name; }`,
-    ),
-  ).toBe('TypeError');
+  const late = `said = await client.quote(${REQUEST}).catch((error) => error.name);`;
+  expect(await partner(late, { timeoutMs: 1 })).toBe('TimeoutError');
+  const plain = `{ ...input, baseUrl: 'http://quotes.example' }`;
+  const refused = `try { createClient(${plain}); } catch (error) { said = error.name; }`;
+  expect(await partner(refused)).toBe('TypeError');
 });
 
 test('every operation of the contract has a method', async () => {
@@ -205,12 +177,10 @@ describe('a call that fails', () => {
   });
 
   test('is not repeated when it may have been done, and is when it was not', async () => {
-    for (const fault of [BUSY, 'lost'])
-      for (const call of ['sendTestNotification()', RESEND, `recoverNotifications(${SPAN})`])
-        expect([call, await outcome(call, fault)]).toEqual([
-          call,
-          [fault === BUSY ? 'INTERNAL_SERVER_ERROR' : 'TypeError', 1],
-        ]);
+    for (const call of ['sendTestNotification()', RESEND, `recoverNotifications(${SPAN})`]) {
+      expect([call, await outcome(call, BUSY)]).toEqual([call, ['INTERNAL_SERVER_ERROR', 1]]);
+      expect([call, await outcome(call, 'lost')]).toEqual([call, ['TypeError', 1]]);
+    }
     expect(await outcome(RESEND, LIMITED, LIMITED)).toEqual(['NOTIFICATION_NOT_FOUND', 3]);
   });
 
@@ -221,10 +191,8 @@ describe('a call that fails', () => {
     expect(await outcome('sendTestNotification()', tests)).toEqual(['TEST_NOTIFICATION_LIMIT_REACHED', 1]);
     const minute = { ...LIMITED, headers: { 'retry-after': '60' } };
     expect(await outcome(QUOTE, minute)).toEqual(['RATE_LIMIT_EXCEEDED', 1]);
-    expect(await outcome('listWebhookKeys()', { ...BUSY, headers: { 'retry-after': '3600' } })).toEqual([
-      'INTERNAL_SERVER_ERROR',
-      1,
-    ]);
+    const hour = { ...BUSY, headers: { 'retry-after': '3600' } };
+    expect(await outcome('listWebhookKeys()', hour)).toEqual(['INTERNAL_SERVER_ERROR', 1]);
   });
 
   test('ends with its signal, in the middle of a wait', async () => {
@@ -238,32 +206,28 @@ describe('a call that fails', () => {
     expect(said).toEqual(['AbortError', 1]);
   });
 
-  test('is not retried at all when that is wanted', async () => {
+  test('is not retried at all when that is wanted, and says how long to wait', async () => {
     const said = await partner(
-      `said = await client.listWebhookKeys().catch((error) => [error.status, calls.length]);`,
-      { faults: [BUSY], retries: 0 },
+      `said = await client.listWebhookKeys().catch((error) => [error.code, error.retryAfterSeconds, calls.length]);`,
+      { faults: [{ ...LIMITED, headers: { 'retry-after': '7' } }], retries: 0 },
     );
-    expect(said).toEqual([503, 1]);
+    expect(said).toEqual(['RATE_LIMIT_EXCEEDED', 7, 1]);
   });
 });
 
 describe('a webhook', () => {
   let request: { body: string; headers: Record<string, unknown> };
   let keys: { own: string[]; live: string[] };
-  const stranger = {
-    secret: `whsec_${Buffer.alloc(32).toString('base64')}`,
-    key: generateKeyPair().publicKey,
-  };
   const VERIFY = `said = await verifyWebhook(input.body, input.headers, input.keys).then(
     (event) => event.data.lender, (error) => error.reason ?? error.name);`;
   const verify = (changes: Record<string, unknown>, before = '') =>
     partner(before + VERIFY, { ...request, ...changes });
   const later = (seconds: number) =>
     `Date.now = () => (Number(input.headers['webhook-timestamp']) + (${seconds})) * 1000;`;
-  const listed = async (key: string) =>
-    (
-      (await partner('said = await client.listWebhookKeys();', { apiKey: key })) as { public_key: string }[]
-    ).map((one) => one.public_key);
+  const listed = async (apiKey: string) => {
+    const said = 'said = (await client.listWebhookKeys()).map((one) => one.public_key);';
+    return (await partner(said, { apiKey })) as string[];
+  };
 
   beforeAll(async () => {
     receiver.received.length = 0;
@@ -277,19 +241,25 @@ describe('a webhook', () => {
   });
 
   test.each(['secret', 'public key'] as const)('is verified with a %s, and nothing else is', async (kind) => {
-    const [own, other] = kind === 'secret' ? [secret, stranger.secret] : [keys.own[0], stranger.key];
-    expect(await verify({ keys: own })).toBe('lender_b');
-    expect(await verify({ keys: [other, own] })).toBe('lender_b');
-    expect(await verify({ keys: own }, later(299))).toBe('lender_b');
-    expect(await verify({ keys: own }, later(301))).toBe('timestamp');
-    expect(await verify({ keys: own }, later(-301))).toBe('timestamp');
-    expect(await verify({ keys: own, body: request.body.replace('lender_b', 'lender_a') })).toBe('signature');
-    expect(await verify({ keys: other })).toBe('signature');
-    expect(await verify({ keys: own, headers: {} })).toBe('headers');
-    expect(await verify({ keys: [] })).toBe('signature');
-    expect(await verify({ keys: own?.slice(0, -4) })).toBe('TypeError');
+    const [own, other] =
+      kind === 'secret'
+        ? [secret, `whsec_${Buffer.alloc(32).toString('base64')}`]
+        : [keys.own[0], generateKeyPair().publicKey];
     const forged = { ...request.headers, 'webhook-signature': 'v1,AAAA v1a,AAAA v1a,! v1' };
-    expect(await verify({ keys: own, headers: forged })).toBe('signature');
+    for (const [said, changes, before] of [
+      ['lender_b', {}],
+      ['lender_b', { keys: [other, own] }],
+      ['lender_b', {}, later(299)],
+      ['timestamp', {}, later(301)],
+      ['timestamp', {}, later(-301)],
+      ['signature', { body: request.body.replace('lender_b', 'lender_a') }],
+      ['signature', { keys: other }],
+      ['signature', { keys: [] }],
+      ['signature', { headers: forged }],
+      ['headers', { headers: {} }],
+      ['TypeError', { keys: own?.slice(0, -4) }],
+    ] as const)
+      expect([changes, await verify({ keys: own, ...changes }, before)]).toEqual([changes, said]);
   });
 
   test("is refused with the keys of the other environment, and with a public key in a secret's place", async () => {

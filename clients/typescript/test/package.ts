@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const PACKAGE = join(__dirname, '..');
 const tsc = join(PACKAGE, 'node_modules/typescript/lib/tsc.js');
@@ -36,17 +37,9 @@ export async function runScript(
 ): Promise<unknown> {
   const file = join(folder, 'partner.mjs');
   writeFileSync(file, code);
-  const child = spawn(process.execPath, [file], {
-    cwd: dirname(file),
-    env: { ...process.env, INPUT: JSON.stringify(input), NODE_EXTRA_CA_CERTS: caFile },
-  });
-  let output = '';
-  let errors = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  const exitCode = await new Promise((resolve) => child.once('close', resolve));
-  if (exitCode !== 0) throw new Error(`the script ended with ${String(exitCode)}: ${errors}`);
-  return JSON.parse(output);
+  const env = { ...process.env, INPUT: JSON.stringify(input), NODE_EXTRA_CA_CERTS: caFile };
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env });
+  return JSON.parse(stdout);
 }
 
 function compile(args: readonly string[], cwd = PACKAGE): void {

@@ -8,9 +8,8 @@ export async function smoke({ createClient, createWebhookVerifier, verifyWebhook
   const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
   const publicKey = `whpk_${base64(raw)}`;
   const secretBytes = crypto.getRandomValues(new Uint8Array(32));
-  const hmac = await crypto.subtle.importKey('raw', secretBytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
-    'sign',
-  ]);
+  const sha256 = { name: 'HMAC', hash: 'SHA-256' };
+  const hmac = await crypto.subtle.importKey('raw', secretBytes, sha256, false, ['sign']);
   const secret = `whsec_${base64(secretBytes)}`;
 
   const body = '{"event_id":"evt_1","event_type":"credit_application.test"}';
@@ -25,17 +24,12 @@ export async function smoke({ createClient, createWebhookVerifier, verifyWebhook
     'webhook-timestamp': timestamp,
     'webhook-signature': `v1,${base64(new Uint8Array(v1))} v1a,${base64(new Uint8Array(v1a))}`,
   });
-  const verdict = (promise) =>
-    promise.then(
-      (event) => event.event_id,
-      (error) => error.name,
-    );
+  const verdict = async (promise) => (await promise.catch(({ name }) => ({ event_id: name }))).event_id;
 
-  const answer = (status, answered, more = {}) =>
-    new Response(JSON.stringify(answered), {
-      status,
-      headers: { 'content-type': 'application/json', ...more },
-    });
+  const answer = (status, answered, more = {}) => {
+    const headers = { 'content-type': 'application/json', ...more };
+    return new Response(JSON.stringify(answered), { status, headers });
+  };
   const calls = [];
   let failures = 1;
   const client = createClient({
