@@ -159,40 +159,50 @@ test('pages are read as they are needed', async () => {
 describe('a call that fails', () => {
   const BUSY = { status: 503, headers: { 'retry-after': '0' } };
   const LIMITED = { status: 429, code: 'RATE_LIMIT_EXCEEDED', headers: { 'retry-after': '0' } };
-  const outcome = async (call: string, ...faults: readonly unknown[]) =>
-    partner(
-      `const outcome = await client.${call}.then(() => 'done', (error) => error.code ?? error.name);
-      said = [outcome, calls.length];`,
-      { faults },
+  type Case = [call: string, ...faults: unknown[]];
+  /** What calls come to with these faults, and how many requests each made. */
+  const outcomes = (...cases: Case[]) => {
+    const statements = cases.map(
+      ([call], at) => `
+      faults.splice(0, faults.length, ...input.cases[${at}]);
+      calls.length = 0;
+      said.push(await client.${call}.then(() => 'done', (error) => error.code ?? error.name) + ' ' + calls.length);`,
     );
+    return partner(`said = []; ${statements.join('')}`, { cases: cases.map(([, ...faults]) => faults) });
+  };
   const QUOTE = `quote(${REQUEST})`;
   const SPAN = '{ created_from: new Date(Date.now() - 60_000), created_to: new Date() }';
   const RESEND = `resendNotification('ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5BA')`;
 
   test('is repeated twice at most when doing it again does no harm', async () => {
-    expect(await outcome('listWebhookKeys()', BUSY, 'lost')).toEqual(['done', 3]);
-    expect(await outcome('listWebhookKeys()', BUSY, BUSY, BUSY)).toEqual(['INTERNAL_SERVER_ERROR', 3]);
-    expect(await outcome(QUOTE, 'lost')).toEqual(['done', 2]);
-    expect(await outcome(`countMissed(${SPAN})`, BUSY)).toEqual(['done', 2]);
+    const said = await outcomes(
+      ['listWebhookKeys()', BUSY, 'lost'],
+      ['listWebhookKeys()', BUSY, BUSY, BUSY],
+      [QUOTE, 'lost'],
+      [`countMissed(${SPAN})`, BUSY],
+    );
+    expect(said).toEqual(['done 3', 'INTERNAL_SERVER_ERROR 3', 'done 2', 'done 2']);
   });
 
   test('is not repeated when it may have been done, and is when it was not', async () => {
-    for (const call of ['sendTestNotification()', RESEND, `recoverNotifications(${SPAN})`]) {
-      expect([call, await outcome(call, BUSY)]).toEqual([call, ['INTERNAL_SERVER_ERROR', 1]]);
-      expect([call, await outcome(call, 'lost')]).toEqual([call, ['TypeError', 1]]);
-    }
-    expect(await outcome(RESEND, LIMITED, LIMITED)).toEqual(['NOTIFICATION_NOT_FOUND', 3]);
+    for (const call of ['sendTestNotification()', RESEND, `recoverNotifications(${SPAN})`])
+      expect(await outcomes([call, BUSY], [call, 'lost'])).toEqual([
+        'INTERNAL_SERVER_ERROR 1',
+        'TypeError 1',
+      ]);
+    expect(await outcomes([RESEND, LIMITED, LIMITED])).toEqual(['NOTIFICATION_NOT_FOUND 3']);
   });
 
   test('is not repeated when that cannot help, or would take too long', async () => {
-    const incomplete = QUOTE.replace('M000001', 'M000005');
-    expect(await outcome(incomplete)).toEqual(['MERCHANT_CONFIGURATION_INCOMPLETE', 1]);
-    const tests = { ...LIMITED, code: 'TEST_NOTIFICATION_LIMIT_REACHED' };
-    expect(await outcome('sendTestNotification()', tests)).toEqual(['TEST_NOTIFICATION_LIMIT_REACHED', 1]);
-    const minute = { ...LIMITED, headers: { 'retry-after': '60' } };
-    expect(await outcome(QUOTE, minute)).toEqual(['RATE_LIMIT_EXCEEDED', 1]);
-    const hour = { ...BUSY, headers: { 'retry-after': '3600' } };
-    expect(await outcome('listWebhookKeys()', hour)).toEqual(['INTERNAL_SERVER_ERROR', 1]);
+    const after = (seconds: number) => ({ headers: { 'retry-after': `${seconds}` } });
+    const said = await outcomes(
+      [QUOTE.replace('M000001', 'M000005')],
+      ['sendTestNotification()', { ...LIMITED, code: 'TEST_NOTIFICATION_LIMIT_REACHED' }],
+      [QUOTE, { ...LIMITED, ...after(60) }],
+      [QUOTE, { ...BUSY, ...after(3_600) }],
+    );
+    const refused = ['MERCHANT_CONFIGURATION_INCOMPLETE 1', 'TEST_NOTIFICATION_LIMIT_REACHED 1'];
+    expect(said).toEqual([...refused, 'RATE_LIMIT_EXCEEDED 1', 'INTERNAL_SERVER_ERROR 1']);
   });
 
   test('ends with its signal, in the middle of a wait', async () => {
@@ -218,12 +228,18 @@ describe('a call that fails', () => {
 describe('a webhook', () => {
   let request: { body: string; headers: Record<string, unknown> };
   let keys: { own: string[]; live: string[] };
-  const VERIFY = `said = await verifyWebhook(input.body, input.headers, input.keys).then(
-    (event) => event.data.lender, (error) => error.reason ?? error.name);`;
-  const verify = (changes: Record<string, unknown>, before = '') =>
-    partner(before + VERIFY, { ...request, ...changes });
-  const later = (seconds: number) =>
-    `Date.now = () => (Number(input.headers['webhook-timestamp']) + (${seconds})) * 1000;`;
+  /** What the verifier says of the request with each of these changes; `later` puts its clock ahead, in seconds. */
+  const verdicts = (cases: { keys: unknown; body?: string; headers?: object; later?: number }[]) =>
+    partner(
+      `said = [];
+      const clock = Date.now;
+      for (const { body, headers, keys, later } of input.cases) {
+        Date.now = later === undefined ? clock : () => (Number(headers['webhook-timestamp']) + later) * 1000;
+        const verdict = verifyWebhook(body, headers, keys);
+        said.push(await verdict.then((event) => event.data.lender, (error) => error.reason ?? error.name));
+      }`,
+      { cases: cases.map((one) => ({ ...request, ...one })) },
+    );
   const listed = async (apiKey: string) => {
     const said = 'said = (await client.listWebhookKeys()).map((one) => one.public_key);';
     return (await partner(said, { apiKey })) as string[];
@@ -246,25 +262,24 @@ describe('a webhook', () => {
         ? [secret, `whsec_${Buffer.alloc(32).toString('base64')}`]
         : [keys.own[0], generateKeyPair().publicKey];
     const forged = { ...request.headers, 'webhook-signature': 'v1,AAAA v1a,AAAA v1a,! v1' };
-    for (const [said, changes, before] of [
+    const expected: [string, object][] = [
       ['lender_b', {}],
       ['lender_b', { keys: [other, own] }],
-      ['lender_b', {}, later(299)],
-      ['timestamp', {}, later(301)],
-      ['timestamp', {}, later(-301)],
+      ['lender_b', { later: 299 }],
+      ['timestamp', { later: 301 }],
+      ['timestamp', { later: -301 }],
       ['signature', { body: request.body.replace('lender_b', 'lender_a') }],
       ['signature', { keys: other }],
       ['signature', { keys: [] }],
       ['signature', { headers: forged }],
       ['headers', { headers: {} }],
       ['TypeError', { keys: own?.slice(0, -4) }],
-    ] as const)
-      expect([changes, await verify({ keys: own, ...changes }, before)]).toEqual([changes, said]);
-  });
-
-  test("is refused with the keys of the other environment, and with a public key in a secret's place", async () => {
-    expect(await verify({ keys: keys.live })).toBe('signature');
-    expect(await verify({ keys: keys.own[0]?.replace('whpk_', 'whsec_') })).toBe('signature');
+      // Of the other environment, and a public key in a secret's place.
+      ['signature', { keys: keys.live }],
+      ['signature', { keys: keys.own[0]?.replace('whpk_', 'whsec_') }],
+    ];
+    const said = await verdicts(expected.map(([, changes]) => ({ keys: own, ...changes })));
+    expect(said).toEqual(expected.map(([verdict]) => verdict));
   });
 
   test('is verified with the keys that are listed, which are read again when none fits', async () => {
