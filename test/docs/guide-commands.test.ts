@@ -2,11 +2,9 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { TestApi } from '../support/api';
 import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
-import { addEndpoint } from '../support/notifications';
 import { useService } from '../support/service';
 import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
@@ -20,7 +18,7 @@ fileNeeds('curl');
 const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
 const temporal = testTemporal();
 const service = useService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
-let api: TestApi;
+const { api } = service;
 let folder: string;
 /** What stands in the guide for what this service has. */
 const replaced = new Map<string, string>();
@@ -44,10 +42,8 @@ const find = (part: string): Shown => {
 
 beforeAll(async () => {
   folder = await temporaryDirectory('guide');
-  ({ api } = service);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
-  const { partnerId } = api;
-  await addEndpoint(api.database, { partnerId, url: service.receiver.url, keyRing: service.keys });
+  await service.register();
   replaced.set('https://quotes.example', `https://127.0.0.1:${api.port}`);
   replaced.set('2026-11-17T18:00:00Z', new Date(Date.now() - 3_600_000).toISOString());
   replaced.set('2026-11-21T12:00:00Z', new Date(Date.now() + 3_600_000).toISOString());

@@ -4,7 +4,6 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useService } from '../support/service';
 import { needs } from '../support/needs';
-import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
@@ -26,9 +25,7 @@ let after: Received;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('verifiers');
-  const { api, receiver, keys } = service;
-  const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: keys };
-  const { endpointId, secret } = await addEndpoint(api.database, partner);
+  const { endpointId, secret } = await service.register();
   secrets.old = secret;
   [publicKeys.old = ''] = await listedKeys();
   before = await receive();

@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useService } from '../../../test/support/service';
-import type { TestApi } from '../../../test/support/api';
-import { addEndpoint } from '../../../test/support/notifications';
 import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
-import type { WebhookReceiver } from '../../../test/support/webhook-receiver';
 import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
@@ -16,18 +13,15 @@ import { installPackage, runScript, typeCheck } from './package';
 
 const temporal = testTemporal();
 const service = useService(temporal);
+const { api, receiver, register } = service;
 let folder: string;
-let api: TestApi;
-let receiver: WebhookReceiver;
 let secret: string;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('client');
   installPackage(folder);
-  ({ api, receiver } = service);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
-  const partner = { partnerId: api.partnerId, url: receiver.url, keyRing: service.keys };
-  ({ secret } = await addEndpoint(api.database, partner));
+  ({ secret } = await register());
 }, 300_000);
 
 afterAll(() => removeDirectory(folder));
@@ -251,8 +245,7 @@ describe('a webhook', () => {
     expect(sent).toMatchObject({ status: 'delivered', event_type: 'credit_application.test' });
     const { body = '', headers = {} } = receiver.received[0] ?? {};
     request = { body, headers };
-    const live = { partnerId: api.partnerId, environment: 'live', url: receiver.url } as const;
-    await addEndpoint(api.database, { ...live, keyRing: service.keys });
+    await register(api.partnerId, 'live');
     keys = { own: await listed(api.keys.test), live: await listed(api.keys.live) };
   });
 
