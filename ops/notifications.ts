@@ -10,12 +10,13 @@ import {
 } from '../db/notifications/operator';
 import { listPauses } from '../db/notifications/pauses';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
+import { duration, environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { idOf, withId } from './ids';
 import { listedView, notificationAnswer, nowTexts, storyOf } from './notification-view';
 import { age, existing, listed, moment, snakeCased } from './output';
+import { addReportCommand, reasonsOf, withReasons } from './report';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
@@ -24,6 +25,7 @@ Examples:
   ops notifications list --undelivered --since 2d
   ops notifications list --paused          by whom, and since when
   ops notifications list --merchant-reference ORDER-1042
+  ops notifications report --partner P100001 --since 1d --late 1m     what to tell the partner
   ops notifications show ntf_01K…          what it does now, and every attempt, with what was answered
   ops notifications retry-now ntf_01K…     wait no longer for the next attempt
   ops notifications resend ntf_01K…        once more, with the same event id
@@ -36,6 +38,7 @@ interface ListOptions extends Page {
   readonly state?: readonly NotificationState[];
   readonly undelivered?: true;
   readonly paused?: true;
+  readonly late?: number;
   readonly application?: string;
 }
 
@@ -59,6 +62,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     )
     .option('--undelivered', 'only what was never delivered, and not cancelled')
     .option('--paused', 'only what somebody has paused')
+    .option('--late <duration>', 'only what was delivered so late, or is so late by now: 1m', duration)
     .option('--application <application-id>', 'of this credit application only', idOf('application'))
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .addOption(
@@ -76,6 +80,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       states: given.state,
       undelivered: given.undelivered === true,
       paused,
+      lateSeconds: given.late,
       applicationId,
       merchantReference,
       sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
@@ -110,7 +115,8 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async ({ db }, notificationId = '') => {
     const found = existing(await findNotification(db, notificationId), `Notification ${notificationId}`);
     const now = await whatTheyDo(db, [found]);
-    return notificationAnswer(found, now(found), await listAttempts(db, notificationId), deps);
+    const answer = notificationAnswer(found, now(found), await listAttempts(db, notificationId), deps);
+    return withReasons(answer, await reasonsOf(db, found));
   });
 
   const summary = notifications
@@ -147,6 +153,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     };
   });
 
+  addReportCommand(notifications, deps);
   addNotificationOrders(notifications, deps);
   addRecoveryCommands(notifications, deps);
 }

@@ -146,6 +146,15 @@ CREATE TABLE "processes" (
 	"stopped_at" timestamp with time zone,
 	CONSTRAINT "processes_kind" CHECK ("processes"."kind" in ('api', 'worker'))
 );
+CREATE TABLE "delivery_intervals" (
+	"notification_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"reason" text,
+	"began_at" timestamp with time zone NOT NULL,
+	"ended_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "delivery_intervals_notification_id_kind_began_at_pk" PRIMARY KEY("notification_id","kind","began_at"),
+	CONSTRAINT "delivery_intervals_kind" CHECK ("delivery_intervals"."kind" in ('held', 'paused'))
+);
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,
@@ -566,6 +575,9 @@ BEGIN
     RETURN;
   END IF;
   EXECUTE format('DROP TABLE %I', part);
+  IF parent = 'delivery_attempts' THEN
+    DELETE FROM delivery_intervals WHERE notification_id >= low AND notification_id < high;
+  END IF;
   INSERT INTO change_log (actor, action, subject, details)
   VALUES (session_user, 'retention.drop', part, jsonb_build_object('rows', rows));
   outcome := 'gone';
@@ -669,6 +681,21 @@ CREATE TRIGGER webhook_endpoints_added AFTER INSERT ON "webhook_endpoints"
 FOR EACH ROW EXECUTE FUNCTION notify_endpoint();
 CREATE TRIGGER webhook_endpoints_changed AFTER UPDATE ON "webhook_endpoints"
 FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION notify_endpoint();
+-- Keeps the span of a hold or of a pause that ends (delivery_intervals).
+CREATE FUNCTION keep_interval() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+  IF OLD.held_at IS NOT NULL AND (TG_OP = 'DELETE' OR NEW.held_at IS NULL) THEN
+    INSERT INTO delivery_intervals VALUES (OLD.notification_id, 'held', OLD.hold_reason, OLD.held_at, service_now())
+    ON CONFLICT DO NOTHING;
+  END IF;
+  IF OLD.paused_at IS NOT NULL AND (TG_OP = 'DELETE' OR NEW.paused_at IS NULL) THEN
+    INSERT INTO delivery_intervals VALUES (OLD.notification_id, 'paused', NULL, OLD.paused_at, service_now())
+    ON CONFLICT DO NOTHING;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER deliveries_interval AFTER UPDATE OR DELETE ON "deliveries"
+FOR EACH ROW WHEN (OLD.held_at IS NOT NULL OR OLD.paused_at IS NOT NULL) EXECUTE FUNCTION keep_interval();
 -- Authenticates the cursors of pages (api/routes/notifications.ts): 244 random bits, drawn once for each database.
 INSERT INTO "cursor_secrets" ("secret") VALUES (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 INSERT INTO "lenders" ("lender", "name", "reference_format") VALUES

@@ -64,6 +64,8 @@ export interface NotificationFilter {
   /** Neither delivered nor cancelled. */
   readonly undelivered: boolean;
   readonly paused: boolean;
+  /** From the creation to the delivery, to another end, or until now. */
+  readonly lateSeconds?: number | undefined;
   readonly applicationId?: string | undefined;
   /** Of applications with this reference of the partner's. */
   readonly merchantReference?: string | undefined;
@@ -113,6 +115,11 @@ async function listOf(
     ...given(filter.partnerId, (nth) => `n.partner_id = ${nth}`),
     ...given(filter.environment, (nth) => `n.environment = ${nth}`),
     ...given(states, (nth) => `n.state = any(${nth}::text[])`),
+    ...given(
+      filter.lateSeconds?.toString(),
+      (nth) =>
+        `coalesce(n.delivered_at, n.ended_at, service_now()) - n.created_at >= make_interval(secs => ${nth}::float8)`,
+    ),
     ...given(filter.after, (nth) => `n.notification_id < ${nth}`),
     ...given(filter.applicationId, (nth) => `n.application_id = ${nth}`),
     ...given(filter.merchantReference, (nth) => `n.application_id in (${OF_REFERENCE} = ${nth})`),

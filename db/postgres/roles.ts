@@ -82,6 +82,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     worker: 'select',
     ops: 'select, insert (partner_id, environment, paused_by), update (resumed_at, resumed_by)',
   },
+  delivery_intervals: { ops: 'select' },
   notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {

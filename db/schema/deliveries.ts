@@ -117,6 +117,26 @@ export const deliveryPauses = pgTable(
   ],
 );
 
+/**
+ * Spans in which a delivery was held, or paused by itself, once they are over: its row no longer has them. A trigger of `deliveries`
+ * writes them (keep_interval), whoever ends the span; they go with the attempts of their month.
+ */
+export const deliveryIntervals = pgTable(
+  'delivery_intervals',
+  {
+    notificationId: text('notification_id').notNull(),
+    kind: text('kind', { enum: ['held', 'paused'] }).notNull(),
+    /** Why it was held. */
+    reason: text('reason'),
+    beganAt: moment('began_at').notNull(),
+    endedAt: moment('ended_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.notificationId, t.kind, t.beganAt] }),
+    check('delivery_intervals_kind', sql`${t.kind} in ('held', 'paused')`),
+  ],
+);
+
 /** Bulk recoveries, written in the transaction of every resend: an interrupted one continues, and sends no event twice. */
 export const recoveries = pgTable(
   'recoveries',

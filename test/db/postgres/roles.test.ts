@@ -338,6 +338,7 @@ describe('what runs with the rights of the owner', () => {
       'clear_payloads',
       'delete_expired',
       'drop_expired_month',
+      'keep_interval',
       'keep_month_partitions',
     ]);
     for (const { proconfig } of paths) expect(proconfig).toContain('search_path=public, pg_temp');

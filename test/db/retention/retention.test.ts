@@ -32,7 +32,7 @@ const step = (
   const { enough = () => false, cursor = null, ...batch } = more;
   return applyRetentionStep(database.db, { kind, cursor }, { enough, ...batch });
 };
-const ids = async (table: 'quotes' | 'notifications' | 'delivery_attempts') => {
+const ids = async (table: 'quotes' | 'notifications' | 'delivery_attempts' | 'delivery_intervals') => {
   const column = table === 'quotes' ? 'quote_id' : 'notification_id';
   const rows =
     await database.sql`select ${database.sql(column)} as id from ${database.sql(table)} order by 1`;
@@ -78,6 +78,9 @@ test('months whose last day is past its time go as a whole, with a line in the c
   const middle = await storeOldNotification(database, PAST_ATTEMPTS);
   const recent = await storeOldNotification(database, RECENT);
   const quotes = [await storeOldQuote(database, PAST_ALL), await storeOldQuote(database, RECENT)];
+  await database.sql`
+    insert into delivery_intervals (notification_id, kind, began_at, ended_at)
+    select id, 'held', now(), now() from unnest(${[old, middle, recent]}::text[]) id`;
 
   expect(await step('attempts')).toMatchObject({
     removed: 2,
@@ -88,6 +91,7 @@ test('months whose last day is past its time go as a whole, with a line in the c
   expect(await step('notifications')).toMatchObject({ dropped: [`notifications_${monthOf(PAST_ALL)}`] });
   expect(await step('quotes')).toMatchObject({ dropped: [`quotes_${monthOf(PAST_ALL)}`], removed: 1 });
   expect(await ids('delivery_attempts')).toEqual([recent]);
+  expect(await ids('delivery_intervals')).toEqual([recent]);
   expect(await ids('notifications')).toEqual([middle, recent]);
   expect(await ids('quotes')).toEqual([quotes[1]]);
   expect(old).not.toBe(middle);

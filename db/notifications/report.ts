@@ -1,0 +1,123 @@
+import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
+import type { LatenessFacts, Span } from '../../domain/lateness';
+import type { NotificationState } from '../../domain/notification-states';
+import type { Tenant } from '../../domain/tenant';
+import { msText as ms, oneRow, runPrepared, type Reader } from '../postgres/connect';
+
+/** An event with what is known of its way. */
+export interface ReportedEvent extends Tenant, LatenessFacts {
+  readonly notificationId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly merchantReference: string | null;
+  readonly state: NotificationState;
+  readonly endReason: string | null;
+}
+
+export interface ReportFilter {
+  readonly partnerId?: string | undefined;
+  readonly environment?: Tenant['environment'] | undefined;
+  /** One notification only. */
+  readonly notificationId?: string | undefined;
+  readonly since: Date;
+  readonly until: Date;
+  readonly limit: number;
+}
+
+/** Spans that concern many: our outages, and pauses of partners. */
+const SHARED = `
+  select ${ms('service_now()')} as "nowMs", 'ntf_' || ulid_floor($1::text::timestamptz) as low, 'ntf_' || ulid_floor($2::text::timestamptz) as high,
+    (select coalesce(json_agg(json_build_object('kind', kind, 'from', ${ms('began_at')}, 'to', ${ms('ended_at')}) order by began_at), '[]')
+      from outages where ended_at > $1::text::timestamptz) as outages,
+    (select coalesce(json_agg(json_build_object('partnerId', partner_id, 'environment', environment, 'by', paused_by,
+        'from', ${ms('paused_at')}, 'to', ${ms('resumed_at')}) order by paused_at), '[]')
+      from delivery_pauses where coalesce(resumed_at, 'infinity') > $1::text::timestamptz) as pauses`;
+
+// Attempts, spans and the earlier event by keys: some look-ups for each event.
+const EVENTS = `
+  select n.notification_id as "notificationId", n.partner_id as "partnerId", n.environment, n.event_id as "eventId", n.event_type as "eventType",
+    n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs",
+    ${ms('n.delivered_at')} as "deliveredMs", ${ms('n.ended_at')} as "endedMs",
+    (select coalesce(json_agg(json_build_object('at', ${ms('a.started_at')}, 'outcome', a.outcome, 'failure', a.failure,
+        'httpStatus', a.http_status) order by a.attempt_number), '[]')
+      from delivery_attempts a where a.notification_id = n.notification_id and a.notification_id >= $1) as attempts,
+    (select coalesce(json_agg(json_build_object('kind', i.kind, 'reason', i.reason, 'from', ${ms('i.began_at')}, 'to', ${ms('i.ended_at')},
+        'by', case when i.kind = 'paused' then (
+          select c.actor from change_log c where c.subject = i.notification_id and c.action = 'notifications.pause'
+            and c.changed_at < i.began_at + interval '5 s' order by c.change_id desc limit 1) end) order by i.began_at), '[]')
+      from (
+        select * from delivery_intervals where notification_id = n.notification_id
+        union all select n.notification_id, 'held', n.end_reason, n.held_at, null where n.held_at is not null
+        union all select n.notification_id, 'paused', null, n.paused_at, null where n.paused_at is not null) i) as spans,
+    (select json_build_object('notificationId', e.notification_id, 'from', ${ms('e.created_at')}, 'to', least(
+        ${ms('coalesce(e.delivered_at, e.ended_at)')},
+        (select ${ms(`min(a.started_at) + interval '${ORDER_WAIT_SECONDS} s'`)} from delivery_attempts a where a.notification_id = e.notification_id)))
+      from notifications e
+      where e.environment = n.environment and e.partner_id = n.partner_id and e.application_id = n.application_id
+        and e.sequence = n.sequence - 1 and e.notification_id < n.notification_id
+        and e.notification_id >= 'ntf_' || ulid_floor(n.created_at - interval '400 days') limit 1) as earlier
+  from notifications_now n
+  where n.notification_id >= $1 and n.notification_id < $2 and n.application_id is not null
+    and ($3::text is null or n.partner_id = $3) and ($4::text is null or n.environment = $4)
+    and ($5::text is null or n.notification_id = $5)
+  order by n.notification_id limit $6::int`;
+
+type Stored<S extends Span> = Omit<S, 'from' | 'to'> & { readonly from: number; readonly to: number | null };
+type Row = Omit<ReportedEvent, keyof LatenessFacts> & {
+  readonly createdMs: number;
+  readonly deliveredMs: number | null;
+  readonly endedMs: number | null;
+  readonly attempts: readonly (Omit<LatenessFacts['attempts'][number], 'at'> & { readonly at: number })[];
+  readonly spans: readonly (Stored<LatenessFacts['holds'][number] & LatenessFacts['pauses'][number]> & {
+    readonly kind: string;
+  })[];
+  readonly earlier: Stored<NonNullable<LatenessFacts['earlier']>> | null;
+};
+
+const dateOf = (at: number | null) => (at === null ? null : new Date(at));
+const spanOf = <S extends { readonly from: number; readonly to: number | null }>(one: S) => ({
+  ...one,
+  from: new Date(one.from),
+  to: dateOf(one.to),
+});
+
+/** Events created in a span, oldest first, with what is known of why each was late. Tests are not among them. */
+export async function reportEvents(reader: Reader, filter: ReportFilter): Promise<ReportedEvent[]> {
+  const { partnerId = null, environment = null, notificationId = null, since, until, limit } = filter;
+  type Pause = Tenant & LatenessFacts['pauses'][number];
+  const shared = await oneRow<{
+    readonly nowMs: number;
+    readonly low: string;
+    readonly high: string;
+    readonly outages: readonly Stored<LatenessFacts['outages'][number]>[];
+    readonly pauses: readonly Stored<Pause>[];
+  }>(reader, SHARED, [since.toISOString(), until.toISOString()]);
+  const { low, high } = shared;
+  const rows = await runPrepared<Row>(reader, EVENTS, [
+    low,
+    high,
+    partnerId,
+    environment,
+    notificationId,
+    limit,
+  ]);
+  const outages = shared.outages.map(spanOf);
+  return rows.map(({ createdMs, deliveredMs, endedMs, attempts, spans, earlier, ...one }) => {
+    const own = spans.map(spanOf);
+    const ofPartner = shared.pauses.filter(
+      (pause) => pause.partnerId === one.partnerId && pause.environment === one.environment,
+    );
+    return {
+      ...one,
+      createdAt: new Date(createdMs),
+      deliveredAt: dateOf(deliveredMs),
+      endedAt: dateOf(endedMs),
+      attempts: attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
+      holds: own.filter(({ kind }) => kind === 'held'),
+      pauses: [...own.filter(({ kind }) => kind === 'paused'), ...ofPartner.map(spanOf)],
+      outages,
+      earlier: earlier && spanOf(earlier),
+      now: new Date(shared.nowMs),
+    };
+  });
+}

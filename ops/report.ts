@@ -1,0 +1,171 @@
+import type { Command } from 'commander';
+import { reportEvents, type ReportedEvent } from '../db/notifications/report';
+import type { Reader } from '../db/postgres/connect';
+import { Refused } from '../db/refused';
+import { lateReasons, latenessMs, type LateReason } from '../domain/lateness';
+import { duration, environmentOption, limited, momentOrAgo } from './arguments';
+import { handle, type OpsDeps } from './call';
+import { idOf } from './ids';
+import { moment, printable, snakeCased, table, textOf, type Answer } from './output';
+
+type MomentOrAgo = ReturnType<typeof momentOrAgo>;
+
+/** A partner's busiest day; more is asked for in spans. */
+const MOST_EVENTS = 10_000;
+
+export function addReportCommand(notifications: Command, deps: OpsDeps): void {
+  const report = notifications
+    .command('report')
+    .description(
+      'What to tell a partner: when each event was created and delivered, how late, and why. Without tests.',
+    )
+    .requiredOption('--partner <partner>', 'whose events', idOf('partner'))
+    .addOption(environmentOption('of this environment only'))
+    .requiredOption('--since <moment>', 'created from then on: 36h, or 2026-11-03T14:00Z', momentOrAgo)
+    .option('--until <moment>', 'and before that; default: now', momentOrAgo)
+    .option('--late <duration>', 'only those at least so late, such as 1m', duration)
+    .option('--csv', 'as comma-separated values, for a spreadsheet');
+  interface Own {
+    partner: string;
+    since: MomentOrAgo;
+    until?: MomentOrAgo;
+    late?: number;
+    csv?: true;
+    limit: number;
+  }
+  handle<Own>(limited(report, MOST_EVENTS), deps, async ({ db, options }) => {
+    const { partner: partnerId, environment, late = 0, csv, limit } = options;
+    const at = (given: MomentOrAgo) =>
+      'at' in given ? given.at : new Date(Date.now() - given.agoSeconds * 1_000);
+    const [since, until] = [at(options.since), at(options.until ?? { agoSeconds: 0 })];
+    if (since >= until) throw new Refused('invalid', '--since must lie before --until.');
+    const found = await reportEvents(db, { partnerId, environment, since, until, limit });
+    const events = found.filter((one) => latenessMs(one) >= late * 1_000).map(eventView);
+    const delivered = found.filter(({ deliveredAt }) => deliveredAt !== null).length;
+    const span = `from ${moment(since)} to ${moment(until)}`;
+    const title = `Events of ${partnerId} created ${span}: ${found.length}, delivered ${delivered}, shown ${events.length}.`;
+    const more = found.length === limit ? `\nThere may be more: ${limit} were read (--limit).` : '';
+    return {
+      json: { partner_id: partnerId, since, until, found: found.length, delivered, events },
+      text: (most) => (csv ? csvOf(events) : `${title}${more}\n${tableOf(events, most)}`),
+    };
+  });
+}
+
+type EventView = ReturnType<typeof eventView>;
+
+function eventView(one: ReportedEvent) {
+  const {
+    notificationId,
+    eventId,
+    eventType,
+    environment,
+    merchantReference,
+    state,
+    createdAt,
+    deliveredAt,
+  } = one;
+  const reasons = lateReasons(one);
+  return {
+    ...snakeCased({ notificationId, eventId, eventType, environment, merchantReference, state }),
+    created_at: createdAt,
+    delivered_at: deliveredAt,
+    late_seconds: Math.round(latenessMs(one) / 100) / 10,
+    reasons: reasons.map(({ from, to, why, what }) => ({ why, what, from, to })),
+    why: reasons.map(reasonText).join('; '),
+  };
+}
+
+const WHY_HELD: Readonly<Record<string, string>> = {
+  endpoint_gone: 'the endpoint answered 410 and was disabled',
+  endpoint_failing: 'the endpoint had failed for 120 h and was disabled',
+  endpoint_disabled: 'the endpoint was disabled by us',
+  webhook_not_registered: 'no endpoint was registered',
+};
+
+/** A reason as a partner can read it. */
+export function reasonText({ why, what, from, to }: LateReason): string {
+  const span = `${clock(from)} to ${to === null ? 'now' : clock(to)}`;
+  switch (why) {
+    case 'failed':
+      return `your endpoint answered ${/^\d/.test(what ?? '') ? '' : 'with '}${what}, ${span}`;
+    case 'unanswered':
+      return `${what} attempts of ours have no recorded answer, ${span}`;
+    case 'held':
+      return `held ${span}: ${WHY_HELD[what ?? ''] ?? 'there was no active endpoint'}`;
+    case 'paused':
+      return `paused ${span}${what === null ? '' : ` by ${what}`}`;
+    case 'our_outage':
+      return `outage of ours ${span} (${what === 'temporal' ? 'Temporal' : 'no worker, or no database'})`;
+    case 'earlier_event':
+      return `waited ${span} for the earlier event ${what} of its application`;
+    case 'no_free_slot':
+      return `waited ${span} while 16 other events were being sent to your endpoint`;
+  }
+}
+
+/** Why one is or was late; nothing for a test. */
+export async function reasonsOf(
+  reader: Reader,
+  { notificationId, createdAt }: { readonly notificationId: string; readonly createdAt: Date },
+): Promise<readonly LateReason[]> {
+  // Around its creation: the id has milliseconds.
+  const [since, until] = [-1_000, 1_000].map((ms) => new Date(createdAt.getTime() + ms));
+  if (since === undefined || until === undefined) return [];
+  const [found] = await reportEvents(reader, { notificationId, since, until, limit: 1 });
+  return found === undefined ? [] : lateReasons(found);
+}
+
+/** The same answer with them: in the text after the first paragraph. */
+export function withReasons(answer: Answer, reasons: readonly LateReason[]): Answer {
+  const text = reasons.length === 0 ? '' : `Why late: ${reasons.map(reasonText).join('; ')}.\n`;
+  return {
+    json: {
+      ...(answer.json as object),
+      why_late: reasons.map(({ from, to, why, what }) => ({ why, what, from, to })),
+    },
+    text: (most) => textOf(answer.text, most).replace('\n\n', () => `\n${text}\n`),
+  };
+}
+
+const clock = (at: Date) => moment(at).slice(5);
+
+const tableOf = (events: readonly EventView[], most: number) =>
+  table(
+    ['event', 'type', 'created', 'delivered', 'late', 'why'],
+    events.map((one) => [
+      one.event_id,
+      one.event_type.replace(/^credit_application\./, ''),
+      one.created_at,
+      one.delivered_at ?? one.state,
+      `${one.late_seconds} s`,
+      one.why,
+    ]),
+    Math.max(most, WIDE_ENOUGH),
+  );
+
+/** The reasons are what the table is for: they are not left out in a narrow terminal. */
+const WIDE_ENOUGH = 200;
+
+const CSV = [
+  'event_id',
+  'notification_id',
+  'event_type',
+  'environment',
+  'merchant_reference',
+  'state',
+  'created_at',
+  'delivered_at',
+  'late_seconds',
+  'why',
+] as const;
+
+/** RFC 4180. A field that a spreadsheet would take for a formula gets an apostrophe. */
+function csvOf(events: readonly EventView[]): string {
+  const cell = (value: EventView[(typeof CSV)[number]]) => {
+    const text = value === null ? '' : value instanceof Date ? value.toISOString() : printable(String(value));
+    const safe = /^[=+@\-\t\r]/.test(text) && typeof value === 'string' ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return [CSV.join(','), ...events.map((one) => CSV.map((name) => cell(one[name])).join(','))].join('\r\n');
+}
