@@ -62,7 +62,7 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
 
 interface SendOrder extends NotificationRef {
   readonly queue: string;
-  /** Whether the workflow knows its step of the ladder (its own attempt, `wait`, an order). Else a planned attempt answers `wait`. */
+  /** Whether the workflow knows its step of the ladder. If it does not, and a next attempt is planned, the answer is `wait`. */
   readonly told: boolean;
 }
 
@@ -233,7 +233,7 @@ function createAttempt(deps: AttemptDeps) {
 
 const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
 
-/** Before the signature, which would vouch for the body. One that disagrees with its row would not by trying again. A test names nothing. */
+/** Whether the body agrees with its row. Checked before the signature, which would vouch for it. A test names no application. */
 function isEvent(row: Opened['notification']): boolean {
   const { applicationId, sequence, merchantReference } = row;
   const isTest = row.eventType === TEST_EVENT_TYPE;

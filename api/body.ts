@@ -45,7 +45,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Reads bodies as strict JSON: UTF-8 without BOM, not compressed, no key twice at the top (which amount is meant?), no `__proto__`. */
+/** Reads bodies as strict JSON: UTF-8 without a byte order mark, not compressed, no name twice at the top, no `__proto__`. */
 export function jsonBody(app: FastifyInstance): void {
   app.addHook('preParsing', ({ headers }, _reply, payload, done) => {
     const encoding = headers['content-encoding'];

@@ -10,7 +10,7 @@ import { withTimeout } from '../timing/timing';
 /** Most merchants in memory; the least recently used are dropped. Far above the merchants there are. */
 const MOST_MERCHANTS = 20_000;
 
-/** Keys, partners, merchants and products, from memory while that is fresh, else from Postgres. Without a promise, which would cost time. */
+/** Keys, partners, merchants and products, from memory while that is fresh, else from Postgres. Memory answers without a promise. */
 export interface Catalogue {
   /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
   findKey(hash: string): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>;

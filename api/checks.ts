@@ -55,7 +55,7 @@ declare module 'fastify' {
   }
 }
 
-/** Scheme case-insensitive (RFC 9110 §11.1), spaces, a key. It may be longer than those issued now: a future format changes the look-up. */
+/** The scheme in any case (RFC 9110 §11.1), spaces, a key, which may be longer than the keys of today. */
 const BEARER = /^bearer +([A-Za-z0-9_]{8,128})$/i;
 
 /** The key of a request. @throws ApiError when it has none, or more than one. */

@@ -47,7 +47,7 @@ interface RateLimiterOptions {
 /** Counts one call of a key. Never fails: without Redis it counts in memory. */
 export type RateLimiter = (keyId: string) => Promise<RateLimitState>;
 
-/** Counts calls per key and minute, in Redis for all API processes. Without Redis in memory: each process admits at most one window more. */
+/** Counts calls per key and minute, in Redis for all API processes. While Redis is away each process counts for itself. */
 export function createRateLimiter({ limit, redis, onFallback }: RateLimiterOptions): RateLimiter {
   const settings = { points: limit, duration: WINDOW_SECONDS, keyPrefix: 'rate' };
   const memory = new RateLimiterMemory(settings);
@@ -110,7 +110,7 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
       const counted = await calls.get(sourceOf(request.ip));
       return counted !== null && counted.remainingPoints <= 0;
     },
-    /** Counts a call known to have no valid key: one with a key is never refused for its address. @throws ApiError 429 above the limit. */
+    /** Counts a call without a valid key; calls with one are never refused for their address. @throws ApiError 429 above the limit. */
     async count(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const state = await consumeFrom(calls, sourceOf(request.ip));
       if (state.allowed) return;
@@ -133,10 +133,10 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
   }
 }
 
-/** Connections of an address without a call with a valid key. A hundred servers may share one, none needs five at first; 500 take 30 MB. */
+/** Most connections of an address before its first valid key: a hundred servers may share one address. 500 connections take 30 MB. */
 export const MOST_UNPROVEN_CONNECTIONS = 500;
 
-/** Limits the connections of an address. One too many closes the oldest without a valid key: a flood closes its own. */
+/** Limits the connections of an address. One too many closes the oldest that has shown no valid key, so that a flood closes its own. */
 export function limitConnections(server: Server, onClosed: () => void) {
   const sources = new Map<string, Map<string, Socket>>();
   const proven = new WeakSet<Socket>();

@@ -77,7 +77,7 @@ const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed())
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
 
-/** The states between two: the inside of the shortest way forward. @returns none when directly next, or not ahead. */
+/** The states between two, on the shortest way. @returns none when the second follows directly, or never. */
 export function missingSteps(from: ApplicationState, to: ApplicationState): readonly ApplicationState[] {
   if (AHEAD.get(from)?.has(to) !== true) return [];
   const ways: ApplicationState[][] = [[from]];
@@ -89,7 +89,7 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
   return [];
 }
 
-/** `same_state`: it is in that state; `waiting` for a step before it; `not_applied`: an earlier state, or one that can never follow. */
+/** `same_state`: it is there already. `waiting`: a step before it is missing. `not_applied`: that state is over, or can never follow. */
 export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
 
 /**

@@ -67,7 +67,7 @@ function checkEverySmallCost(terms: ProductTerms): string | null {
   return null;
 }
 
-/** Whether a product's plans imply its APR over its loans ({@link aprTolerance}), with a cost when it is above 0. @returns the faults */
+/** Whether a product's plans imply its APR for every loan, within {@link aprTolerance}, and cost something only above 0%. @returns the faults */
 function checkOwnFigures(terms: ProductTerms): string[] {
   const { levelFactor, loanGrowth } = preparePlan(terms);
   // The balance that is carried to the end must stay exact too, not only the payments.

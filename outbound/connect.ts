@@ -12,7 +12,7 @@ const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
 /** All IPv6 addresses allocated for the Internet. The upper half of 2000::/3 is reserved; 6bone's former 3ffe::/16 lies in it. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
 
-/** Whether an address is public: outside every IANA special-purpose range, and no IPv4 address in IPv6. No address: false. */
+/** Whether a text is a public address: outside every special-purpose range of IANA, and not an IPv4 address written as IPv6. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
@@ -47,7 +47,7 @@ function matches(address: Parsed, cidr: Cidr): boolean {
 
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** Within the 5 s of a name. c-ares shortens the first try for a fast server: with fewer tries, a name that takes 1 s would fail. */
+/** Tries within the 5 s of a look-up. c-ares makes the first try short: with fewer tries a name that takes a second would fail. */
 const QUERY_TIMEOUT_MS = 2_000;
 const TRIES = 5;
 /** How long we wait for the second address family once the first has answered: both ask the same servers. */
@@ -67,7 +67,7 @@ interface ResolveDeps {
   readonly dnsMs: number;
 }
 
-/** A name's addresses, IPv4 first. A blocked one refuses all: a mistake or an attack. @throws DeliveryFault `dns`, `blocked_address`; ours. */
+/** A name's addresses, IPv4 first. A blocked one among them refuses all: it is a mistake or an attack. @throws DeliveryFault */
 export async function resolveTarget(
   hostname: string,
   { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
