@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import {
   findApplication,
   listApplications,
@@ -9,7 +9,7 @@ import {
 } from '../db/applications/applications';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, inPages, paged, sinceOption, type Page } from './arguments';
+import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased, type Answer } from './output';
@@ -17,7 +17,7 @@ import { existing, facts, listed, snakeCased, type Answer } from './output';
 const EXAMPLES = `
 Examples:
   ops applications list --partner P100001 --state accepted
-  ops applications list --lender lender_a --reference AB12CD34
+  ops applications list --lender lender_a --lender-reference AB12CD34
   ops applications list --merchant-reference ORDER-1042
   ops applications list --waiting      those with an event that waits for the steps before it
   ops applications show app_01K…       what the lender reported, and what the partner is sent`;
@@ -27,9 +27,9 @@ const LONGEST_SPAN_DAYS = 3_650;
 const DEFAULT_SPAN_DAYS = 30;
 
 interface ListOptions extends Page {
-  readonly reference?: string;
+  readonly lenderReference?: string;
   readonly quote?: string;
-  readonly state?: ApplicationState;
+  readonly state?: readonly ApplicationState[];
   readonly waiting?: true;
 }
 
@@ -42,10 +42,14 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
     .option('--lender <lender>', 'with this lender only', idOf('lender'))
-    .option('--reference <reference>', "with this reference of the lender's only")
+    .option('--lender-reference <reference>', "with this reference of the lender's only")
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option('--quote <quote-id>', 'from this quote only', idOf('quote'))
-    .addOption(new Option('--state <state>', 'in this state only').choices(APPLICATION_STATES))
+    .option(
+      '--state <states>',
+      `in these states only: ${APPLICATION_STATES.join(', ')}`,
+      wordsOf(APPLICATION_STATES),
+    )
     .option('--waiting', 'with an event that waits for the steps before it only')
     .addOption(
       sinceOption(
@@ -55,18 +59,18 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       ),
     );
   handle<ListOptions>(inPages(list, 'application'), deps, async (call) => {
-    const { waiting = false, reference, merchantReference, quote, ...given } = call.options;
-    const few = waiting || [reference, merchantReference, quote].some((one) => one !== undefined);
+    const { waiting = false, lenderReference, merchantReference, quote, ...given } = call.options;
+    const few = waiting || [lenderReference, merchantReference, quote].some((one) => one !== undefined);
     const found = await listApplications(call.db, {
       waiting,
       partnerId: given.partner,
       environment: given.environment,
       lender: given.lender,
-      lenderReference: reference,
+      lenderReference,
       merchantReference,
       quoteId: quote,
       after: given.after,
-      state: given.state,
+      states: given.state,
       sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
       limit: given.limit,
     });

@@ -52,15 +52,21 @@ export const wholeNumber = (low: number, high: number) => (text: string) => {
   throw new InvalidArgumentError(`It must be a whole number from ${low} to ${high}.`);
 };
 
-/** @param byDefault as a person reads it; the command itself applies it. */
+/**
+ * `--since` as a span or as a moment; its value is how long ago that was, in seconds.
+ * @param byDefault as a person reads it; the command itself applies it.
+ */
 export const sinceOption = (mostDays: number, byDefault: string, what = 'how far back') =>
-  new Option('--since <duration>', `${what}, at most ${mostDays}d; default: ${byDefault}`).argParser(
-    (text) => {
-      const seconds = duration(text);
-      if (seconds <= mostDays * SECONDS.d) return seconds;
-      throw new InvalidArgumentError(`It must be at most ${mostDays}d.`);
-    },
-  );
+  new Option(
+    '--since <moment>',
+    `${what}: 36h, or 2026-11-03T14:00Z; at most ${mostDays}d; default: ${byDefault}`,
+  ).argParser((text) => {
+    const given = momentOrAgo(text);
+    const seconds = 'at' in given ? (Date.now() - given.at.getTime()) / 1_000 : given.agoSeconds;
+    if (seconds < 0) throw new InvalidArgumentError('It must not lie in the future.');
+    if (seconds <= mostDays * SECONDS.d) return seconds;
+    throw new InvalidArgumentError(`It must be at most ${mostDays}d.`);
+  });
 
 export const overlapOption = (what: string) =>
   new Option('--overlap <duration>', `how long ${what}, 0 to 7d`)

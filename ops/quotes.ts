@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { findQuote, listQuotes, type QuoteSummary } from '../db/quotes/read';
 import { formatPence } from '../domain/money';
-import { inPages, paged, wholeNumber, type Page } from './arguments';
+import { inPages, paged, sinceOption, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { versionView } from './catalogue-view';
 import { idOf, withId } from './ids';
@@ -10,7 +10,7 @@ import { existing, facts, listed, snakeCased } from './output';
 const EXAMPLES = `
 Examples:
   ops quotes show qte_01K…                        request, answer, and the terms behind it
-  ops quotes list --merchant M123456 --days 1
+  ops quotes list --merchant M123456 --since 1d
   ops quotes list --merchant-reference ORDER-1042`;
 
 const LONGEST_SPAN_DAYS = 400;
@@ -60,18 +60,20 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'))
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
-    .option(
-      '--days <n>',
-      `how far back, 1 to ${LONGEST_SPAN_DAYS}; default: ${DEFAULT_DAYS}, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}`,
-      wholeNumber(1, LONGEST_SPAN_DAYS),
+    .addOption(
+      sinceOption(
+        LONGEST_SPAN_DAYS,
+        `${DEFAULT_DAYS}d, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}d`,
+      ),
     );
-  handle<Page & { days?: number }>(inPages(list, 'quote'), deps, async (call) => {
+  handle<Page>(inPages(list, 'quote'), deps, async (call) => {
     const { partner: partnerId, merchant: merchantId, merchantReference, after, limit } = call.options;
     const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
-    const { days = byDefault } = call.options;
-    const filter = { partnerId, merchantId, merchantReference, days, after, limit };
+    const { since: sinceSeconds = byDefault * 86_400 } = call.options;
+    const filter = { partnerId, merchantId, merchantReference, sinceSeconds, after, limit };
     const found = await listQuotes(call.db, filter);
-    if (found.length === 0) return { json: [], text: `None in the last ${days} days (--days).` };
+    if (found.length === 0)
+      return { json: [], text: `None in the last ${Math.round(sinceSeconds / 3_600)} h (--since).` };
     const answer = listed(found, view, {
       quote: 'service_quote_id',
       when: 'created_at',

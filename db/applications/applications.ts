@@ -62,7 +62,7 @@ interface ApplicationFilter {
   readonly lenderReference?: string | undefined;
   readonly merchantReference?: string | undefined;
   readonly quoteId?: string | undefined;
-  readonly state?: ApplicationState | undefined;
+  readonly states?: readonly ApplicationState[] | undefined;
   readonly waiting?: boolean;
   readonly sinceSeconds: number;
   readonly after?: string | undefined;
@@ -70,7 +70,7 @@ interface ApplicationFilter {
 }
 
 export async function listApplications(db: DbOrTransaction, filter: ApplicationFilter) {
-  const { sinceSeconds, after, limit, waiting = false, ...equal } = filter;
+  const { sinceSeconds, after, limit, waiting = false, states, ...equal } = filter;
   const { applicationId } = creditApplications;
   const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const filters = Object.keys(equal) as (keyof typeof equal)[];
@@ -84,6 +84,7 @@ export async function listApplications(db: DbOrTransaction, filter: ApplicationF
         sql`${applicationId} >= (select ${oldest})`,
         ...filters.map((column) => given(creditApplications[column], equal[column])),
         given(applicationId, after, lt),
+        states && inArray(creditApplications.state, [...states]),
         waiting ? withWaiting : undefined,
       ),
     )

@@ -35,12 +35,12 @@ export async function listQuotes(
     partnerId?: string | undefined;
     merchantId?: string | undefined;
     merchantReference?: string | undefined;
-    days: number;
+    sinceSeconds: number;
     after?: string | undefined;
     limit: number;
   },
 ): Promise<QuoteSummary[]> {
-  const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(days => ${filter.days}::int))`;
+  const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(secs => ${filter.sinceSeconds}::float8))`;
   return db
     .select(SUMMARY)
     .from(quotes)

@@ -133,7 +133,8 @@ test('applications: lists and shows what was told and what is sent', async () =>
   expect(await ids()).toEqual([other.applicationId, applicationId]);
   for (const args of [
     ['--state', 'paid_out'],
-    ['--lender', 'lender_a', '--reference', lenderReference],
+    ['--state', 'completed,paid_out'],
+    ['--lender', 'lender_a', '--lender-reference', lenderReference],
     ['--quote', quoteId],
     ['--partner', 'P100001', '--environment', 'sandbox'],
   ]) {

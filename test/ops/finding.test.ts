@@ -49,7 +49,7 @@ test('one reference of a partner finds its quote, application and notifications'
   const of = ops.column('notification_id', 'notifications list --application', one.applicationId);
   expect(await of).toEqual([one.notificationId]);
   expect(await ops.text('quotes list --merchant-reference ORDER-9')).toBe(
-    'None in the last 60 days (--days).\n',
+    'None in the last 1440 h (--since).\n',
   );
 });
 

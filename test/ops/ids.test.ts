@@ -18,6 +18,7 @@ const REQUIRED: Readonly<Record<string, string>> = {
   '--name': 'Example',
   '--url': 'https://partner.example/hooks',
   '--format': '[A-Z]{2}',
+  '--since': '1h',
 };
 const UNKNOWN: Readonly<Partial<Record<IdName, string>>> = {
   partner: 'P999999',
@@ -31,9 +32,9 @@ const FREE_TEXT = [
   '--deposit-floor-amount',
   '--deposit-floor-percent',
   '--format',
+  '--lender-reference',
   '--merchant-reference',
   '--name',
-  '--reference',
   '--trading-name',
   '--url',
   'build-id',
