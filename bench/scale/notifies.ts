@@ -4,7 +4,7 @@ import { pause } from '../harness/bench';
 
 /**
  * Counts the transactions in which a NOTIFY and a change of a table come together, by the server's log: every statement with the
- * transaction that it belongs to. Triggers are not in the log; these tables have none (test/db/notifications/no-notify.test.ts).
+ * transaction that it belongs to. Triggers are not in the log; these tables have none (test/db/notifications/one-writer.test.ts).
  * @param task makes the transactions.
  */
 export async function countNotifies(

@@ -68,18 +68,6 @@ test.each([
   expect(await findKeyByHash(reader(), hashKey('sk_live_unknown'))).toBeNull();
 });
 
-test('rotates: the old key lives for the overlap and names its successor', async () => {
-  const old = await issue();
-  const issued = await rotateKey(database.db, { keyId: old.summary.keyId });
-  expect(issued.key).not.toBe(old.key);
-  expect(issued.replaced).toMatchObject({
-    state: 'active',
-    expiresAt: new Date('2026-11-22T12:00:00Z'),
-    replacedBy: issued.summary.keyId,
-  });
-  expect(issued.summary).toMatchObject({ environment: 'live', partnerId: 'P100001', expiresAt: null });
-});
-
 test.each([
   ['no overlap ends the old key at once', null, 0, '2026-11-21T12:00:00Z'],
   ['an overlap never lengthens the life of the old key', 60, undefined, '2026-11-21T12:01:00Z'],

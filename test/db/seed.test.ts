@@ -1,10 +1,8 @@
 import { listChanges } from '../../db/audit/change-log';
 import { listProducts } from '../../db/catalogue/products';
-import { listMerchants, loadMerchants } from '../../db/catalogue/merchants';
 import { revokeKey, findKeyByHash, hashKey } from '../../db/keys';
 import { seedDatabase, seedDemo } from '../../dev/seed';
 import type { DemoData } from '../../dev/stack';
-import { completeMerchant } from '../../domain/product';
 import { checkProduct } from '../../domain/product-check';
 import { useDatabase } from '../support/database';
 
@@ -13,22 +11,6 @@ let first: DemoData;
 
 beforeAll(async () => {
   first = await seedDemo(database.url, undefined);
-});
-
-test('stores merchants that are complete exactly where they are meant to be', async () => {
-  const listed = await listMerchants(database.sql, { partnerId: null, limit: 1_000 });
-  const stored = await loadMerchants(
-    database.sql,
-    listed.map(({ merchantId }) => merchantId),
-  );
-  for (const merchant of stored) {
-    const shows = first.merchants.find(({ id }) => id === merchant.setup.merchantId)?.shows ?? '';
-    expect([shows, 'missingFields' in completeMerchant(merchant.setup)]).toEqual([
-      shows,
-      shows.startsWith('incomplete'),
-    ]);
-    expect(merchant.setup.corruptFields).toEqual([]);
-  }
 });
 
 test('stores products that all pass the check of figures', async () => {

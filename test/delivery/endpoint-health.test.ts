@@ -115,32 +115,6 @@ test('an endpoint removed between two attempts: the notification is held, a test
   ]);
 }, 60_000);
 
-test('a release meets 410, another endpoint and being disabled again; in the end all are delivered once', async () => {
-  await api.database.sql`
-    update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpoint.endpointId}`;
-  const stored = [];
-  for (let nth = 0; nth < 40; nth += 1) stored.push(await store(`app_${nth}`));
-  const left = async (...states: string[]) =>
-    (await api.database.sql`select 1 from notifications_now where state = any(${states})`).length;
-  await until(async () => (await left('held')) === 40, 'all are held', 30_000);
-
-  receiver.behave((nth) => (nth === 5 ? 410 : 200));
-  await enable();
-  await until(async () => (await standing())?.['state'] === 'disabled', 'a 410 in the middle', 60_000);
-  await until(async () => (await left('queued', 'started')) === 0, 'the rest is held', 60_000);
-  receiver.behave(() => 200);
-  await enable();
-  await register();
-  await until(async () => (await left('queued', 'started', 'held')) === 0, 'the end of all', 60_000);
-  expect(await left('failed')).toBe(1);
-  expect(await left('delivered')).toBe(39);
-  const delivered = receiver.received.map(({ headers }) => headers['webhook-id']);
-  expect(new Set(delivered).size).toBe(40);
-  expect(await counts()).toEqual([
-    { type: 'credit_application.accepted', delivered: 39, failed: 1, reserved: 0 },
-  ]);
-}, 240_000);
-
 test('40 events wait while the endpoint hangs: webhooks show has the attempts under way', async () => {
   receiver.behave(() => () => undefined);
   for (let nth = 0; nth < 40; nth += 1) await store(`app_waiting_${nth}`);

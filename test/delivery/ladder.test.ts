@@ -89,9 +89,7 @@ test.each([
 
 test.each([
   ['7200', 7_200_000, 7_200_000],
-  ['1', 5_000, 6_000],
   ['999999', 10 * HOUR_MS, 10 * HOUR_MS],
-  ['-5', 5_000, 6_000],
   ['soon', 5_000, 6_000],
 ])('Retry-After: %s is the later of it and the ladder, at most ten hours', async (value, low, high) => {
   stage.receiver.behave((nth) => (nth === 0 ? { status: 429, headers: { 'Retry-After': value } } : 200));

@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
-import { startTestService, type TestService } from '../support/service';
+import { useService } from '../support/service';
 import { startTestWorker, until, type TestWorker } from '../support/delivery';
-import { addEndpoint, storeStatus } from '../support/notifications';
+import { storeStatus } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { deliveryWorkflowId } from '../../workflows/names';
@@ -9,30 +9,23 @@ import { opsJson } from '../ops/run';
 
 const temporal = testTemporal();
 const environment = { DELIVERY_LADDER_SECONDS: '0,1,1,1,1,1', TEST_LADDER_SECONDS: '0,1,1' };
-let service: TestService;
 let proxy: TcpProxy;
 let second: TestWorker | undefined;
-
-beforeAll(async () => {
+const service = useService(temporal, async () => {
   proxy = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
-  service = await startTestService(temporal, {
-    worker: environment,
-    temporalAddress: `127.0.0.1:${proxy.port}`,
-  });
-}, 300_000);
+  return { worker: environment, temporalAddress: `127.0.0.1:${proxy.port}` };
+});
 afterAll(async () => {
-  proxy?.refuse(false);
   await second?.close();
-  await service?.close();
   await proxy?.close();
 });
 beforeEach(async () => {
-  const { api, receiver, keys } = service;
-  await api.database
+  proxy.refuse(false);
+  await service.api.database
     .sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
-  receiver.received.length = 0;
-  receiver.behave(() => 200);
+  await service.register();
+  service.receiver.received.length = 0;
+  service.receiver.behave(() => 200);
 });
 
 const ops = (...args: string[]) => opsJson(service.api.databaseUrl, ...args);

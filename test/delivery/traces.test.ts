@@ -1,38 +1,23 @@
-import { startTestService, type TestService } from '../support/service';
-import { startTestApi, type TestApi } from '../support/api';
+import { useService } from '../support/service';
+import { startTestApi } from '../support/api';
 import { newReference } from '../support/applications';
-import { until, type TestWorker } from '../support/delivery';
+import { until } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { findLeaks } from '../support/emitted';
-import { addEndpoint } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { startTraceCollector, type TraceCollector } from '../support/trace-collector';
-import type { WebhookReceiver } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-let service: TestService;
 let collector: TraceCollector;
-let api: TestApi;
-let receiver: WebhookReceiver;
-let worker: TestWorker;
-let keys: string;
-
-beforeAll(async () => {
+const { api, receiver, register, worker } = useService(temporal, async () => {
   collector = await startTraceCollector();
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-  service = await startTestService(temporal, {
-    api: environment,
-    worker: { ...environment, TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' },
-  });
-  ({ api, receiver, worker, keys } = service);
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
-}, 300_000);
-
-afterAll(async () => {
-  await service?.close();
-  await collector?.close();
+  const ladders = { TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' };
+  return { api: environment, worker: { ...environment, ...ladders } };
 });
+beforeAll(() => register());
+afterAll(() => collector?.close());
 
 const CALLERS_TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spansOf = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);

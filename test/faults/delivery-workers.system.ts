@@ -77,12 +77,8 @@ test.each(PATHS)(
     expect(await code).toBe(0);
 
     const next = await scene.worker();
-    expect(await scene.ended()).toEqual([
-      expect.objectContaining({ state: 'delivered', generation: 1, attempts: ['delivered'] }),
-    ]);
+    await scene.expectDelivered(['delivered'], { path });
     expect(scene.receiver.received).toHaveLength(1);
-    await scene.expectPath(path);
-    await scene.expectInvariants({ kills: 0 });
     await next.end('SIGTERM');
   },
   180_000,

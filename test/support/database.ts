@@ -67,24 +67,11 @@ export async function openTestDatabase({
 }
 
 /** A database of the tests of a file: open from its first hook to its last. */
-export function useDatabase(options: Parameters<typeof openTestDatabase>[0] = {}) {
-  let opened: OpenTestDatabase;
-  beforeAll(async () => {
-    opened = await openTestDatabase(options);
-  });
-  afterAll(() => opened.close());
-  return {
-    get db() {
-      return opened.db;
-    },
-    get sql() {
-      return opened.sql;
-    },
-    get url() {
-      return opened.url;
-    },
-    close: () => opened.close(),
-  } satisfies OpenTestDatabase;
+export function useDatabase(options: Parameters<typeof openTestDatabase>[0] = {}): OpenTestDatabase {
+  const database = {} as OpenTestDatabase;
+  beforeAll(async () => void Object.assign(database, await openTestDatabase(options)));
+  afterAll(() => database.close());
+  return database;
 }
 
 async function asAdministrator(task: (sql: postgres.Sql) => Promise<void>): Promise<void> {

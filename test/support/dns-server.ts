@@ -6,8 +6,6 @@ import * as ipaddr from 'ipaddr.js';
 /** Addresses of both families, a response code (2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED), or no answer at all. */
 export type DnsAnswer = readonly string[] | { readonly rcode: number } | 'silence';
 
-export type DnsServer = Awaited<ReturnType<typeof startDnsServer>>;
-
 const A = 1;
 const AAAA = 28;
 

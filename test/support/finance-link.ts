@@ -1,20 +1,11 @@
 import { linkParameters } from '../../domain/finance-link';
 import { parsePence } from '../../domain/money';
 
-/** What a finance link says; a part that is missing or cannot be read is null. */
-export interface FinanceLink {
-  readonly quoteId: string | null;
-  readonly loanPence: number | null;
-  readonly depositPence: number | null;
-  readonly creditProduct: string | null;
-  readonly merchantReference: string | null;
-}
-
 /**
  * Reads a finance link: of a parameter given twice the first counts; `service_quote_id` goes before the older
- * `quote_id`.
+ * `quote_id`. A part that is missing or cannot be read is null.
  */
-export function readFinanceLink(link: string): FinanceLink {
+export function readFinanceLink(link: string) {
   const { sent } = linkParameters(link);
   const pence = (text: string | null): number | null => {
     const parsed = parsePence(text ?? '');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freeLowPorts } from '../../dev/ports';
+import { until } from './delivery';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';
@@ -71,19 +72,18 @@ export async function startHaProxy(
     await removeDirectory(directory);
   };
   const metrics = async () => (await fetch(`http://127.0.0.1:${internal}/metrics`)).text();
-  for (let tries = 0; ; tries += 1) {
-    if (
-      await metrics().then(
-        () => true,
-        () => false,
-      )
-    )
-      break;
-    if (tries > 200 || child.exitCode !== null || child.pid === undefined) {
-      await close();
-      throw new Error(`HAProxy did not start:\n${output}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  const answers = () =>
+    metrics().then(
+      () => true,
+      () => false,
+    );
+  await until(
+    async () => child.exitCode !== null || child.pid === undefined || answers(),
+    'HAProxy answers',
+  ).catch(() => undefined);
+  if (!(await answers())) {
+    await close();
+    throw new Error(`HAProxy did not start:\n${output}`);
   }
   return {
     /** `https://localhost:…` */

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { grpcStatus } from '../../runtime/temporal/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
+import { readable } from './emitted';
 import { expectExactlyOne } from './exactly-one';
 import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 
@@ -123,15 +124,9 @@ async function expectSilence(rows: readonly Row[], witnesses: Witnesses): Promis
 export async function historyOf(client: Client, workflowId: string): Promise<string> {
   try {
     const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-    return textOf(events);
+    return JSON.stringify(events, readable);
   } catch (error) {
     if (grpcStatus(error) === NOT_FOUND) return '';
     throw error;
   }
-}
-
-function textOf(value: unknown): string {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
-  if (typeof value !== 'object' || value === null) return String(value);
-  return Object.values(value).map(textOf).join(' ');
 }

@@ -5,7 +5,6 @@ import { ulid } from 'ulid';
 import { testEvent } from '../../contracts/webhook-event';
 import { type Database, type Reader, hint } from '../../db/postgres/connect';
 import type { ApplicationState } from '../../domain/application-states';
-import { claimDue, type ClaimedNotification } from '../../db/notifications/claim';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import { insertTestNotification } from '../../db/notifications/create';
 import { Refused } from '../../db/refused';
@@ -205,14 +204,6 @@ export async function putInState(
     ...columns,
   };
   await sql`update deliveries set ${sql(set)} where notification_id = ${notificationId}`;
-}
-
-/** Claims what is due, as a dispatcher does, but without a limit on the endpoint. */
-export async function claimAll(
-  { db }: Pick<Database, 'db'>,
-  { limit = 500, leaseMs = 60_000 }: { limit?: number; leaseMs?: number } = {},
-): Promise<readonly ClaimedNotification[]> {
-  return (await claimDue(db, { limit, leaseMs, slots: 1_000, turn: null })).claimed;
 }
 
 /** Lets the database's clock run on from a moment. */

@@ -51,11 +51,15 @@ export async function startTestService(temporal: TestTemporal, options: TestServ
   };
 }
 
-/** The same for the tests of a file: open from its first hook to its last. */
-export function useService(temporal: TestTemporal, options: TestServiceOptions = {}) {
+/** The same for the tests of a file: open from its first hook to its last. @param prepare what comes before it, with its options */
+export function useService(
+  temporal: TestTemporal,
+  prepare: TestServiceOptions | (() => Promise<TestServiceOptions>) = {},
+) {
   const service = { api: {} as TestApi, worker: {} as TestWorker, receiver: {} as WebhookReceiver };
   let started: TestService;
   beforeAll(async () => {
+    const options = typeof prepare === 'function' ? await prepare() : prepare;
     started = await startTestService(temporal, options);
     for (const part of ['api', 'worker', 'receiver'] as const) Object.assign(service[part], started[part]);
   }, 300_000);
@@ -73,6 +77,9 @@ export function useService(temporal: TestTemporal, options: TestServiceOptions =
     /** The key ring's text. */
     get keys() {
       return started.keys;
+    },
+    get taskQueue() {
+      return started.taskQueue;
     },
   };
 }

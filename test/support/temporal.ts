@@ -58,30 +58,15 @@ async function startTimeSkipping(path: string): Promise<TestWorkflowEnvironment>
 }
 
 function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
-  let opened: TestWorkflowEnvironment | undefined;
+  const temporal = {} as TestTemporal;
   beforeAll(async () => {
     // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
-    opened = await open();
+    const env = await open();
+    Object.assign(temporal, { env, address: env.address, namespace: env.namespace ?? 'default' });
   }, PATIENCE_MS);
-  afterAll(async () => {
-    await opened?.teardown();
-  });
-  const env = () => {
-    if (!opened) throw new Error('Temporal is there from beforeAll on.');
-    return opened;
-  };
-  return {
-    get address() {
-      return env().address;
-    },
-    get namespace() {
-      return env().namespace ?? 'default';
-    },
-    get env() {
-      return env();
-    },
-  };
+  afterAll(() => temporal.env?.teardown());
+  return temporal;
 }
 
 /** A task queue that nobody else uses. */

@@ -1,5 +1,5 @@
 import type { Claim, ClaimedNotification } from '../../db/notifications/claim';
-import { createClaimPace, startDispatcher, type Dispatcher } from '../../worker/dispatcher';
+import { createClaimPace, startDispatcher } from '../../worker/dispatcher';
 
 const one = (notificationId: string): ClaimedNotification => ({
   notificationId,
@@ -14,56 +14,35 @@ const one = (notificationId: string): ClaimedNotification => ({
 });
 const NOTHING: Claim = { claimed: [], waiting: false, contended: false, turn: null };
 
-describe('started deliveries are written down', () => {
-  /** Starts `a`, `b` and `c` of a first claim, and stops after `then`. @returns what was written. */
-  async function written(
-    start: (id: string, dispatcher: Dispatcher) => Promise<void>,
-    then: (dispatcher: Dispatcher) => void = () => undefined,
-  ): Promise<string[][]> {
-    const claims: Claim[] = [{ ...NOTHING, claimed: ['a', 'b', 'c'].map(one) }];
-    const writes: string[][] = [];
-    let begun: () => void = () => undefined;
-    const beginning = new Promise<void>((resolve) => (begun = resolve));
-    const dispatcher = startDispatcher({
-      claim: async () => {
-        const claim = claims.shift();
-        if (claim === undefined) begun();
-        return claim ?? NOTHING;
-      },
-      markStarted: async (started) => void writes.push(started.map(({ notificationId }) => notificationId)),
-      giveBack: async () => undefined,
-      start: async ({ notificationId }) => start(notificationId, dispatcher),
-      onStarted: () => undefined,
-      onError: () => undefined,
-      monotonicMs: () => performance.now(),
-      sweepMs: 10,
-      batch: 64,
-    });
-    await beginning;
-    then(dispatcher);
-    await dispatcher.stop();
-    return writes;
-  }
-
-  test('but for one whose attempt ended before its start was answered', async () => {
-    const writes = await written(async (id, dispatcher) => {
+test('started deliveries are written down, but for those not started and those whose attempt has ended', async () => {
+  const claims: Claim[] = [{ ...NOTHING, claimed: ['failed', 'ended early', 'ended', 'started'].map(one) }];
+  const writes: string[][] = [];
+  let begun: () => void = () => undefined;
+  const beginning = new Promise<void>((resolve) => (begun = resolve));
+  const dispatcher = startDispatcher({
+    claim: async () => {
+      const claim = claims.shift();
+      if (claim === undefined) begun();
+      return claim ?? NOTHING;
+    },
+    markStarted: async (started) => void writes.push(started.map(({ notificationId }) => notificationId)),
+    giveBack: async () => undefined,
+    start: async ({ notificationId }) => {
       await Promise.resolve();
-      if (id === 'b') dispatcher.attemptEnded(id);
-    });
-    expect(writes).toEqual([['a', 'c']]);
+      if (notificationId === 'failed') throw new Error('Temporal is away');
+      // Before its start is answered.
+      if (notificationId === 'ended early') dispatcher.attemptEnded(notificationId);
+    },
+    onStarted: () => undefined,
+    onError: () => undefined,
+    monotonicMs: () => performance.now(),
+    sweepMs: 10,
+    batch: 64,
   });
-
-  test('but for one whose attempt has ended since its start', async () => {
-    const start = async () => undefined;
-    expect(await written(start, (dispatcher) => dispatcher.attemptEnded('a'))).toEqual([['b', 'c']]);
-  });
-
-  test('but for one that could not be started', async () => {
-    const writes = await written(async (id) => {
-      if (id === 'a') throw new Error('Temporal is away');
-    });
-    expect(writes).toEqual([['b', 'c']]);
-  });
+  await beginning;
+  dispatcher.attemptEnded('ended');
+  await dispatcher.stop();
+  expect(writes).toEqual([['started']]);
 });
 
 test('a start that fails is given back, and claimed again after a second although the sweep is a minute away', async () => {

@@ -1,4 +1,5 @@
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
+import { claimDue } from '../../../db/notifications/claim';
 import type { NotificationRef } from '../../../db/notifications/notification';
 import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
 import {
@@ -14,7 +15,6 @@ import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import {
   addEndpoint,
-  claimAll,
   newKeyRingText,
   newPartner as addPartner,
   openedAttempt,
@@ -196,7 +196,8 @@ describe('sending again', () => {
     const after = await row(notificationId);
     expect(after).toMatchObject({ state: 'queued', generation: 2, end_reason: null, ended_at: null });
     for (const same of ['event_id', 'body', 'attempts']) expect(after?.[same]).toEqual(before?.[same]);
-    const claimed = await claimAll(database);
+    const wanted = { limit: 500, slots: 1_000, leaseMs: 60_000, turn: null };
+    const { claimed } = await claimDue(database.db, wanted);
     expect(claimed).toContainEqual(expect.objectContaining({ notificationId, generation: 2 }));
     await attempt(notificationId, 2, DELIVERED);
     expect(await row(notificationId)).toMatchObject({ state: 'delivered', attempts: 2 });

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
-import { createRecordResult, type AttemptResult } from '../../../activities';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
@@ -10,29 +9,17 @@ import {
   advanceServiceClock,
   newKeyRingText,
   newPartner as addPartner,
-  openedAttempt,
   putInState,
   setServiceClock,
   storeStatus,
   storeTest,
 } from '../../support/notifications';
+import { attempt as makeAttempt } from '../../support/partner-events';
 import { DELIVERED, FAILED } from '../../support/values';
 
 const keyRing = newKeyRingText();
 const database = useDatabase({ poolSize: 12 });
-let recordResult: (result: AttemptResult) => Promise<void>;
 
-beforeAll(async () => {
-  const { sql } = database;
-  const ignore = () => undefined;
-  recordResult = createRecordResult({
-    sql,
-    warn: ignore,
-    onEnd: ignore,
-    onRecorded: ignore,
-    monotonicMs: () => 0,
-  });
-});
 beforeEach(() => database.sql`truncate notifications, deliveries, delivery_attempts`);
 afterEach(() => setServiceClock(database, null));
 const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
@@ -55,11 +42,9 @@ const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = d
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
-/** One attempt, from beginning to end, recorded as a worker records it. */
-async function attempt(notificationId: string, outcome: DeliveryOutcome): Promise<void> {
-  const { attemptNumber } = await openedAttempt(database, { notificationId, generation: 1 });
-  await recordResult({ notificationId, attemptNumber, outcome, address: null, end: null, retryInMs: 5_000 });
-}
+/** One attempt, from beginning to end. */
+const attempt = (notificationId: string, outcome: DeliveryOutcome) =>
+  makeAttempt(database, notificationId, outcome, 5_000);
 
 describe('tests of an endpoint', () => {
   const storeTests = async (partnerId: string, count: number) => {

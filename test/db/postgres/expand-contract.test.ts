@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
-import { createTestDatabase, openDatabaseAt } from '../../support/database';
+import { openDatabaseAt } from '../../support/database';
 import { addEndpoint } from '../../support/notifications';
 import { startTestService } from '../../support/service';
 import { testTemporal } from '../../support/temporal';
@@ -10,45 +10,22 @@ import { removeDirectory, temporaryDirectory } from '../../support/temporary-dir
 import { testServerUrl } from '../../support/test-server';
 
 const temporal = testTemporal();
-const root = join(__dirname, '../../..');
-let directory: string;
-beforeAll(async () => {
-  directory = await temporaryDirectory('migrations');
-});
-afterAll(() => removeDirectory(directory));
+/** What an expanding migration may add, to every table at once. */
+const NEXT = `
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT c.oid::regclass::text FROM pg_class c
+    WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace
+  LOOP
+    EXECUTE format('ALTER TABLE %s ADD COLUMN of_the_next_release text, ADD COLUMN counted_next integer NOT NULL DEFAULT 0', name);
+  END LOOP;
+END $$;
+CREATE TABLE next_things (id text PRIMARY KEY);`;
 
-/** What a release does for its users, on this database: a quote, and a notification from call to delivery. */
-async function expectServed(databaseUrl: string): Promise<void> {
-  const { api, close, keys, receiver } = await startTestService(temporal, { databaseUrl });
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
-  expect((await api.quote()).status).toBe(200);
-  const notified = await api.call({ path: '/v1/notifications/test' });
-  expect(notified).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
-  await close();
-}
-
-test('this release works on the schema of the next one', async () => {
-  const clone = await createTestDatabase();
-  const sql = postgres(clone.url, { max: 1, onnotice: () => undefined });
-  // What an expanding migration may add, to every table at once.
-  const tables = await sql<{ name: string }[]>`
-    select c.oid::regclass::text as name from pg_class c
-    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace`;
-  expect(tables.length).toBeGreaterThan(15);
-  for (const { name } of tables) {
-    await sql.unsafe(`alter table ${name} add column of_the_next_release text`);
-    await sql.unsafe(`alter table ${name} add column counted_next integer not null default 0`);
-  }
-  await sql`create table next_things (id text primary key)`;
-  await expectServed(clone.url);
-  await sql.end();
-  await clone.close();
-}, 120_000);
-
-test('this release and the next one migrate one new database at once, and both serve', async () => {
+test('this release and the next one migrate one new database at once, and this one works on the schema of the next', async () => {
+  const directory = await temporaryDirectory('migrations');
   const next = join(directory, 'next');
-  await cp(join(root, 'db/migrations'), next, { recursive: true });
-  await writeFile(join(next, '9999_next.sql'), 'ALTER TABLE "quotes" ADD COLUMN "of_the_next_release" text;');
+  await cp(join(__dirname, '../../../db/migrations'), next, { recursive: true });
+  await writeFile(join(next, '9999_next.sql'), NEXT);
   const file = join(next, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
   const last = journal.entries.at(-1)!;
@@ -58,15 +35,24 @@ test('this release and the next one migrate one new database at once, and both s
   const sql = postgres(testServerUrl(), { max: 1, onnotice: () => undefined });
   const url = new URL(testServerUrl());
   url.pathname = '/two_releases';
+  const databaseUrl = url.href;
   await sql`create database two_releases`;
   const folders = [next, undefined, undefined, next, undefined, next];
-  const answers = await Promise.all(folders.map((folder) => migrateDatabase(url.href, folder)));
+  const answers = await Promise.all(folders.map((folder) => migrateDatabase(databaseUrl, folder)));
   expect(answers).toEqual(folders.map(() => ({ notSeparated: [] })));
-
-  const migrated = openDatabaseAt(url.href);
-  await migrated.sql`select of_the_next_release from quotes`;
+  const migrated = openDatabaseAt(databaseUrl);
+  await migrated.sql`select of_the_next_release, counted_next from quotes, next_things`;
   await migrated.close();
-  await expectServed(url.href);
+
+  // A quote, and a notification from call to delivery.
+  const service = await startTestService(temporal, { databaseUrl });
+  const { api, keys, receiver } = service;
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
+  expect((await api.quote()).status).toBe(200);
+  const notified = await api.call({ path: '/v1/notifications/test' });
+  expect(notified).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
+  await service.close();
   await sql`drop database two_releases with (force)`;
   await sql.end();
+  await removeDirectory(directory);
 }, 120_000);

@@ -10,7 +10,7 @@ import {
 } from '../../../db/retention/remove';
 import { keepRetentionDays, readRetentionDays } from '../../../db/retention/days';
 import { countExpired, begunMonths } from '../../../db/retention/count';
-import { RETENTION_KINDS, type RetentionDays, type RetentionKind } from '../../../domain/retention';
+import { type RetentionDays, type RetentionKind } from '../../../domain/retention';
 import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
 
@@ -176,10 +176,8 @@ test('a step that had enough says where the next one goes on', async () => {
   for (let times = 0; times < 3; times += 1) await storeOldNotification(database, PAST_PAYLOADS);
   const first = await step('payloads', { batch: 1, enough: () => true });
   expect(first).toMatchObject({ removed: 1, more: true });
-  expect(await step('payloads', { batch: 2, cursor: first.cursor ?? '' })).toMatchObject({
-    removed: 2,
-    more: false,
-  });
+  const next = { batch: 2, cursor: first.cursor ?? '' };
+  expect(await step('payloads', next)).toMatchObject({ removed: 2, more: false });
 });
 
 test('a month in use is left for later after half a second, and nobody waits behind it for longer', async () => {
@@ -196,30 +194,6 @@ test('a month in use is left for later after half a second, and nobody waits beh
   await reader`commit`;
   reader.release();
   expect(await step('quotes')).toMatchObject({ removed: 1, busy: [] });
-});
-
-test('counting says beforehand what goes, and changes nothing; counts of months and the change log stay', async () => {
-  await makePastMonth(database, monthOf(PAST_ALL));
-  await storeOldNotification(database, PAST_ALL);
-  await storeOldNotification(database, PAST_ATTEMPTS);
-  await storeOldNotification(database, PAST_ATTEMPTS, 'held');
-  await storeOldNotification(database, RECENT);
-  await storeOldQuote(database, PAST_ALL);
-  await database.sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered)
-    values ('P100001', 'live', '2019-01-01', 'credit_application.accepted', 7)`;
-  const counted = await countExpired(database.db);
-  expect(counted.map(({ kind, rows, months, staying }) => [kind, rows, months.length, staying])).toEqual([
-    ['payloads', 2, 0, 1],
-    ['attempts', 2, 1, 1],
-    ['notifications', 1, 1, 0],
-    ['quotes', 1, 1, 0],
-  ]);
-  expect(await ids('notifications')).toHaveLength(4);
-  const removed = [];
-  for (const kind of RETENTION_KINDS) removed.push((await step(kind)).removed);
-  expect(removed).toEqual([2, 2, 1, 1]);
-  expect((await countExpired(database.db)).map(({ rows }) => rows)).toEqual([0, 0, 0, 0]);
-  expect(await database.sql`select delivered from monthly_counts`).toEqual([{ delivered: 7 }]);
 });
 
 test.each([-1, 0, 30])(

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
 import type { Database } from '../../../../db/postgres/connect';
-import { readConfig } from '../../../../runtime/config/config';
 import { startTestApi } from '../../../support/api';
 import { openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
@@ -69,19 +68,6 @@ test.each([
 ])('%s at %s is refused, each time anew', async (query, host, why) => {
   const { sql } = connect(urlOf(server, query, host));
   for (let times = 0; times < 3; times += 1) await expect(sql`select 1`).rejects.toThrow(why);
-});
-
-test.each([
-  [
-    '?sslmode=full',
-    /DATABASE_URL: sslmode is one of disable, allow, prefer, require, verify-ca, verify-full/,
-  ],
-  ['?sslmode=prefer&sslrootcert=ca.pem', /DATABASE_URL: sslrootcert wants sslmode=verify-full or verify-ca/],
-  ['?sslrootcert=ca.pem', /DATABASE_URL: sslrootcert wants/],
-  ['?sslmode=verify-full&sslrootcert=/nowhere', /DATABASE_URL: ENOENT.*\/nowhere/],
-  ['?ssl=true', /DATABASE_URL: say sslmode=/],
-])('%s is no setting', (query, why) => {
-  expect(() => readConfig({ DATABASE_URL: urlOf(server, query) })).toThrow(why);
 });
 
 test('a server without TLS is refused, unless TLS is only preferred', async () => {
