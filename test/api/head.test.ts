@@ -75,6 +75,7 @@ test.each([
   ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 404],
   ['/v1/credit-applications/app_00000000000000000000000000', 404],
   ['/v1/webhook-keys', 200],
+  ['/v1/webhook-endpoint', 200],
 ])('HEAD of %s, with a key and without', async (path, status) => {
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, 401);
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);

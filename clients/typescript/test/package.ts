@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -12,6 +12,10 @@ export function installPackage(folder: string): void {
   mkdirSync(installed, { recursive: true });
   cpSync(join(PACKAGE, 'package.json'), join(installed, 'package.json'));
   compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', join(installed, 'dist')]);
+  const commands = join(folder, 'node_modules/.bin');
+  mkdirSync(commands, { recursive: true });
+  chmodSync(join(installed, 'dist/listen.js'), 0o755);
+  symlinkSync('../partner-finance-client/dist/listen.js', join(commands, 'partner-finance'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 }
 

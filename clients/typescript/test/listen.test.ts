@@ -1,0 +1,266 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { buildVerifier, LANGUAGES, verifyIn } from '../../../test/examples/verifiers';
+import { startTestApi, useApi, type TestApi } from '../../../test/support/api';
+import { until } from '../../../test/support/delivery';
+import { needs } from '../../../test/support/needs';
+import { storeRow } from '../../../test/support/partner-events';
+import { startNode, type ProjectProcess } from '../../../test/support/project-process';
+import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
+import { installPackage } from './package';
+
+/** `partner-finance listen` as a process of its own, between the real service, which has no endpoint, and a receiver on this machine. */
+const api = useApi();
+let folder: string;
+const running: ProjectProcess[] = [];
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+const received: Received[] = [];
+/** What the receiver answers; none: it does not. */
+let answer: (one: Received) => number | null = () => 204;
+const receiver = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+    received.push(one);
+    const status = answer(one);
+    if (status !== null) response.writeHead(status).end();
+  });
+});
+beforeAll(async () => {
+  folder = await temporaryDirectory('listen');
+  installPackage(folder);
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+}, 120_000);
+beforeEach(() => {
+  received.length = 0;
+  answer = () => 204;
+});
+afterEach(async () => {
+  for (const { child, ended } of running.splice(0)) {
+    child.kill('SIGKILL');
+    await ended;
+  }
+});
+afterAll(async () => {
+  receiver.close();
+  await removeDirectory(folder);
+});
+
+const url = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks`;
+const COMMAND = 'node_modules/.bin/partner-finance';
+function start(position: string, at: Pick<TestApi, 'port' | 'ca' | 'keys'> = api): ProjectProcess {
+  writeFileSync(join(folder, 'ca.pem'), at.ca);
+  const process = startNode([COMMAND, 'listen', '--forward-to', url(), '--position', position], {
+    cwd: folder,
+    environment: {
+      API_KEY: at.keys.test,
+      BASE_URL: `https://127.0.0.1:${at.port}`,
+      NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+    },
+  });
+  running.push(process);
+  return process;
+}
+async function tell(story: string, at: Pick<TestApi, 'quote' | 'call'> = api): Promise<string> {
+  const { body } = await at.quote();
+  const wanted = { service_quote_id: body.data.service_quote_id, story };
+  const opened = await at.call({ path: '/v1/sandbox/credit-applications', body: wanted });
+  return opened.body.data.credit_application_id as string;
+}
+/** The sequences of an application in the order in which they arrived. */
+const arrived = (id: string) =>
+  received
+    .map(({ body }) => JSON.parse(body))
+    .filter(({ data }) => data.credit_application_id === id)
+    .map(({ sequence }) => sequence as number);
+const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
+
+const run = (args: readonly string[], environment: Record<string, string> = {}) => {
+  const process = startNode([COMMAND, ...args], { cwd: folder, environment });
+  return process.ended.then((code) => ({ code, output: process.output() }));
+};
+
+test('says how it is used, and what is wrong with how it was', async () => {
+  const npx = execFileSync('npx', ['--no-install', 'partner-finance', '--help'], { cwd: folder }).toString();
+  for (const part of ['--forward-to', '--position', 'API_KEY', 'BASE_URL']) expect(npx).toContain(part);
+  const ready = { API_KEY: 'sk_test_x', BASE_URL: 'https://quotes.example' };
+  const to = ['listen', '--forward-to', 'http://localhost:3000/'];
+  for (const [args, environment, said] of [
+    [[], ready, '`listen`'],
+    [['listen'], ready, '--forward-to'],
+    [['listen', '--forward-to', 'localhost:3000'], ready, '--forward-to'],
+    [[...to, '--forward', 'x'], ready, '--forward'],
+    [to, { ...ready, API_KEY: 'sk_live_x' }, 'sandbox key'],
+    [to, { ...ready, BASE_URL: 'http://quotes.example' }, 'BASE_URL'],
+  ] as const) {
+    const { code, output } = await run(args, environment);
+    expect([args, code, output]).toEqual([args, 2, expect.stringContaining(said)]);
+  }
+});
+
+test('a key that is not accepted ends it, and so does a position that cannot be read', async () => {
+  const wrong = start('wrong.json', { ...api, keys: { ...api.keys, test: 'sk_test_wrong' } });
+  expect(await wrong.ended).toBe(1);
+  writeFileSync(join(folder, 'broken.json'), '{');
+  const broken = start('broken.json');
+  expect(await broken.ended).toBe(1);
+  expect(broken.output()).toContain('broken.json cannot be read');
+});
+
+test('forwards the events of an application in order, in their own bytes, with a signature', async () => {
+  const listening = start('order.json');
+  await listening.waitFor(/^Secret: whsec_/m);
+  const [first, second] = [await tell('refunded'), await tell('declined')];
+  await until(() => arrived(second).length === 3, 'all have arrived', 30_000);
+  expect([arrived(first), arrived(second)]).toEqual([upTo(9), upTo(3)]);
+  const rows = await api.database.sql`
+    select event_id, body from notifications where application_id in (${first}, ${second}) order by application_id, sequence`;
+  const stored = new Map(rows.map((row) => [row['event_id'], row['body']]));
+  for (const { headers, body } of received) {
+    expect(body).toBe(stored.get(headers['webhook-id']));
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  }
+  expect(listening.output()).toMatch(new RegExp(`${first} 9 credit_application.refunded -> 204 in \\d+ ms`));
+});
+
+describe('what it sends is verified in', () => {
+  let secret: string;
+  let sent: Received[];
+  beforeAll(async () => {
+    received.length = 0;
+    const listening = start('verified.json');
+    const id = await tell('declined');
+    await until(() => arrived(id).length === 3, 'all have arrived', 30_000);
+    [, secret = ''] = /^Secret: (whsec_\S+)$/m.exec(listening.output()) ?? [];
+    sent = [...received];
+  }, 60_000);
+
+  for (const [language, program] of Object.entries(LANGUAGES))
+    needs(...program.needs)(language, () => {
+      beforeAll(() => buildVerifier(folder, program), 120_000);
+
+      test('by its secret alone', async () => {
+        for (const { headers, body } of sent) {
+          const now = Number(headers['webhook-timestamp']);
+          const given = { headers, body, known: [secret], form: 'Standard Webhooks', now } as const;
+          expect(await verifyIn(folder, language, given)).toBe('verified');
+          expect(await verifyIn(folder, language, { ...given, body: `${body} ` })).toBe('refused');
+        }
+      }, 60_000);
+    });
+});
+
+test('continues without a gap after a kill -9 at each event, with the same secret', async () => {
+  const id = await tell('completed');
+  const secrets = new Set<string | undefined>();
+  /** At a new event before its answer, as soon as it is answered, and a moment later: before the next one in most runs. */
+  const KILLS = ['before', 0, 5] as const;
+  let kills = 0;
+  for (let last = 0; last < 7; last = Math.max(0, ...arrived(id))) {
+    const listening = start('killed.json');
+    const when = KILLS[kills % KILLS.length];
+    const already = last;
+    answer = ({ body }) => {
+      if (JSON.parse(body).sequence <= already || listening.child.killed) return 204;
+      const kill = () => listening.child.kill('SIGKILL');
+      if (when === 'before') return kill() ? null : 204;
+      setTimeout(kill, when);
+      return 204;
+    };
+    await until(() => listening.child.signalCode !== null, `killed at ${already + 1}`, 30_000);
+    kills += 1;
+    secrets.add(/^Secret: (\S+)$/m.exec(listening.output())?.[1]);
+  }
+  expect(kills).toBeGreaterThan(4);
+  answer = () => 204;
+  start('killed.json');
+  await until(() => arrived(id).includes(8), 'all have arrived', 30_000);
+  const sequences = arrived(id);
+  expect([...new Set(sequences)]).toEqual(upTo(8));
+  // In order, each once more at most for every kill.
+  expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
+  expect(secrets.size).toBe(1);
+}, 120_000);
+
+test('an event that is refused is sent again, and later ones of its application wait, others do not', async () => {
+  start('refused.json');
+  const stuck = await tell('declined');
+  let refusals = 0;
+  answer = ({ body }) => {
+    const { data, sequence } = JSON.parse(body);
+    return data.credit_application_id === stuck && sequence === 2 && (refusals += 1) < 3 ? 500 : 204;
+  };
+  const other = await tell('declined');
+  await until(() => arrived(stuck).includes(3), 'all have arrived', 60_000);
+  expect(arrived(stuck)).toEqual([1, 2, 2, 2, 3]);
+  expect(arrived(other)).toEqual([1, 2, 3]);
+  const position = (at: number, id: string) =>
+    received.findIndex(
+      ({ body }) => JSON.parse(body).data.credit_application_id === id && JSON.parse(body).sequence === at,
+    );
+  expect(position(3, other)).toBeLessThan(position(3, stuck));
+}, 90_000);
+
+test('finds an event that became visible after later ones, and keeps the order of its application', async () => {
+  start('late.json');
+  const { partnerId } = api;
+  const store = (applicationId: string, sequence: number, secondsAgo: number) => {
+    const data = { credit_application_id: applicationId };
+    const body = JSON.stringify({ sequence, data });
+    return storeRow(api.database, {
+      partnerId,
+      applicationId,
+      sequence,
+      body,
+      state: 'held',
+      at: new Date(Date.now() - secondsAgo * 1_000),
+    });
+  };
+  const [one, another] = ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B1', 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B2'] as const;
+  await store(one, 1, 10);
+  await until(() => arrived(one).length === 1, 'the first has arrived', 30_000);
+  const polls = () => api.logs.filter((line) => line.includes('"route":"/v1/notifications"')).length;
+  await store(one, 3, 0);
+  const before = polls();
+  await until(() => polls() > before, 'it was read', 10_000);
+  // Four minutes older than what has been forwarded.
+  await store(another, 1, 240);
+  await store(one, 2, 5);
+  await until(() => arrived(one).length === 3 && arrived(another).length === 1, 'all have arrived', 30_000);
+  expect(arrived(one)).toEqual([1, 2, 3]);
+}, 90_000);
+
+test('stays within the limit of the key, and leaves calls for quotes', async () => {
+  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: '40' } });
+  try {
+    const { database, partnerId } = limited;
+    const applicationId = 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5C1';
+    for (const sequence of upTo(60)) {
+      const body = JSON.stringify({ sequence, data: { credit_application_id: applicationId } });
+      await storeRow(database, { partnerId, applicationId, sequence, body, state: 'held' });
+    }
+    start('limited.json', limited);
+    // Half of the calls at once, and the rest over the rest of the minute.
+    await until(() => received.length >= 22, 'more than half of the calls are made', 60_000);
+    // Long enough for the others, if they were made at once.
+    await sleep(2_000);
+    const quotes = await Promise.all(upTo(8).map(() => limited.quote()));
+    expect(quotes.map(({ status }) => status)).toEqual(upTo(8).map(() => 200));
+    await until(() => received.length >= 24, 'it goes on', 60_000);
+    expect(arrived(applicationId)).toEqual(upTo(received.length));
+    expect(await limited.metric('pfqs_rate_limit_refused_total')).toBe(0);
+  } finally {
+    await limited.close();
+  }
+}, 120_000);
